@@ -37,6 +37,9 @@ use toolwit::{Error, ErrorKind, Phase};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
+    if let Some(exit) = toolwit::sandbox::run_compiler_if_asked() {
+        return exit;
+    }
     let raw: Vec<OsString> = std::env::args_os().collect();
     let command_line = match CommandLine::try_parse_from(&raw) {
         Ok(command_line) => command_line,

@@ -63,7 +63,7 @@ pub enum ErrorKind {
     HostCallBytes,
     /// The guest made too many or too deeply nested calls of tools.
     NestedCalls,
-    /// The guest holds too many host resources.
+    /// The guest holds too many host resources, or too much memory of the host in them.
     Resources,
     /// A file is larger than allowed.
     FileBytes,

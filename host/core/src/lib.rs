@@ -6,7 +6,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `definition` | the trait [`Tool`], its definition, identity and name |
-//! | `input` | arguments: [`parse_arguments`], [`InputValidator`], [`Parameter`] |
+//! | `input` | arguments: [`parse_arguments`], [`InputValidator`], [`UntrustedSchemas`], [`Parameter`] |
 //! | `native` | tools written in Rust: [`NativeTool`], [`ToolMethod`], [`ToolObject`] |
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
@@ -53,7 +53,7 @@ pub use entity::{
     AVAILABLE_TOOLS, EntityMethods, NativeEntity, Rebinding, ToolProvider, entity_tool_names, name_available_tools,
 };
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
-pub use input::{InputValidator, Parameter, ParsedArguments, parse_arguments};
+pub use input::{InputValidator, Parameter, ParsedArguments, UntrustedSchemas, parse_arguments};
 pub use native::{FacadeObject, FacadeOutline, NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
 pub use result::{
     Audience, CallUsage, DeniedAccess, Disposition, FollowUpCall, MissingGrant, Signal, ToolError, ToolResult,

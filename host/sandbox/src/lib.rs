@@ -46,6 +46,8 @@ pub use inspect::source::{read_component, read_wit};
 pub use link::compile::cache::CodeCache;
 pub use link::compile::cache_entries::CodeCacheUsage;
 pub use link::compile::cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
+pub use link::compile::compiler::Compiler;
+pub use link::compile::compiler_child::run_compiler_if_asked;
 pub use link::compile::status::CompileStatus;
 pub use link::host::http::{Resolve, ResolveFuture};
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};

@@ -12,7 +12,7 @@ use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
 /// The guests. `Setup::grant` grants to all of them.
-const NAMES: [&str; 4] = ["courier", "keeper", "looper", "probe"];
+const NAMES: [&str; 5] = ["courier", "hoarder", "keeper", "looper", "probe"];
 
 /// The components of `guests/rust`, built once for all tests.
 static GUESTS: OnceCell<PathBuf> = OnceCell::const_new();

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod conversations;
 mod directories;
 mod files;
 mod grants;

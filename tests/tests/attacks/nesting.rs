@@ -1,12 +1,16 @@
 //! Nested calls: their shared limits, and rights that they cannot gain.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 use toolwit::limits::{EngineLimits, LimitRequest};
 use toolwit::tool::{Blackboard, MemoryBlackboard, ToolCaller};
 use toolwit::{Arguments, Error, ErrorKind, NativeTool, Tool, ToolContext, ToolError, ToolResult, ToolSet};
+
+use toolwit_tests::{Conversation, Guests};
 
 use crate::host::{Setup, TestHost};
 use crate::reach::{BURN, RELAY, RecordedMessages, conversation, may_call, relay};
@@ -111,7 +115,7 @@ async fn bytes_of_a_call_and_its_nested_calls_are_counted_together() {
         "two responses fit within the limit"
     );
     let third = results[2].as_str().unwrap();
-    assert!(third.contains("body") && !third.contains("xxxxx"), "{third}");
+    assert!(third.contains("BodySize") && !third.contains("xxxxx"), "{third}");
 }
 
 #[tokio::test]
@@ -262,6 +266,71 @@ async fn session_instance_cannot_lose_rights_for_one_call() {
         .grant_to(&["keeper"], env);
     let host = conversation(same).await;
     assert_eq!(host.value("relay", call()).await, json!("[]"));
+}
+
+// attack: K9
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_stateful_plugins_that_call_each_other_are_not_deadlocked() {
+    let directory = tempfile::tempdir().unwrap();
+    let tool = |plugin: &str, function: &str| format!("{plugin}/test:looper/loops@0.1.0#{function}");
+    let grants = directory.path().join("grants.toml");
+    let grant =
+        |plugin: &str| format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\ntools = [\"native#meet\"]\n");
+    std::fs::write(&grants, format!("version = 1\n{}{}", grant("left"), grant("right"))).unwrap();
+    let guests = Guests::with(|options| options.grants = Some(grants));
+    let bytes = Guests::rust_bytes("looper").await;
+    let left = guests.bytes("left", bytes.clone()).await.unwrap();
+    let right = guests.bytes("right", bytes).await.unwrap();
+    // Both plugins are in a call before either calls the other.
+    let both = Arc::new(Barrier::new(2));
+    let meet = NativeTool::new(
+        "meet",
+        "Waits for the other plugin, then calls a tool.",
+        json!({"type": "object", "properties": {"then": {"type": "string"}}}),
+        move |arguments: Arguments, context: ToolContext| {
+            let both = both.clone();
+            async move {
+                both.wait().await;
+                let tools = context.tools().cloned().expect("the conversation has tools");
+                let then = arguments["then"].as_str().unwrap_or_default().to_owned();
+                tools.call_tool(&then, Arguments::new(), &context).await
+            }
+        },
+    );
+    let mut conversation = Conversation::over(&[&left, &right]);
+    conversation.tools.add(Arc::new(meet.unwrap()));
+    let tools: ToolSet = conversation.tools.iter().map(|named| named.tool.clone()).collect();
+    let context = ToolContext::new().with_tools(Arc::new(tools) as Arc<dyn ToolCaller>);
+    let pass = |from: &str, to: &str| {
+        let arguments = json!({"tool": "native#meet", "arguments": json!({"then": tool(to, "touch")}).to_string()});
+        let Value::Object(arguments) = arguments else {
+            unreachable!()
+        };
+        let caller = context.tools().cloned().unwrap();
+        let (id, context) = (tool(from, "pass"), context.clone());
+        async move {
+            caller
+                .call_tool(&id, arguments.into_iter().collect(), &context)
+                .await
+                .unwrap()
+        }
+    };
+    let started = std::time::Instant::now();
+    let (first, second) = tokio::join!(pass("left", "right"), pass("right", "left"));
+    let texts = [&first, &second].map(|result| result.for_llm.clone());
+    let refused: Vec<_> = texts
+        .iter()
+        .filter(|text| text.contains("waits for this call"))
+        .collect();
+    assert_eq!(refused.len(), 1, "{texts:?}");
+    assert!(
+        texts.iter().any(|text| text.contains('1')),
+        "the other call succeeds: {texts:?}"
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "neither waited for its deadline of 30 s"
+    );
 }
 
 // attack: C19

@@ -344,6 +344,28 @@ async fn download_is_limited_in_bytes_and_time() {
     );
 }
 
+// attack: K2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn informational_responses_count_as_received() {
+    let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n";
+    let one = [&hints[..], b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"].concat();
+    let server = Server::start(Answer::Fixed(one)).await;
+    let host = host_for(&server).await;
+    let reply = host
+        .value("fetch", request(&format!("api.example.com:{}", server.port)))
+        .await;
+    assert_eq!(reply["body"], "fine", "some are allowed");
+    let endless = Server::start(Answer::Endless(Vec::new(), hints.repeat(1_000))).await;
+    let host = host_for(&endless).await;
+    let message = host
+        .failure("fetch", request(&format!("api.example.com:{}", endless.port)))
+        .await;
+    assert!(message.contains("BodySize"), "{message}");
+    // The limit is 16 MiB; the buffers of two sockets hold a few more.
+    let sent = endless.endless_bytes();
+    assert!(sent < 32 << 20, "{sent} bytes were received");
+}
+
 // attack: B13
 #[tokio::test]
 async fn response_with_endless_headers_is_refused() {

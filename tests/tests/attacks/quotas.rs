@@ -14,8 +14,8 @@ const WRITE: &str = r#"files = [{ host = "{dir}/data", guest = "/data", access =
 #[tokio::test]
 async fn removed_files_count_while_they_are_open() {
     let host = Setup::new().grant(WRITE).start().await;
-    let hoard = json!({"path": "/data/file", "bytes": 50_000, "files": 100});
-    let held = host.value("hoard", hoard).await.as_u64().unwrap();
+    let orphan = json!({"path": "/data/file", "bytes": 50_000, "files": 100});
+    let held = host.value("orphan", orphan).await.as_u64().unwrap();
     assert!((50_000..=QUOTA_BYTES).contains(&held), "{held}");
     // They were closed with the instance.
     let mut tries = 0;

@@ -6,6 +6,9 @@ use toolwit::{ErrorKind, ToolContext};
 use crate::host::Setup;
 use crate::server::{Answer, ScriptedResolver, Server};
 
+/// A secret that could be the id of an entity.
+const NAME: &str = "hunter2-and-more";
+
 const VALUE: &str = "hunter2-\"quoted\"/and more";
 
 // attack: C19
@@ -52,6 +55,35 @@ async fn a_secret_is_looked_up_at_each_call_and_for_each_conversation() {
         other, "first-user-key",
         "the key of another conversation is not redacted"
     );
+}
+
+// attack: K6
+#[tokio::test]
+async fn a_secret_is_not_the_id_of_an_entity_or_the_name_of_a_tool() {
+    let exposed = r#"secrets = [{ name = "key", expose = true, variable = "KEY" }]"#;
+    let host = Setup::new().grant(exposed).secret("key", NAME).start().await;
+    let plain = host.call("pile_new", json!({"id": "the-pile"})).await.unwrap();
+    assert_eq!(plain.providers.len(), 1);
+    for id in [NAME.to_owned(), format!("a{NAME}b"), hex(NAME)] {
+        let result = host.call("pile_new", json!({ "id": id })).await.unwrap();
+        assert!(result.providers.is_empty(), "an entity has the id {id}");
+        let shown = format!("{} {:?}", result.for_llm, result.value);
+        assert!(
+            shown.contains("its `id` contains a secret") && !shown.contains(&id),
+            "{shown}"
+        );
+    }
+    // The tool of a follow-up call is named in an error.
+    let begun = json!({"tool": NAME, "arguments": "{}"});
+    let error = host.call("begin", begun).await.unwrap_err();
+    assert!(
+        error.message.contains("[redacted]") && !format!("{error:?}").contains(NAME),
+        "{error:?}"
+    );
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 // attack: C14, attack: C15

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -17,6 +17,7 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) requests: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
+    endless_bytes: Arc<AtomicU64>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -62,16 +63,19 @@ impl Server {
         let port = listener.local_addr().unwrap().port();
         let (requests, connections) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<AtomicUsize>::default());
         let (recorded, counted) = (requests.clone(), connections.clone());
+        let endless_bytes = Arc::<AtomicU64>::default();
+        let sent = endless_bytes.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::SeqCst);
                 let (answer, recorded, tls) = (answer.clone(), recorded.clone(), tls.clone());
+                let sent = sent.clone();
                 tokio::spawn(async move {
                     match tls {
-                        None => serve(stream, answer, recorded).await,
+                        None => serve(stream, answer, recorded, sent).await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                serve(stream, answer, recorded).await;
+                                serve(stream, answer, recorded, sent).await;
                             }
                         }
                     }
@@ -82,6 +86,7 @@ impl Server {
             port,
             requests,
             connections,
+            endless_bytes,
             task,
         }
     }
@@ -91,13 +96,23 @@ impl Server {
         self.connections.load(Ordering::SeqCst)
     }
 
+    /// The number of bytes that [`Answer::Endless`] has sent after its first ones.
+    pub(crate) fn endless_bytes(&self) -> u64 {
+        self.endless_bytes.load(Ordering::SeqCst)
+    }
+
     /// The requests, in order.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, requests: Arc<Mutex<Vec<String>>>) {
+async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    answer: Answer,
+    requests: Arc<Mutex<Vec<String>>>,
+    sent: Arc<AtomicU64>,
+) {
     let mut received = Vec::new();
     let mut piece = [0; 8192];
     while !received.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -133,7 +148,9 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, 
         }
         Answer::Endless(head, rest) => {
             if stream.write_all(&head).await.is_ok() {
-                while stream.write_all(&rest).await.is_ok() {}
+                while stream.write_all(&rest).await.is_ok() {
+                    sent.fetch_add(rest.len() as u64, Ordering::SeqCst);
+                }
             }
         }
         Answer::Silence(head) => {

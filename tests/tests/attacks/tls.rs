@@ -1,6 +1,7 @@
 //! Secrets over TLS: sent only to a server that proves its name.
 
 use std::process::Command;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use toolwit::ErrorKind;
+use toolwit::limits::LimitRequest;
 
 use crate::host::{Setup, TestHost};
 use crate::server::{Answer, ScriptedResolver, Server};
@@ -106,6 +108,77 @@ async fn secret_reaches_the_granted_host_over_tls_and_no_impostor() {
     // The system does not know the authority, and the host does not name it.
     let unknown = trusted.server(NAME).await;
     assert_nothing_is_sent_to(&granting(unknown.port).start().await, &unknown).await;
+}
+
+// attack: K5
+#[tokio::test]
+async fn guest_cannot_ask_for_a_response_that_hides_a_secret() {
+    let trusted = Authority::new();
+    let server = trusted.server(NAME).await;
+    let host = granting(server.port).roots(&trusted.pem).start().await;
+    let mut asking = request("https", server.port);
+    asking["headers"] = json!([
+        ["accept-encoding", "gzip"],
+        ["range", "bytes=0-9"],
+        ["if-range", "x"],
+        ["accept-charset", "utf-16"],
+        ["x-other", "kept"]
+    ]);
+    host.value("fetch", asking).await;
+    let seen = server.requests().concat();
+    assert!(
+        seen.contains("accept-encoding: identity\r\n") && seen.contains("x-other: kept"),
+        "{seen}"
+    );
+    assert!(
+        !seen.contains("gzip") && !seen.contains("range") && !seen.contains("utf-16"),
+        "{seen}"
+    );
+
+    for encoded in ["Content-Encoding: gzip", "Content-Encoding: identity, br"] {
+        let answer = format!("HTTP/1.1 200 OK\r\n{encoded}\r\nContent-Length: 4\r\n\r\nabcd");
+        let server = trusted.answering(NAME, Answer::Fixed(answer.clone().into())).await;
+        let host = granting(server.port).roots(&trusted.pem).start().await;
+        let failed = host.failure("fetch", request("https", server.port)).await;
+        assert!(failed.to_lowercase().contains("coding"), "{failed}");
+        // A host without a secret may send what it likes.
+        let server = Server::start(Answer::Fixed(answer.into())).await;
+        let lines = format!(
+            "http = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",
+            server.port
+        );
+        let host = Setup::new().grant(&lines).start().await;
+        let mut plain = request("http", server.port);
+        plain["authority"] = json!(format!("127.0.0.1:{}", server.port));
+        plain["headers"] = json!([["range", "bytes=0-9"]]);
+        assert_eq!(host.value("fetch", plain).await["body"], "abcd");
+        assert!(server.requests()[0].contains("range: bytes=0-9"));
+    }
+}
+
+// attack: K3, attack: K4
+#[tokio::test]
+async fn echoed_secrets_are_masked_within_the_deadline() {
+    let trusted = Authority::new();
+    let near = &VALUE[..VALUE.len() - 1];
+    let body = format!("{}{VALUE}{}", near.repeat(16_000), "h".repeat(256 << 10));
+    assert!(body.len() > 480 << 10);
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nX-{VALUE}: a\r\nX-Echo: {VALUE}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let server = trusted.answering(NAME, Answer::Fixed((head + &body).into())).await;
+    let mut host = granting(server.port).roots(&trusted.pem).start().await;
+    host.context = host
+        .context
+        .clone()
+        .with_extension(LimitRequest::default().with_wall_max(Duration::from_secs(15)));
+    let reply = host.value("fetch", request("https", server.port)).await;
+    let received = reply["body"].as_str().unwrap();
+    assert_eq!(received.len(), body.len());
+    assert!(received.contains(near) && !received.contains(VALUE));
+    assert!(received.contains(&"*".repeat(VALUE.len())));
+    assert!(!reply["headers"].to_string().contains(VALUE), "{}", reply["headers"]);
 }
 
 // The servers of these tests close without a TLS close notification, as many do.

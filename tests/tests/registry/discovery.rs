@@ -7,6 +7,7 @@ use serde_json::json;
 use toolwit::ErrorKind;
 use toolwit::limits::LimitRequest;
 use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, LiveRegistry};
+use toolwit::sandbox::CodeCacheLocation;
 use toolwit::store::MemoryStore;
 use toolwit_tests::Guests;
 
@@ -148,29 +149,37 @@ async fn missing_key_prevents_only_the_discovery() {
     assert_eq!(names(&with), ["count", "soup", "tea"]);
 }
 
+// attack: B19
 #[tokio::test]
-async fn host_is_built_after_ten_seconds_while_slow_discoveries_continue() {
+async fn plugins_that_sleep_delay_neither_the_host_nor_the_discovery_of_others() {
+    const SLEEPING: usize = 12;
     let place = Place::new();
+    let menu = Guests::rust_bytes("menu").await;
     let mut grants = "version = 1\n".to_owned();
-    for at in 1..=5 {
-        place.put_bytes(&format!("menu{at}.wasm"), &Guests::rust_bytes("menu").await);
+    for at in 1..=SLEEPING {
+        place.put_bytes(&format!("menu{at}.wasm"), &menu);
         grants += &format!("[[grant]]\nplugin = \"menu{at}\"\nany-version = true\nconfig = {{ mode = \"sleep\" }}\n");
     }
+    place.put_bytes("open.wasm", &menu);
     place.put_bytes("grants.toml", grants.as_bytes());
+    let code = tempfile::tempdir().unwrap();
+    let cached = CodeCacheLocation::Directory(code.path().join("code"));
+    let builder = host(&place).code_cache(cached);
+    let warm = builder.clone().dynamic_discovery(DynamicDiscovery::Never).build().await.unwrap();
+    warm.registry().plugin_of("open").unwrap().prepare().await.unwrap();
     tokio::time::pause();
     let started = tokio::time::Instant::now();
-    let host = host(&place).build().await.unwrap();
+    let host = builder.build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(11), "{:?}", started.elapsed());
-    assert_eq!(names(&host).len(), 5, "the tools in their WIT");
-    let error = host.registry().package("menu5").unwrap().discovery_error().unwrap();
-    assert_eq!(
-        error.kind,
-        ErrorKind::ToolUnavailable,
-        "four plugins run at once: {error:?}"
-    );
+    let names = names(&host);
+    assert!(names.iter().any(|name| name == "soup"), "{names:?}");
+    assert_eq!(names.len(), SLEEPING + 3, "the others have the tools in their WIT");
     until(host.live_registry(), |registry| {
-        let last = registry.package("menu5").and_then(|package| package.discovery_error());
-        last.is_some_and(|error| error.kind == ErrorKind::Timeout)
+        (1..=SLEEPING).all(|at| {
+            let package = registry.package(&format!("menu{at}"));
+            let error = package.and_then(|package| package.discovery_error());
+            error.is_some_and(|error| error.kind == ErrorKind::Timeout)
+        })
     })
     .await;
 }

@@ -60,6 +60,25 @@ async fn full_pool_reports_busy_and_recovers() {
     assert_eq!(conversation.value("fine", json!({})).await, json!(42));
 }
 
+// attack: K8
+#[tokio::test]
+async fn idle_sessions_leave_room_for_calls() {
+    let guests = Guests::with(|options| options.engine_limits.instances_max = 4);
+    let (token, counter) = (guests.wat("token").await, guests.wat("counter").await);
+    let mut idle = Vec::new();
+    for _ in 0..10 {
+        let mut conversation = Conversation::over(&[&token]);
+        conversation.value("make", json!({})).await;
+        idle.push(conversation);
+    }
+    assert_eq!(Conversation::over(&[&counter]).value("next", json!({})).await, json!(1));
+    // The most recent session is alive, and an earlier one was evicted.
+    let newest = idle.last_mut().unwrap();
+    assert_eq!(newest.value("token_bump", json!({"token_id": "1"})).await, json!(1));
+    let error = idle[0].error("token_bump", json!({"token_id": "1"})).await;
+    assert_eq!(error.kind, ErrorKind::EntityGone);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn call_that_times_out_in_the_queue_reports_it() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);

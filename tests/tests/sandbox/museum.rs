@@ -258,7 +258,6 @@ async fn entities_nest_to_the_depth_limit() {
     assert_eq!(deeper.providers[0].depth(), 3);
 }
 
-// accept: 36
 #[tokio::test]
 async fn entities_are_borrowed_and_consumed_by_their_ids() {
     let mut museum = museum().await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::loop_config::LoopConfig;
+use super::outer_guards::OuterGuards;
 use super::references::check_references;
 use super::replay::replay;
 use crate::event::{Event, Observers, OuterObservers};
@@ -54,7 +55,9 @@ impl ConversationBuilder {
             let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
             config.tools.extend(gateway);
         }
-        let tools = checked_tools(config.tools, config.decorators, &config.strategies)?;
+        let guards = OuterGuards::of(&context);
+        let tools = checked_tools(config.tools, &config.decorators, guards.clone(), &config.strategies)?;
+        let guards = OuterGuards::among(&guards.around(config.decorators));
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = Observers::new(
             process.origin(),
@@ -76,6 +79,7 @@ impl ConversationBuilder {
                 .with_extension(SourceCache::of(&context))
                 .with_extension(groups)
                 .with_extension(models)
+                .with_extension(guards)
                 .with_extension(CallerModel(model.clone())),
             model,
             blackboard,
@@ -165,9 +169,12 @@ fn check_events(log: &[Event], history: &History, strategies: &StrategyChain) ->
     if !log.is_empty() || !history.has_calls() || !strategies.requires_events() {
         return Ok(());
     }
-    let message = "the state machine of the conversation cannot be restored from the history alone";
-    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion("pass the events to `resume`, or set the state with `StateMachine::with_initial_state`"))
+    let message = "the state machine or the playbook of the conversation cannot be restored from the history alone";
+    Err(
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
+            "pass the events to `resume`, or begin again with `StateMachine::with_initial_state` or `Playbook::restarted`",
+        ),
+    )
 }
 
 /// Rejects a delivery that the model does not support.
@@ -180,15 +187,17 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators. Checks that they include the tools to which strategies and decorators refer.
+/// Returns the initial tools with their decorators and the guards of the conversation around this one. Checks that they include the
+/// tools to which strategies and decorators refer.
 fn checked_tools(
     tools: Vec<Arc<dyn Tool>>,
-    decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    decorators: &[(ToolSelector, Arc<dyn Decorator>)],
+    guards: OuterGuards,
     strategies: &StrategyChain,
 ) -> Result<ToolSet, Error> {
     let mut references = strategies.references();
     references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
-    let tools = initial_tools(tools, decorators);
+    let tools = initial_tools(tools, guards.around(decorators.iter().cloned()));
     check_references(&references, &tools, strategies)?;
     Ok(tools)
 }

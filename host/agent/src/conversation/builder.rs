@@ -122,8 +122,8 @@ impl ConversationBuilder {
         self.configured(|config| config.with_system(instructions))
     }
 
-    /// Continues an earlier history. Its unanswered calls are answered as cancelled. The state of a state machine follows from
-    /// events: with earlier calls, [`build`](Self::build) fails without [`resume`](Self::resume).
+    /// Continues an earlier history. Its unanswered calls are answered as cancelled. The state of a state machine and the locks of
+    /// a playbook follow from events: with earlier calls, [`build`](Self::build) fails without [`resume`](Self::resume).
     #[must_use]
     pub fn history(mut self, messages: Vec<Message>) -> Self {
         self.history = messages;
@@ -175,6 +175,9 @@ impl ConversationBuilder {
     /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
     /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool
     /// that returned the entity.
+    ///
+    /// Guards also apply to the selected tools of agents inside the conversation, at any depth. A tool that only agents have is
+    /// selected with [`ToolSelector::later`]. Other decorators apply to the tools of the conversation itself.
     ///
     /// ```
     /// use toolwit_agent::Conversation;

@@ -5,6 +5,7 @@ mod builder;
 mod conversation_handle;
 mod loop_config;
 mod object_tools;
+mod outer_guards;
 mod references;
 mod replay;
 mod unavailable_tool;

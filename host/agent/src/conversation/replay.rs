@@ -199,14 +199,16 @@ impl Replay<'_> {
         let artifact = |kind: &String| Artifact::new(kind, serde_json::Value::Null);
         result.artifacts = past.artifacts.iter().map(artifact).collect();
         let facade = named.tool.facade().filter(|_| !past.is_error);
-        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &conversation.context));
+        let context = conversation
+            .context
+            .clone()
+            .with_extension(conversation.process.clone());
+        result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
         let history = conversation.history.messages();
         let until_answer = self.answers.get(id).map_or(history, |&at| &history[..=at]);
         let view = conversation.toolbox.view(until_answer);
-        let view = view
-            .with_context(&conversation.context)
-            .with_position(past.turn, self.iteration);
+        let view = view.with_context(&context).with_position(past.turn, self.iteration);
         conversation
             .strategy
             .evaluate(&InjectionContext::after(&call, view))

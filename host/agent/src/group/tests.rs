@@ -7,6 +7,7 @@ use regex::Regex;
 use serde_json::json;
 
 use super::*;
+use crate::tests::log::RecordedLog;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NativeTool, ToolContext, ToolResult};
 
@@ -219,38 +220,6 @@ fn an_invalid_configuration_is_refused() {
     assert!(error.suggestion.as_ref().unwrap().contains("`local`"), "{error:?}");
 }
 
-/// Collects the messages of log events.
-#[derive(Clone, Default)]
-struct Log(Arc<std::sync::Mutex<Vec<String>>>);
-
-impl tracing::field::Visit for Log {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        self.0.lock().unwrap().push(format!("{} {value:?}", field.name()));
-    }
-}
-
-impl tracing::Subscriber for Log {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() <= tracing::Level::DEBUG
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
 // accept: 99, accept: 94
 #[tokio::test]
 async fn a_role_without_a_provider_contacts_only_sources_that_can_have_its_tools() {
@@ -281,10 +250,10 @@ async fn a_role_without_a_provider_contacts_only_sources_that_can_have_its_tools
 // accept: 99
 #[tokio::test]
 async fn the_log_reports_when_a_source_is_contacted() {
-    let log = Log::default();
+    let log = RecordedLog::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let groups = groups(&Arc::default());
-    let lines = || log.0.lock().unwrap().join("\n");
+    let lines = || log.lines().join("\n");
     assert!(lines().contains("is not contacted before its first use"), "{}", lines());
     assert!(!lines().contains("is contacted for the first time"), "{}", lines());
     groups

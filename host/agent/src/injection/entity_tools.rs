@@ -95,6 +95,7 @@ impl Evaluation<'_> {
             tools: ids,
             depth,
             binding,
+            rebinding: provider.rebinding(),
             shared: group.map(|group| SharedDiscovery::new(group, vec![provider.clone()])),
             namespace: provider.namespace().to_owned(),
         });
@@ -124,6 +125,7 @@ impl Evaluation<'_> {
                 Rebinding::Keep => EntityBinding::Kept,
                 Rebinding::Latest => EntityBinding::Rebound,
             },
+            rebinding: provider.rebinding(),
             shared: Some(SharedDiscovery::new(group.clone(), vec![provider.clone()])),
             namespace: key.namespace.clone(),
         });
@@ -186,6 +188,7 @@ impl Evaluation<'_> {
             } else {
                 EntityBinding::New
             },
+            rebinding: first.rebinding(),
             namespace: first.namespace().to_owned(),
             shared: Some(SharedDiscovery::new(shared, accepted.clone())),
         });

@@ -39,7 +39,9 @@ pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlo
 pub use registered_tools::RegisteredTools;
 pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, RejectedProvider, WithheldTool};
 pub use strategy_chain::StrategyChain;
-pub use view::{CallLog, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext};
+pub use view::{
+    CallLog, CallableTools, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext,
+};
 
 pub(crate) use entity::shared_method_id;
 pub(crate) use facade::write_facade_tool_names;

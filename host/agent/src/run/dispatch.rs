@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::call_queue::{CallQueue, CallState, FinishedCall, PendingCall, run_tool};
 use super::call_result::{record_call, record_guidance, record_refusal};
+use super::earlier_calls::EarlierCalls;
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
 use super::observed_output::ObservedOutput;
@@ -11,7 +12,7 @@ use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
 use crate::event::Event;
-use crate::injection::CallGate;
+use crate::injection::{CallGate, CallableTools};
 use crate::limits::UnknownToolPolicy;
 use crate::model::Delivery;
 use crate::outcome::RunFailure;
@@ -43,8 +44,9 @@ impl CallQuota {
 /// The calls of one response while they are executed.
 ///
 /// Calls whose tool exists at the start and is not guarded by a strategy run concurrently, except that calls of one serial
-/// group run one after the other. An earlier call may inject or unlock the tool of a later one, so a call without a tool or
-/// with a guarded tool is looked up when all calls before it are answered. Results and injections are applied in call order.
+/// group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one: a call without a tool, with
+/// a guarded tool, or with a tool that an [earlier call](EarlierCalls) may change is looked up when all calls before it are
+/// answered. Results and injections are applied in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
@@ -59,22 +61,24 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
         let toolbox = &run.conversation.toolbox;
         let is_gateway = toolbox.delivery() == Delivery::Gateway;
-        // An exclusive facade locks the tools of the calls after it.
-        let mut is_exclusive = false;
+        let mut earlier = EarlierCalls::default();
         let calls = calls.into_iter().enumerate().map(|(index, call)| {
             let call = if is_gateway { call.through_gateway() } else { call };
             let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
-                (None, ToolLookup::Found(tool)) if !is_exclusive => {
-                    is_exclusive = tool.tool.facade().is_some_and(|facade| facade.is_exclusive());
-                    if run.gate(&tool) == CallGate::Ungated {
-                        CallState::of_tool(tool, &call)
-                    } else {
+                (None, ToolLookup::Found(tool)) => {
+                    let must_wait = earlier.may_change(&tool, toolbox) || run.gate(&tool) != CallGate::Ungated;
+                    earlier.add(Some(&tool));
+                    if must_wait {
                         CallState::Unresolved(Some(tool.definition))
+                    } else {
+                        CallState::of_tool(tool, &call)
                     }
                 }
-                (None, ToolLookup::Found(tool)) => CallState::Unresolved(Some(tool.definition)),
-                (None, _) => CallState::Unresolved(None),
+                (None, _) => {
+                    earlier.add(None);
+                    CallState::Unresolved(None)
+                }
             };
             (call, state)
         });
@@ -207,6 +211,9 @@ fn begin(
     let mut context = ObservedOutput::observe(context, &run.conversation.observers, id);
     if tool.tool.calls_tools() {
         context = context.with_tools(Arc::new(NestedCaller::new(run, id, &tool.definition.id)));
+    }
+    if tool.definition.id.is_host() {
+        context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
     }
     run_tool(tool, arguments, context)
 }

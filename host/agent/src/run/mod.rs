@@ -14,6 +14,7 @@
 mod call_queue;
 mod call_result;
 mod dispatch;
+mod earlier_calls;
 mod ending;
 mod inference;
 mod late_calls;

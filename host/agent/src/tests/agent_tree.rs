@@ -25,9 +25,9 @@ impl OutputSink for Screen {
     }
 }
 
-fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
-    let (_, stage) = Stage::set(steps);
-    (AgenticTool::new(name, "Works.").with_model(stage.clone()), stage)
+fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
+    let (_, model) = TestModel::playing(steps);
+    (AgenticTool::new(name, "Works.").with_model(model.clone()), model)
 }
 
 fn task() -> Value {
@@ -53,9 +53,9 @@ fn observe(builder: ConversationBuilder) -> (ConversationBuilder, Observed) {
 async fn observed(are_forwarded: bool) -> (Vec<(Event, Origin)>, Arc<Screen>, String) {
     let (inner, _) = agent(
         "agent",
-        [call([("progress", json!({"message": "looking"}))]), say("inner")],
+        [call([("progress", json!({"message": "looking"}))]), reply("inner")],
     );
-    let (builder, _) = Stage::set([call([("agent", task())]), say("outer")]);
+    let (builder, _) = TestModel::playing([call([("agent", task())]), reply("outer")]);
     let (builder, observed) = observe(builder);
     let screen = Arc::new(Screen::default());
     let mut conversation = builder
@@ -113,14 +113,14 @@ async fn progress_is_one_event_of_the_process_in_which_it_is_made() {
 #[tokio::test]
 async fn call_ids_are_unique_in_a_run_with_its_agents() {
     let same_id = |name: &'static str, arguments: Value| {
-        but(call([(name, arguments)]), |response| {
+        changed(call([(name, arguments)]), |response| {
             response.tool_calls[0].id = "call_1".to_owned()
         })
     };
-    let (inner, stage) = agent("agent", [same_id("look", json!({})), say("inner")]);
-    let (builder, _) = Stage::set([same_id("agent", task()), say("outer")]);
+    let (inner, model) = agent("agent", [same_id("look", json!({})), reply("inner")]);
+    let (builder, _) = TestModel::playing([same_id("agent", task()), reply("outer")]);
     let outcome = builder.tool(inner.with_tool(echo("look"))).run("go").await.unwrap();
-    let inner = stage.shown(1).messages;
+    let inner = model.request(1).messages;
     let ids = |messages: &[Message]| -> Vec<String> {
         let calls = messages.iter().flat_map(|message| message.tool_calls().to_vec());
         calls.map(|call| call.id).collect()
@@ -142,16 +142,16 @@ fn endless() -> Arc<dyn Tool> {
 // accept: 85, accept: 133
 #[tokio::test(start_paused = true)]
 async fn the_background_work_of_an_agent_ends_with_its_limits() {
-    let (inner, _) = agent("agent", [call([("endless", json!({}))]), say("It is being made.")]);
+    let (inner, _) = agent("agent", [call([("endless", json!({}))]), reply("It is being made.")]);
     let limits = LoopLimits {
         wall_ms_max: 5_000,
         ..LoopLimits::default()
     };
-    let (builder, _) = Stage::set([call([("agent", task())]), say("It gave up.")]);
+    let (builder, _) = TestModel::playing([call([("agent", task())]), reply("It gave up.")]);
     let inner = inner.with_tool(endless()).with_limits(limits);
     let outcome = builder.tool(inner).run("go").await.unwrap();
     assert_eq!(outcome.text(), "It gave up.");
-    let answer = answers(&outcome.history)[0];
+    let answer = tool_results(&outcome.history)[0];
     assert!(
         answer.contains("time limit of 5s") && answer.contains("It is being made."),
         "{answer}"
@@ -161,8 +161,8 @@ async fn the_background_work_of_an_agent_ends_with_its_limits() {
 // accept: 133
 #[tokio::test(start_paused = true)]
 async fn the_time_limit_of_a_run_ends_an_agent_that_waits_and_names_it() {
-    let (inner, _) = agent("waiter", [call([("endless", json!({}))]), say("Not yet.")]);
-    let (builder, _) = Stage::set([call([("waiter", task())])]);
+    let (inner, _) = agent("waiter", [call([("endless", json!({}))]), reply("Not yet.")]);
+    let (builder, _) = TestModel::playing([call([("waiter", task())])]);
     let limits = LoopLimits {
         wall_ms_max: 5_000,
         ..LoopLimits::default()
@@ -180,13 +180,13 @@ async fn the_calls_budget_stops_every_agent_up_to_its_owner_and_the_error_names_
     let two = call([("look", json!({})), ("look", json!({}))]);
     let (deepest, inner) = agent("deepest", [two]);
     let (middle, between) = agent("middle", [call([("deepest", task())])]);
-    let (builder, outer) = Stage::set([call([("middle", task())])]);
+    let (builder, outer) = TestModel::playing([call([("middle", task())])]);
     let middle = middle.with_tool(deepest.with_tool(echo("look")));
     let mut conversation = builder.tool(middle).budget(calls_max(3)).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CallLimit { max: 3 }), "{error}");
     assert_eq!(
-        (inner.times_asked(), between.times_asked(), outer.times_asked()),
+        (inner.request_count(), between.request_count(), outer.request_count()),
         (1, 1, 1)
     );
     assert_eq!(error.agent.as_deref(), Some("deepest"));
@@ -201,10 +201,10 @@ async fn the_calls_budget_of_an_agent_does_not_stop_its_caller() {
     let two = call([("look", json!({})), ("look", json!({}))]);
     let (inner, _) = agent("agent", [two]);
     let inner = inner.with_tool(echo("look")).with_budget(calls_max(1));
-    let (builder, _) = Stage::set([call([("agent", task())]), say("It gave up.")]);
+    let (builder, _) = TestModel::playing([call([("agent", task())]), reply("It gave up.")]);
     let outcome = builder.tool(inner).budget(calls_max(10)).run("go").await.unwrap();
     assert_eq!(outcome.text(), "It gave up.");
-    assert!(answers(&outcome.history)[0].contains("limit of 1 tool calls"));
+    assert!(tool_results(&outcome.history)[0].contains("limit of 1 tool calls"));
 }
 
 // accept: 133
@@ -216,7 +216,7 @@ async fn an_operator_error_names_the_agent_in_which_it_occurred() {
     });
     let (deepest, _) = agent("deepest", [call([("db", json!({}))])]);
     let (middle, _) = agent("middle", [call([("deepest", task())])]);
-    let (builder, _) = Stage::set([call([("middle", task())])]);
+    let (builder, _) = TestModel::playing([call([("middle", task())])]);
     let middle = middle.with_tool(deepest.with_tool(broken));
     let error = builder.tool(middle).build().unwrap().run("go").await.unwrap_err();
     assert_eq!(error.agent.as_deref(), Some("deepest"));
@@ -226,9 +226,9 @@ async fn an_operator_error_names_the_agent_in_which_it_occurred() {
 // accept: 144
 #[tokio::test]
 async fn a_budget_can_be_raised_on_a_living_conversation() {
-    let (builder, _) = Stage::set([
-        but(say("one"), |response| response.usage = TokenUsage::new(100, 0, 0)),
-        say("two"),
+    let (builder, _) = TestModel::playing([
+        changed(reply("one"), |response| response.usage = TokenUsage::new(100, 0, 0)),
+        reply("two"),
     ]);
     let budget = |tokens_max| Budget {
         tokens_max: Some(tokens_max),
@@ -245,20 +245,20 @@ async fn a_budget_can_be_raised_on_a_living_conversation() {
 // accept: 3, accept: 133
 #[tokio::test]
 async fn a_run_that_is_refused_at_once_leaves_no_unanswered_message() {
-    let first = but(say("one"), |response| response.usage = TokenUsage::new(100, 0, 0));
-    let (builder, stage) = Stage::set([first]);
+    let first = changed(reply("one"), |response| response.usage = TokenUsage::new(100, 0, 0));
+    let (builder, model) = TestModel::playing([first]);
     let budget = Budget {
         tokens_max: Some(100),
         ..Budget::default()
     };
     let mut conversation = builder.budget(budget).build().unwrap();
     conversation.run("go").await.unwrap();
-    let (before, events) = (conversation.history().to_vec(), stage.events().len());
+    let (before, events) = (conversation.history().to_vec(), model.events().len());
     let error = conversation.run("again").await.unwrap_err();
     assert_eq!(error.outcome.stop, StopReason::TokenLimit);
     assert_eq!(conversation.history(), before);
     assert_eq!(error.outcome.history, before);
-    assert_eq!(stage.events().len(), events, "no turn began");
+    assert_eq!(model.events().len(), events, "no turn began");
     let cancel = tokio_util::sync::CancellationToken::new();
     cancel.cancel();
     let error = conversation.turn("again").cancel(cancel).run().await.unwrap_err();

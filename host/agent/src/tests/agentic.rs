@@ -5,11 +5,11 @@ use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, NoArguments, Parameter, ToolMethod, ToolMethods};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
-    let (_, stage) = Stage::set(steps);
+fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
+    let (_, model) = TestModel::playing(steps);
     (
-        AgenticTool::new(name, "Works out sums.").with_model(stage.clone()),
-        stage,
+        AgenticTool::new(name, "Works out sums.").with_model(model.clone()),
+        model,
     )
 }
 
@@ -30,16 +30,16 @@ fn kinds(result: &ToolResult) -> Vec<&str> {
 // accept: 65, accept: 127
 #[tokio::test]
 async fn an_agentic_tool_runs_its_own_loop() {
-    let (tool, stage) = agent(
+    let (tool, model) = agent(
         "calculator",
-        [call([("add", json!({})), ("multiply", json!({}))]), say("11")],
+        [call([("add", json!({})), ("multiply", json!({}))]), reply("11")],
     );
     let tool = tool.with_tools([echo("add"), echo("multiply")]);
     let result = call_with(&tool, json!({"task": "5 + 3 * 2"}), &ToolContext::new())
         .await
         .unwrap();
     assert_eq!(result.for_llm, "11");
-    let shown = stage.shown(0);
+    let shown = model.request(0);
     assert_eq!(shown.names, ["add", "multiply"], "all inner tools are visible");
     assert!(
         shown.messages[0].content().contains("Works out sums."),
@@ -52,7 +52,7 @@ async fn an_agentic_tool_runs_its_own_loop() {
 // accept: 70
 #[tokio::test]
 async fn options_are_set_on_copies() {
-    let (base, stage) = agent("base", [say("a"), say("b"), say("c")]);
+    let (base, model) = agent("base", [reply("a"), reply("b"), reply("c")]);
     let fixed = base.clone().with_system_prompt("Be brief.");
     let dynamic = base.clone().with_system_prompt_from(|context, input| {
         format!("For {}: {input}", context.text("tenant").unwrap_or("no tenant"))
@@ -70,7 +70,7 @@ async fn options_are_set_on_copies() {
     call_with(&more, json!({"topic": "tea", "depth": 2}), &context)
         .await
         .unwrap();
-    let content = |at: usize, message: usize| stage.shown(at).messages[message].content().to_owned();
+    let content = |at: usize, message: usize| model.request(at).messages[message].content().to_owned();
     assert_eq!(
         (content(0, 0), content(1, 0)),
         ("Be brief.".to_owned(), "For acme: x".to_owned())
@@ -96,27 +96,27 @@ impl ToolMethods for Search {
 #[tokio::test]
 async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
     let step = || call([("search", json!({}))]);
-    let (tool, stage) = agent("searcher", [step(), step()]);
+    let (tool, model) = agent("searcher", [step(), step()]);
     let tool = tool.with_tool_object(Search).with_iterations_max(2);
     let result = call_with(&tool, json!({"task": "x"}), &ToolContext::new())
         .await
         .unwrap();
     assert!(result.is_error());
     assert!(result.for_llm.contains("limit of 2 iterations"), "{}", result.for_llm);
-    assert_eq!(stage.shown(1).messages.last().unwrap().content(), "found");
+    assert_eq!(model.request(1).messages.last().unwrap().content(), "found");
 }
 
 // accept: 71
 #[tokio::test]
 async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
     for (captured, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
-        let (finder, _) = agent("finder", [call([("perform", json!({}))]), say("found")]);
+        let (finder, _) = agent("finder", [call([("perform", json!({}))]), reply("found")]);
         let finder = finder.with_tool(with_artifact("perform", "Performance"));
         let (assembler, _) = agent(
             "assembler",
             [
                 call([("finder", json!({"task": "x"})), ("create", json!({}))]),
-                say("assembled"),
+                reply("assembled"),
             ],
         );
         let assembler = assembler
@@ -127,8 +127,8 @@ async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
             .await
             .unwrap();
         assert_eq!(kinds(&result), expected);
-        let (builder, _) = Stage::set([call([("finder", json!({"task": "x"}))]), say("Done.")]);
-        let (finder, _) = agent("finder", [call([("perform", json!({}))]), say("found")]);
+        let (builder, _) = TestModel::playing([call([("finder", json!({"task": "x"}))]), reply("Done.")]);
+        let (finder, _) = agent("finder", [call([("perform", json!({}))]), reply("found")]);
         let finder = finder.with_tool(with_artifact("perform", "Performance"));
         let outcome = builder.tool(finder).build().unwrap().run("go").await.unwrap();
         assert_eq!(
@@ -152,11 +152,11 @@ async fn inner_tools_receive_context_output_and_blackboard() {
             context.chat_id().unwrap_or("none")
         )))
     });
-    let (inner, stage) = agent("agent", [call([("look", json!({}))]), say("ok")]);
+    let (inner, model) = agent("agent", [call([("look", json!({}))]), reply("ok")]);
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
-    let (builder, outer) = Stage::set([
+    let (builder, outer) = TestModel::playing([
         call([("look", json!({})), ("agent", json!({"task": "x"}))]),
-        say("Done."),
+        reply("Done."),
     ]);
     let mut conversation = builder
         .tools([look.clone()])
@@ -168,8 +168,8 @@ async fn inner_tools_receive_context_output_and_blackboard() {
     conversation.turn("go").context(context).run().await.unwrap();
     let seen: Vec<_> = board.entries().iter().map(|entry| entry.value().clone()).collect();
     assert_eq!(seen, [json!("mail"), json!("mail")]);
-    let (inside, around) = (stage.shown(1).messages, outer.shown(1).messages);
-    let (inside, around) = (answers(&inside)[0], answers(&around)[0]);
+    let (inside, around) = (model.request(1).messages, outer.request(1).messages);
+    let (inside, around) = (tool_results(&inside)[0], tool_results(&around)[0]);
     assert!(inside.ends_with(" 7") && around.ends_with(" 7"), "{inside}, {around}");
     assert_ne!(inside, around, "each loop has its own id");
 }
@@ -184,26 +184,26 @@ async fn agents_are_refused_beyond_the_nesting_limit() {
         let step: Vec<Step> = match &tool {
             Some(inner) => {
                 let called = inner.definition().name().to_owned();
-                vec![raw(vec![(called, r#"{"task":"x"}"#.to_owned())]), say("ok")]
+                vec![raw_calls(vec![(called, r#"{"task":"x"}"#.to_owned())]), reply("ok")]
             }
             None => Vec::new(),
         };
-        let (agent_tool, stage) = agent(&name, step);
+        let (agent_tool, model) = agent(&name, step);
         let agent_tool = match tool.take() {
             Some(inner) => agent_tool.with_tool(inner),
             None => agent_tool,
         };
-        steps.push(stage);
+        steps.push(model);
         tool = Some(agent_tool);
     }
-    let (builder, _) = Stage::set([call([("level0", json!({"task": "x"}))]), say("Done.")]);
+    let (builder, _) = TestModel::playing([call([("level0", json!({"task": "x"}))]), reply("Done.")]);
     builder.tool(tool.unwrap()).build().unwrap().run("go").await.unwrap();
-    assert_eq!(steps[0].times_asked(), 0, "the deepest agent does not run");
-    let refused = steps[1].shown(1).messages;
+    assert_eq!(steps[0].request_count(), 0, "the deepest agent does not run");
+    let refused = steps[1].request(1).messages;
     assert!(
-        answers(&refused)[0].contains("agents may be nested"),
+        tool_results(&refused)[0].contains("agents may be nested"),
         "{}",
-        answers(&refused)[0]
+        tool_results(&refused)[0]
     );
 }
 
@@ -218,7 +218,7 @@ async fn an_operator_error_stops_every_outer_agent() {
         )))
     });
     let (inner, _) = agent("agent", [call([("db", json!({}))])]);
-    let (builder, _) = Stage::set([call([("agent", json!({"task": "x"}))])]);
+    let (builder, _) = TestModel::playing([call([("agent", json!({"task": "x"}))])]);
     let error = builder
         .tool(inner.with_tool(broken))
         .build()
@@ -238,9 +238,13 @@ async fn an_agent_waits_for_its_background_calls() {
         Ok(ToolResult::background("started"))
     });
     let quick = |step: Step| step;
-    let (inner, stage) = agent(
+    let (inner, model) = agent(
         "agent",
-        [call([("slow", json!({}))]), quick(say("Not yet.")), say("It is 42.")],
+        [
+            call([("slow", json!({}))]),
+            quick(reply("Not yet.")),
+            reply("It is 42."),
+        ],
     );
     let result = call_with(&inner.with_tool(slow), json!({"task": "x"}), &ToolContext::new())
         .await
@@ -250,7 +254,7 @@ async fn an_agent_waits_for_its_background_calls() {
         "{}",
         result.for_llm
     );
-    let last = stage.shown(stage.times_asked() - 1).messages;
+    let last = model.request(model.request_count() - 1).messages;
     assert!(
         last.iter().any(|message| message.content().ends_with("\n42")),
         "the model read the late result"
@@ -283,16 +287,16 @@ async fn one_configuration_serves_a_conversation_an_agentic_tool_and_a_subagent(
     let steps = [
         call([("asker", json!({"task": "x"}))]),
         look(),
-        say("asked"),
+        reply("asked"),
         call([("helper", json!({"name": "tea"}))]),
         look(),
         look(),
         look(),
-        say("Done."),
+        reply("Done."),
     ];
-    let (_, stage) = Stage::set(steps);
+    let (_, model) = TestModel::playing(steps);
     let config = LoopConfig::new()
-        .with_model(stage.clone())
+        .with_model(model.clone())
         .with_system("Be brief.")
         .with_tools([echo("look")])
         .with_iterations_max(3);
@@ -300,11 +304,11 @@ async fn one_configuration_serves_a_conversation_an_agentic_tool_and_a_subagent(
     let helper = Subagent::of(agent("helper")).consuming::<Topic>().unwrap();
     let builder = Conversation::builder().config(config.clone()).tool(agent("asker"));
     let outcome = builder.tool(helper).build().unwrap().run("go").await.unwrap();
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert_eq!((answers[0], outcome.text()), ("asked", "Done."));
     assert!(answers[1].contains("limit of 3 iterations"), "{}", answers[1]);
-    for inference in 0..stage.times_asked() {
-        let shown = stage.shown(inference);
+    for inference in 0..model.request_count() {
+        let shown = model.request(inference);
         assert_eq!(shown.messages[0].content(), "Be brief.", "inference {inference}");
         assert_eq!(shown.names[0], "look", "inference {inference}");
     }
@@ -327,11 +331,11 @@ async fn a_strategy_of_an_agent_brings_its_initial_tools_and_guidance() {
             Some("Call `first` first.")
         }
     }
-    let (tool, stage) = agent("agent", [say("ok")]);
+    let (tool, model) = agent("agent", [reply("ok")]);
     call_with(&tool.with_strategy(Guided), json!({"task": "x"}), &ToolContext::new())
         .await
         .unwrap();
-    let shown = stage.shown(0);
+    let shown = model.request(0);
     assert_eq!(shown.names, ["first"]);
     assert!(shown.messages[0].content().ends_with("Call `first` first."));
 }

@@ -32,10 +32,10 @@ fn roles(history: &[Message]) -> Vec<&'static str> {
 #[tokio::test]
 async fn a_late_result_wakes_an_idle_conversation() {
     let (done, result) = oneshot::channel();
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("slow", json!({"n": 1}))]),
-        say("It is on its way."),
-        say("It is 42."),
+        reply("It is on its way."),
+        reply("It is 42."),
     ]);
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
@@ -43,7 +43,7 @@ async fn a_late_result_wakes_an_idle_conversation() {
     done.send(ToolResult::text("42")).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "It is 42.");
-    let shown = stage.shown(2).messages;
+    let shown = model.request(2).messages;
     assert_eq!(
         roles(&shown),
         ["user", "assistant", "tool", "assistant", "assistant", "tool"]
@@ -55,7 +55,7 @@ async fn a_late_result_wakes_an_idle_conversation() {
     );
     assert_eq!(shown[4].tool_calls()[0].arguments, shown[1].tool_calls()[0].arguments);
     assert_valid(conversation.history());
-    let events = stage.events_named("late_result");
+    let events = model.events_named("late_result");
     assert_eq!(
         (&events[0]["call"], &events[0]["name"]),
         (&json!("1-0"), &json!("slow"))
@@ -86,15 +86,15 @@ async fn a_late_result_is_delivered_before_the_next_inference() {
         call([("slow", json!({}))]),
         call([("finish", json!({}))]),
         call([("wait", json!({}))]),
-        say("Done."),
+        reply("Done."),
     ];
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let tools = [slow(vec![result]), finish, Arc::new(wait.unwrap())];
     let mut conversation = builder.tools(tools).build().unwrap();
     conversation.run("go").await.unwrap();
     let late_results = |at: usize| {
-        stage
-            .shown(at)
+        model
+            .request(at)
             .messages
             .iter()
             .filter(|m| m.content().ends_with("\n42"))
@@ -117,11 +117,11 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
         }
     }
     let (done, result) = oneshot::channel();
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("slow", json!({}))]),
-        say("Wait."),
+        reply("Wait."),
         call([("cart_c1_count", json!({}))]),
-        say("0."),
+        reply("0."),
     ]);
     let user = Arc::new(UserMessages(Mutex::default()));
     let mut conversation = builder
@@ -148,7 +148,7 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
     );
     assert_eq!(woken.artifacts[0].kind, "Cart");
     assert_eq!(*user.0.lock().unwrap(), ["Your cart is there."]);
-    assert_eq!(stage.events_named("entity_discovered").len(), 1);
+    assert_eq!(model.events_named("entity_discovered").len(), 1);
 }
 
 // accept: 85
@@ -161,12 +161,12 @@ async fn a_dropped_promise_delivers_an_error() {
         assert!(context.background_task().is_err(), "a call can promise only once");
         Ok(ToolResult::background("started"))
     });
-    let (builder, _) = Stage::set([call([("forgetful", json!({}))]), say("Wait."), say("It failed.")]);
+    let (builder, _) = TestModel::playing([call([("forgetful", json!({}))]), reply("Wait."), reply("It failed.")]);
     let mut conversation = builder.tools([forgetful]).build().unwrap();
     conversation.run("go").await.unwrap();
     drop(task.lock().unwrap().take());
     let woken = conversation.wake().await.unwrap().unwrap();
-    assert!(answers(&woken.history)[1].contains("ended without a result"));
+    assert!(tool_results(&woken.history)[1].contains("ended without a result"));
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_final_result_voids_the_promise() {
         drop(context.background_task()?);
         Ok(ToolResult::text("here it is"))
     });
-    let (builder, _) = Stage::set([call([("quick", json!({}))]), say("Fine.")]);
+    let (builder, _) = TestModel::playing([call([("quick", json!({}))]), reply("Fine.")]);
     let mut conversation = builder.tools([quick]).build().unwrap();
     conversation.run("go").await.unwrap();
     assert_eq!(conversation.background_calls(), 0);
@@ -207,7 +207,7 @@ async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
         });
         Ok(ToolResult::background("started"))
     });
-    let (builder, _) = Stage::set([call([("long", json!({}))]), say("Wait.")]);
+    let (builder, _) = TestModel::playing([call([("long", json!({}))]), reply("Wait.")]);
     let mut conversation = builder.tools([long]).build().unwrap();
     conversation.run("go").await.unwrap();
     let cancel = started.recv().await.unwrap();
@@ -221,12 +221,12 @@ async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
 #[tokio::test]
 async fn a_signal_in_a_late_result_stops_the_run() {
     let (done, result) = oneshot::channel();
-    let (builder, stage) = Stage::set([call([("slow", json!({}))]), say("Wait.")]);
+    let (builder, model) = TestModel::playing([call([("slow", json!({}))]), reply("Wait.")]);
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
     conversation.run("go").await.unwrap();
     done.send(ToolResult::from(Signal::ask_user("Which?"))).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!((woken.stop, woken.text()), (StopReason::UserInputRequired, "Which?"));
-    assert_eq!(stage.times_asked(), 2);
+    assert_eq!(model.request_count(), 2);
     assert_valid(conversation.history());
 }

@@ -9,13 +9,13 @@ use toolwit_core::ToolDefinition;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Runs one response with these calls, and returns the answers.
-async fn answered(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, Stage) {
-    let (builder, stage) = Stage::set([step, say("ok")]);
+async fn answered(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, TestModel) {
+    let (builder, model) = TestModel::playing([step, reply("ok")]);
     let outcome = builder.tools(tools).run("go").await.unwrap();
     assert_valid(&outcome.history);
     (
-        answers(&outcome.history).into_iter().map(str::to_owned).collect(),
-        stage,
+        tool_results(&outcome.history).into_iter().map(str::to_owned).collect(),
+        model,
     )
 }
 
@@ -47,9 +47,9 @@ async fn calls_run_concurrently_and_are_answered_in_call_order() {
         })
     };
     let step = call([("c", json!({})), ("a", json!({})), ("b", json!({}))]);
-    let (answers, stage) = answered([meet("a"), meet("b"), meet("c")], step).await;
+    let (answers, model) = answered([meet("a"), meet("b"), meet("c")], step).await;
     assert_eq!(answers, ["c", "a", "b"], "no call can end before all have started");
-    let started: Vec<_> = stage
+    let started: Vec<_> = model
         .events()
         .iter()
         .map(|event| matches!(event, Event::ToolStarted { .. }))
@@ -146,14 +146,14 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
         "open" => crate::injection::Injection::add(vec![late.clone()]),
         _ => crate::injection::Injection::none(),
     };
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([
             ("open", json!({})),
             ("late", json!({})),
             ("serial", json!({})),
             ("never", json!({})),
         ]),
-        say("ok"),
+        reply("ok"),
     ]);
     let outcome = builder
         .tools([open, serial])
@@ -161,7 +161,7 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
         .run("go")
         .await
         .unwrap();
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert_eq!(answers[..3], ["open", "late", "serial"]);
     assert!(answers[3].contains("unknown-tool"), "{}", answers[3]);
     let log = log.lock().unwrap();
@@ -177,7 +177,7 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
 async fn an_unknown_name_is_answered_with_the_nearest_names() {
     let names = ["serch_customers", "", "a b", "é", &"x".repeat(500), "search_customer\n"];
     let calls = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
-    let (answers, stage) = answered([echo("search_customer"), echo("calc")], raw(calls)).await;
+    let (answers, model) = answered([echo("search_customer"), echo("calc")], raw_calls(calls)).await;
     for answer in &answers {
         let report: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(report["kind"], "unknown-tool");
@@ -189,7 +189,7 @@ async fn an_unknown_name_is_answered_with_the_nearest_names() {
         "{}",
         answers[1]
     );
-    assert_eq!(stage.events_named("call_refused").len(), names.len());
+    assert_eq!(model.events_named("call_refused").len(), names.len());
 }
 
 // accept: 15, attack: E1
@@ -215,7 +215,7 @@ async fn invalid_arguments_are_answered_with_the_expected_parameters() {
         &deep,
     ];
     let calls = bad.map(|text| ("add".to_owned(), text.to_owned())).to_vec();
-    let (answers, _) = answered([Arc::new(add.unwrap()) as Arc<dyn Tool>], raw(calls)).await;
+    let (answers, _) = answered([Arc::new(add.unwrap()) as Arc<dyn Tool>], raw_calls(calls)).await;
     for answer in &answers {
         let report: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(report["kind"], "invalid-arguments");
@@ -233,9 +233,9 @@ async fn the_history_contains_the_executed_arguments() {
         Ok(ToolResult::text(Value::Object(arguments).to_string()))
     });
     let texts = ["", "```json\n{\"a\": [1,],}\n```", "{\"a\" : 1}", "oops"];
-    let (builder, stage) = Stage::set([
-        raw(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec()),
-        say("ok"),
+    let (builder, model) = TestModel::playing([
+        raw_calls(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec()),
+        reply("ok"),
     ]);
     let outcome = builder.tools([show]).run("go").await.unwrap();
     let calls: Vec<_> = outcome.history[1]
@@ -244,8 +244,8 @@ async fn the_history_contains_the_executed_arguments() {
         .map(|call| call.arguments.as_str())
         .collect();
     assert_eq!(calls, ["{}", "{\"a\":[1]}", "{\"a\" : 1}", "{}"]);
-    assert_eq!(answers(&outcome.history)[..3], ["{}", "{\"a\":[1]}", "{\"a\":1}"]);
-    assert_eq!(stage.events_named("arguments_repaired").len(), 2);
+    assert_eq!(tool_results(&outcome.history)[..3], ["{}", "{\"a\":[1]}", "{\"a\":1}"]);
+    assert_eq!(model.events_named("arguments_repaired").len(), 2);
 }
 
 // attack: F1
@@ -255,8 +255,8 @@ async fn only_complete_calls_of_a_truncated_response_run() {
         Ok(ToolResult::text(Value::Object(arguments).to_string()))
     });
     let texts = ["{\"a\": 1}", "", "{\"a\": [1,]}", "{\"a\": \"the rest is miss"];
-    let calls = raw(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec());
-    let step = but(calls, |response| response.finish = FinishReason::Length);
+    let calls = raw_calls(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec());
+    let step = changed(calls, |response| response.finish = FinishReason::Length);
     let (answers, _) = answered([show], step).await;
     assert_eq!(answers[0], "{\"a\":1}");
     for answer in &answers[1..] {
@@ -272,7 +272,7 @@ async fn only_complete_calls_of_a_truncated_response_run() {
 async fn duplicate_and_missing_call_ids_are_replaced() {
     let ids = ["same", "same", "", "same"];
     let step = || {
-        but(
+        changed(
             call([("a", json!({})), ("b", json!({})), ("a", json!({})), ("b", json!({}))]),
             move |response| {
                 for (call, id) in response.tool_calls.iter_mut().zip(ids) {
@@ -281,10 +281,10 @@ async fn duplicate_and_missing_call_ids_are_replaced() {
             },
         )
     };
-    let (builder, _) = Stage::set([step(), step(), say("ok")]);
+    let (builder, _) = TestModel::playing([step(), step(), reply("ok")]);
     let outcome = builder.tools([echo("a"), echo("b")]).run("go").await.unwrap();
     assert_valid(&outcome.history);
-    assert_eq!(answers(&outcome.history), ["a", "b", "a", "b", "a", "b", "a", "b"]);
+    assert_eq!(tool_results(&outcome.history), ["a", "b", "a", "b", "a", "b", "a", "b"]);
 }
 
 // accept: 93
@@ -294,13 +294,13 @@ async fn the_model_reads_model_errors_as_json() {
         let error = Error::new(ErrorKind::EntityGone, Phase::Execute, "the customer is gone");
         Err(ToolError::Model(error.with_suggestion("call `search_customer` again")))
     });
-    let (answers, stage) = answered([gone], call([("gone", json!({}))])).await;
+    let (answers, model) = answered([gone], call([("gone", json!({}))])).await;
     let report: Value = serde_json::from_str(&answers[0]).unwrap();
     assert_eq!(
         (report["kind"].as_str(), report["message"].as_str()),
         (Some("entity-gone"), Some("the customer is gone"))
     );
-    let finished = &stage.events_named("tool_finished")[0];
+    let finished = &model.events_named("tool_finished")[0];
     assert_eq!(
         (&finished["is_error"], &finished["kind"]),
         (&json!(true), &json!("entity-gone"))
@@ -327,20 +327,20 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
     let full: String = (0..20_000).map(|n| format!("{n} ")).collect();
     let text = full.clone();
     let dump = tool("dump", move |_, _| Ok(ToolResult::text(text.clone())));
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("dump", json!({}))]),
         call([
             ("read_result", json!({"result": "r1", "offset": 32_568})),
             ("read_result", json!({"result": "r7", "offset": 0})),
         ]),
-        say("ok"),
+        reply("ok"),
     ]);
     let outcome = builder.tools([dump, echo("read_result")]).run("go").await.unwrap();
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert!(answers[0].len() <= 32 << 10 && answers[0].contains("continue with `read_result`"));
     assert!(answers[1].starts_with(&full[32_568..33_000]));
     assert!(answers[2].contains("the stored results are: r1"), "{}", answers[2]);
-    let cut = &stage.events_named("result_cut")[0];
+    let cut = &model.events_named("result_cut")[0];
     assert_eq!(
         (&cut["result"], &cut["bytes"], &cut["shown_bytes"]),
         (&json!("r1"), &json!(full.len()), &json!(32_568))
@@ -351,7 +351,7 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
         "`read_result` is injected with the first long result"
     );
     assert_ne!(
-        stage.shown(0).names[1],
+        model.request(0).names[1],
         "read_result",
         "the name is reserved for the host"
     );

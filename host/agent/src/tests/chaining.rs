@@ -69,10 +69,10 @@ fn greet() -> Step {
     call([("user_greet", json!({}))])
 }
 
-async fn played(builder: ConversationBuilder) -> Vec<String> {
+async fn run_steps(builder: ConversationBuilder) -> Vec<String> {
     let outcome = builder.tools([get()]).run("go").await.unwrap();
     assert_valid(&outcome.history);
-    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+    tool_results(&outcome.history).into_iter().map(str::to_owned).collect()
 }
 
 // accept: 43, accept: 44, accept: 46
@@ -84,24 +84,24 @@ async fn methods_are_declared_from_the_start_and_act_on_the_latest_object() {
         greet(),
         get_users(["bob"]),
         greet(),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
-    let results = played(builder.chain_from(&users())).await;
+    let (builder, model) = TestModel::playing(steps);
+    let results = run_steps(builder.chain_from(&users())).await;
     assert!(
         results[0].contains("`user_greet` is not available yet"),
         "{}",
         results[0]
     );
     assert_eq!((results[2].as_str(), results[4].as_str()), ("hi ada", "hi bob"));
-    assert_eq!(stage.shown(0).names, ["get", "user_greet"]);
+    assert_eq!(model.request(0).names, ["get", "user_greet"]);
     assert_eq!(
-        stage.shown(5).serialised,
-        stage.shown(0).serialised,
+        model.request(5).serialised,
+        model.request(0).serialised,
         "one set of tools for all objects"
     );
-    assert!(stage.shown(0).serialised[1].contains("Greets. It acts on the `user` that a tool returned last."));
-    let found = stage.events_named("entity_discovered");
+    assert!(model.request(0).serialised[1].contains("Greets. It acts on the `user` that a tool returned last."));
+    let found = model.events_named("entity_discovered");
     assert_eq!(
         (&found[0]["binding"], &found[1]["binding"]),
         (&json!("new"), &json!("rebound"))
@@ -119,15 +119,15 @@ async fn collections_and_objects_without_methods_bind_nothing() {
         greet(),
         call([("plain", json!({}))]),
         greet(),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
-    let results = played(builder.chain_from(&users()).tools([plain])).await;
+    let (builder, model) = TestModel::playing(steps);
+    let results = run_steps(builder.chain_from(&users()).tools([plain])).await;
     assert!(
         results[1].contains("not available yet") && results[3].contains("not available yet"),
         "{results:?}"
     );
-    assert!(stage.events_named("tools_injected").is_empty());
+    assert!(model.events_named("tools_injected").is_empty());
 }
 
 // accept: 43
@@ -143,11 +143,11 @@ async fn a_predicate_decides_which_objects_become_current() {
         greet(),
         get_users(["bob"]),
         greet(),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let context = ToolContext::new().with("tenant", "acme");
-    let results = played(builder.chaining(admins).context(context)).await;
+    let results = run_steps(builder.chaining(admins).context(context)).await;
     assert!(results[1].contains("not available yet"), "{}", results[1]);
     assert_eq!(results[3], "hi root");
     assert_eq!(
@@ -170,17 +170,17 @@ async fn an_object_of_any_type_replaces_the_current_one() {
         get_users(["bob"]),
         cancel(),
         greet(),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
-    let results = played(builder.chain_from_any()).await;
+    let (builder, model) = TestModel::playing(steps);
+    let results = run_steps(builder.chain_from_any()).await;
     assert_eq!(results[1], "hi ada");
     assert!(results[3].contains("has been removed"), "{}", results[3]);
     assert_eq!(results[4], "o-1 is cancelled");
     assert!(results[6].contains("has been removed"), "{}", results[6]);
     assert_eq!(results[7], "hi bob");
-    assert_eq!(stage.shown(0).names, ["get"]);
-    assert_eq!(stage.shown(8).names, ["get", "user_greet", "order_cancel"]);
+    assert_eq!(model.request(0).names, ["get"]);
+    assert_eq!(model.request(8).names, ["get", "user_greet", "order_cancel"]);
 }
 
 // accept: 47
@@ -193,8 +193,8 @@ async fn playbooks_and_state_machines_do_not_lock_chained_tools() {
         .tool(echo("x"))
         .build()
         .unwrap();
-    let (builder, _) = Stage::set([get_users(["ada"]), greet(), say("ok")]);
-    let results = played(builder.chain_from(&users()).playbook(playbook).state_machine(machine)).await;
+    let (builder, _) = TestModel::playing([get_users(["ada"]), greet(), reply("ok")]);
+    let results = run_steps(builder.chain_from(&users()).playbook(playbook).state_machine(machine)).await;
     assert_eq!(results[1], "hi ada");
 }
 
@@ -209,14 +209,14 @@ async fn one_response_can_return_and_use_an_object_and_other_types_stay_entities
             ("user_greet", json!({})),
         ]),
         call([("get", json!({"orders": ["o-1", "o-2"]}))]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
-    let results = played(builder.chain_from(&users())).await;
+    let (builder, model) = TestModel::playing(steps);
+    let results = run_steps(builder.chain_from(&users())).await;
     assert_eq!(
         (results[1].as_str(), results[3].as_str()),
         ("hi ada", "hi bob"),
         "each call acts on the object returned before it"
     );
-    assert_eq!(stage.shown(2).names[2..], ["order_o1_cancel", "order_o2_cancel"]);
+    assert_eq!(model.request(2).names[2..], ["order_o1_cancel", "order_o2_cancel"]);
 }

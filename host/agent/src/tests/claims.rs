@@ -25,10 +25,10 @@ async fn an_answer_is_streamed_and_iterations_are_limited() {
         request.emit_text("is 42.");
         Ok(ChatResponse::new("It is 42.", Vec::new()))
     });
-    let with_text = but(call([("look", json!({}))]), |response| {
+    let with_text = changed(call([("look", json!({}))]), |response| {
         response.content = "Let me look.".to_owned()
     });
-    let (builder, _) = Stage::set([with_text, streamed]);
+    let (builder, _) = TestModel::playing([with_text, streamed]);
     let screen = Arc::new(Screen::default());
     let builder = builder.tools([echo("look")]).output(screen.clone());
     let outcome = builder.build().unwrap().run("go").await.unwrap();
@@ -39,10 +39,10 @@ async fn an_answer_is_streamed_and_iterations_are_limited() {
         "each text is shown once, whether it was streamed or not"
     );
     let step = || call([("look", json!({}))]);
-    let (builder, stage) = Stage::set([step(), step(), step(), step(), step()]);
+    let (builder, model) = TestModel::playing([step(), step(), step(), step(), step()]);
     let builder = builder.tools([echo("look")]).iterations_max(5);
     assert!(builder.build().unwrap().run("go").await.is_err());
-    assert_eq!(stage.times_asked(), 5);
+    assert_eq!(model.request_count(), 5);
 }
 
 // accept: 22
@@ -52,14 +52,14 @@ async fn a_function_that_adds_tools_is_a_strategy() {
         "review" => Injection::add(vec![echo("publish")]),
         _ => Injection::none(),
     };
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("review", json!({}))]),
         call([("publish", json!({}))]),
-        say("Done."),
+        reply("Done."),
     ]);
     let builder = builder.tools([echo("review")]).strategy(unlock);
     let outcome = builder.build().unwrap().run("go").await.unwrap();
-    assert_eq!(stage.shown(1).names, ["review", "publish"]);
+    assert_eq!(model.request(1).names, ["review", "publish"]);
     assert!(outcome.removed.is_empty());
 }
 
@@ -111,11 +111,11 @@ async fn entities_can_be_tested_with_a_fake_tool_that_returns_them() {
         call([("find", json!({}))]),
         call([("order_1_first_line", json!({})), ("order_2_first_line", json!({}))]),
         call([("line_2a_price", json!({}))]),
-        say("3."),
+        reply("3."),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let outcome = builder.tools([find]).build().unwrap().run("go").await.unwrap();
-    assert_eq!(answers(&outcome.history).last(), Some(&"2a: 3"));
+    assert_eq!(tool_results(&outcome.history).last(), Some(&"2a: 3"));
     let injected: Vec<_> = outcome.injected.iter().map(|name| name.as_str()).collect();
     assert_eq!(
         injected,
@@ -136,16 +136,16 @@ async fn a_one_shot_tool_runs_once_per_loop_even_if_called_twice_in_one_response
     let steps = [
         call([skill(), skill()]),
         call([skill()]),
-        say("Done."),
+        reply("Done."),
         call([skill()]),
-        say("Done."),
+        reply("Done."),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let builder = builder.tool(echo("skill").one_shot_per_loop("Write it now."));
     let mut conversation = builder.build().unwrap();
     conversation.run("go").await.unwrap();
     let outcome = conversation.run("again").await.unwrap();
-    let bodies: Vec<_> = answers(&outcome.history)
+    let bodies: Vec<_> = tool_results(&outcome.history)
         .into_iter()
         .map(|answer| answer == "skill")
         .collect();

@@ -23,12 +23,12 @@ async fn progress_is_transient_and_messages_stay_in_the_history() {
         ("progress", json!({"message": "looking"})),
         ("communicate", json!({"message": "see /pulls/7"})),
     ]);
-    let (builder, _) = Stage::set([step, say("Done.")]);
+    let (builder, _) = TestModel::playing([step, reply("Done.")]);
     let screen = Arc::new(Screen::default());
     let tools = builder.tool(progress_tool().unwrap()).tool(communicate_tool().unwrap());
     let outcome = tools.output(screen.clone()).build().unwrap().run("go").await.unwrap();
     assert_eq!(*screen.0.lock().unwrap(), ["… looking", "see /pulls/7"]);
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert!(!answers[0].contains("looking"));
     assert_eq!(answers[1], "The user received: see /pulls/7");
 }
@@ -56,7 +56,7 @@ async fn a_silent_result_hides_its_user_text_and_serialises() {
         result = result.with_source("the cause");
         Ok(result)
     });
-    let (builder, _) = Stage::set([call([("silent", json!({}))]), say("Done.")]);
+    let (builder, _) = TestModel::playing([call([("silent", json!({}))]), reply("Done.")]);
     let screen = Arc::new(Screen::default());
     builder
         .tools([silent])

@@ -128,24 +128,24 @@ proptest! {
         tools_max in prop::sample::select(vec![8, 12, 128]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let respond = |response: &Vec<Operation>| raw(response.iter().map(Operation::call).collect());
-        let steps = turns.iter().flat_map(|turn| turn.iter().map(respond).chain([say("ok")]));
-        let (builder, stage) = Stage::set(steps.chain([say("ok")]).collect::<Vec<_>>());
+        let respond = |response: &Vec<Operation>| raw_calls(response.iter().map(Operation::call).collect());
+        let steps = turns.iter().flat_map(|turn| turn.iter().map(respond).chain([reply("ok")]));
+        let (builder, model) = TestModel::playing(steps.chain([reply("ok")]).collect::<Vec<_>>());
         let mut conversation = configured(builder, tools_max).build().unwrap();
         for _ in &turns {
             let outcome = runtime.block_on(conversation.run("go")).unwrap();
             assert_valid(&outcome.history);
         }
-        let (builder, resumed) = Stage::set([say("ok")]);
+        let (builder, resumed) = TestModel::playing([reply("ok")]);
         let builder = configured(builder, tools_max).history(conversation.history().to_vec());
-        let mut resumed_conversation = builder.resume(stage.events()).build().unwrap();
+        let mut resumed_conversation = builder.resume(model.events()).build().unwrap();
         for conversation in [&mut conversation, &mut resumed_conversation] {
             runtime.block_on(conversation.run("on")).unwrap();
         }
-        assert_grows(&stage, tools_max);
+        assert_grows(&model, tools_max);
         assert_grows(&resumed, tools_max);
-        let last = stage.shown(stage.times_asked() - 1);
-        prop_assert_eq!(last.serialised, resumed.shown(0).serialised, "the same tools are declared");
+        let last = model.request(model.request_count() - 1);
+        prop_assert_eq!(last.serialised, resumed.request(0).serialised, "the same tools are declared");
         let names = |conversation: &Conversation| -> Vec<_> {
             conversation.tools().iter().map(|tool| tool.name.clone()).collect()
         };

@@ -102,51 +102,51 @@ fn find<const N: usize>(ids: [&str; N]) -> Step {
     call([("search_customer", json!({"ids": ids.to_vec()}))])
 }
 
-async fn played(steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
-    let (builder, stage) = Stage::set(steps);
+async fn run_steps(steps: impl IntoIterator<Item = Step>) -> (RunOutcome, TestModel) {
+    let (builder, model) = TestModel::playing(steps);
     let outcome = builder
         .tools([search()])
         .run("What is John Smith's average spend?")
         .await
         .unwrap();
     assert_valid(&outcome.history);
-    (outcome, stage)
+    (outcome, model)
 }
 
 // accept: 3, accept: 20, accept: 30, accept: 126
 #[tokio::test]
 async fn methods_of_a_returned_customer_become_tools() {
-    let (outcome, stage) = played([
+    let (outcome, model) = run_steps([
         find(["c-123"]),
         call([("customer_c123_get_average_spend", json!({}))]),
-        say("It is $150."),
+        reply("It is $150."),
     ])
     .await;
-    assert_eq!(stage.shown(0).names, ["search_customer"]);
+    assert_eq!(model.request(0).names, ["search_customer"]);
     assert_eq!(
-        stage.shown(1).names[1..],
+        model.request(1).names[1..],
         [
             "customer_c123_get_average_spend",
             "customer_c123_get_recent_orders",
             "customer_c123_add_item"
         ]
     );
-    assert_eq!(answers(&outcome.history)[1], "150");
+    assert_eq!(tool_results(&outcome.history)[1], "150");
     assert_eq!(outcome.injected.len(), 3);
     assert!(outcome.usage.injected_bytes > 200, "{:?}", outcome.usage);
-    let found = &stage.events_named("entity_discovered")[0];
+    let found = &model.events_named("entity_discovered")[0];
     assert_eq!(
         (&found["type"], &found["id"], &found["binding"]),
         (&json!("customer"), &json!("c-123"), &json!("new"))
     );
     assert_eq!(found["tools"][0], "customer_c123_get_average_spend");
-    assert_eq!(stage.events_named("iteration_started")[1]["providers"], 1);
+    assert_eq!(model.events_named("iteration_started")[1]["providers"], 1);
 }
 
 // accept: 29, accept: 30, accept: 37
 #[tokio::test]
 async fn customers_with_similar_ids_have_distinct_tools() {
-    let (outcome, stage) = played([find(["c-1", "c1", "c-2"]), say("ok")]).await;
+    let (outcome, model) = run_steps([find(["c-1", "c1", "c-2"]), reply("ok")]).await;
     let names: Vec<_> = outcome
         .injected
         .iter()
@@ -160,66 +160,73 @@ async fn customers_with_similar_ids_have_distinct_tools() {
         names[1].as_str(),
         format!("customer_c1_{}_get_average_spend", toolwit_core::text::short_hash("c1"))
     );
-    assert_eq!(stage.shown(1).names.len(), 10);
+    assert_eq!(model.request(1).names.len(), 10);
 }
 
 // accept: 32, accept: 37, accept: 38
 #[tokio::test]
 async fn a_cart_keeps_its_items_when_its_customer_is_found_again() {
     let add = |item: &str| call([("customer_c1_add_item", json!({"item": item}))]);
-    let (outcome, stage) = played([find(["c-1"]), add("apple"), find(["c-1"]), add("pear"), say("ok")]).await;
-    assert_eq!(answers(&outcome.history)[3], r#"["apple","pear"]"#);
+    let (outcome, model) = run_steps([find(["c-1"]), add("apple"), find(["c-1"]), add("pear"), reply("ok")]).await;
+    assert_eq!(tool_results(&outcome.history)[3], r#"["apple","pear"]"#);
     assert_eq!(outcome.injected.len(), 3, "the same entity does not add tools");
-    assert_eq!(stage.shown(3).serialised, stage.shown(1).serialised, "byte for byte");
-    assert_eq!(stage.events_named("entity_discovered")[1]["binding"], "kept");
+    assert_eq!(
+        model.request(3).serialised,
+        model.request(1).serialised,
+        "byte for byte"
+    );
+    assert_eq!(model.events_named("entity_discovered")[1]["binding"], "kept");
 }
 
 // accept: 32, accept: 129
 #[tokio::test]
 async fn one_response_can_return_a_customer_and_call_its_methods() {
-    let (outcome, _) = played([
+    let (outcome, _) = run_steps([
         call([
             ("search_customer", json!({"ids": ["c-1"]})),
             ("customer_c1_add_item", json!({"item": "apple"})),
             ("customer_c1_add_item", json!({"item": "pear"})),
         ]),
-        say("ok"),
+        reply("ok"),
     ])
     .await;
-    assert_eq!(answers(&outcome.history)[1..], [r#"["apple"]"#, r#"["apple","pear"]"#]);
+    assert_eq!(
+        tool_results(&outcome.history)[1..],
+        [r#"["apple"]"#, r#"["apple","pear"]"#]
+    );
 }
 
 // accept: 33
 #[tokio::test]
 async fn parameters_have_defaults_and_a_methods_failure_is_returned() {
-    let (outcome, stage) = played([
+    let (outcome, model) = run_steps([
         find(["c-1"]),
         call([
             ("customer_c1_get_recent_orders", json!({})),
             ("customer_c1_get_recent_orders", json!({"limit": "two"})),
             ("customer_c1_add_item", json!({"item": ""})),
         ]),
-        say("ok"),
+        reply("ok"),
     ])
     .await;
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert_eq!(answers[1], "10 orders");
     assert!(answers[2].contains("`limit` (integer, optional)"), "{}", answers[2]);
     assert_eq!(answers[3], "an item has a name");
-    assert!(stage.shown(1).serialised[2].contains("The maximum number of orders to return."));
+    assert!(model.request(1).serialised[2].contains("The maximum number of orders to return."));
 }
 
 // accept: 34
 #[tokio::test]
 async fn orders_of_a_customer_are_entities_too() {
-    let (outcome, _) = played([
+    let (outcome, _) = run_steps([
         find(["c-1"]),
         call([("customer_c1_get_recent_orders", json!({"limit": 2}))]),
         call([("order_c1o2_get_line_items", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ])
     .await;
-    assert_eq!(answers(&outcome.history)[2], "the items of c-1-o2");
+    assert_eq!(tool_results(&outcome.history)[2], "the items of c-1-o2");
     assert_eq!(outcome.injected.len(), 5);
 }
 
@@ -230,36 +237,36 @@ async fn many_tools_cause_a_warning_and_too_many_hide_the_least_recently_used() 
     let find_one = |id: &str| call([("search_customer", json!({"ids": [id]}))]);
     let mut steps: Vec<_> = ids.iter().map(|id| find_one(id)).collect();
     steps.push(call([("customer_c0_get_average_spend", json!({}))]));
-    steps.push(say("ok"));
-    let (builder, stage) = Stage::set(steps);
+    steps.push(reply("ok"));
+    let (builder, model) = TestModel::playing(steps);
     let limits = LoopLimits {
         iterations_max: 70,
         ..LoopLimits::default()
     };
     let outcome = builder.tools([search()]).limits(limits).run("go").await.unwrap();
-    assert_eq!(stage.events_named("tools_many").len(), 1);
-    assert_eq!(stage.events_named("tools_many")[0]["count"], 31);
-    let before = stage.shown(60);
+    assert_eq!(model.events_named("tools_many").len(), 1);
+    assert_eq!(model.events_named("tools_many")[0]["count"], 31);
+    let before = model.request(60);
     assert_eq!(before.names.len(), 128);
     assert!(!before.names.contains(&"customer_c0_get_average_spend".to_owned()));
     assert_eq!(before.names[0], "search_customer", "initial tools stay declared");
-    assert_eq!(answers(&outcome.history)[60], "150", "a hidden tool can be called");
+    assert_eq!(tool_results(&outcome.history)[60], "150", "a hidden tool can be called");
     assert!(
-        stage
-            .shown(61)
+        model
+            .request(61)
             .names
             .contains(&"customer_c0_get_average_spend".to_owned()),
         "and is declared again"
     );
-    assert_eq!(stage.shown(61).names.len(), 128);
+    assert_eq!(model.request(61).names.len(), 128);
 }
 
 // accept: 31
 #[tokio::test]
 async fn a_customer_without_an_id_is_returned_without_tools() {
-    let (outcome, stage) = played([find(["", "c-1"]), say("ok")]).await;
-    assert_eq!(answers(&outcome.history)[0], r#"["","c-1"]"#);
-    let invalid = &stage.events_named("provider_invalid")[0];
+    let (outcome, model) = run_steps([find(["", "c-1"]), reply("ok")]).await;
+    assert_eq!(tool_results(&outcome.history)[0], r#"["","c-1"]"#);
+    let invalid = &model.events_named("provider_invalid")[0];
     assert_eq!(
         (&invalid["type"], &invalid["reason"]),
         (&json!("customer"), &json!("its id is empty"))
@@ -280,17 +287,17 @@ async fn entities_live_as_long_as_the_conversation() {
         );
         Ok(ToolResult::text("opened").with_provider(Arc::new(entity.unwrap())))
     });
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([("open", json!({}))]),
-        say("ok"),
+        reply("ok"),
         call([("file_f1_read", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ]);
     let mut conversation = builder.tools([open]).build().unwrap();
     conversation.run("open").await.unwrap();
     let outcome = conversation.run("read").await.unwrap();
     assert_eq!(
-        answers(&outcome.history)[1],
+        tool_results(&outcome.history)[1],
         "text",
         "it outlives the turn that opened it"
     );
@@ -307,15 +314,15 @@ async fn a_result_lists_the_assigned_names_of_an_entitys_tools() {
         Ok(ToolResult::value(guess).with_provider(order("o-1")))
     });
     let taken = echo("order_o1_get_line_items");
-    let (builder, stage) = Stage::set([call([("find", json!({}))]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("find", json!({}))]), reply("ok")]);
     let outcome = builder.tools([listed, taken]).run("go").await.unwrap();
-    let results: Value = serde_json::from_str(answers(&outcome.history)[0]).unwrap();
+    let results: Value = serde_json::from_str(tool_results(&outcome.history)[0]).unwrap();
     let assigned = outcome.injected[0].as_str();
     assert_ne!(assigned, "order_o1_get_line_items", "another tool has that name");
     assert_eq!(results["available_tools"], json!([assigned]));
     assert_eq!(
-        stage.events_named("tool_finished")[0]["content"],
-        answers(&outcome.history)[0]
+        model.events_named("tool_finished")[0]["content"],
+        tool_results(&outcome.history)[0]
     );
 }
 
@@ -326,7 +333,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
     let more: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
     let spend = |id: &str| call([("customer_get_average_spend", json!({"customer_id": id}))]);
     let add = |id: &str| call([("customer_add_item", json!({"customer_id": id, "item": "pear"}))]);
-    let (outcome, stage) = played([
+    let (outcome, model) = run_steps([
         call([("search_customer", json!({"ids": ids}))]),
         spend("c-99"),
         add("c-495"),
@@ -337,7 +344,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
         call([("customer_get_average_spend", json!({}))]),
         find(["c-495"]),
         add("c-495"),
-        say("ok"),
+        reply("ok"),
     ])
     .await;
     assert_eq!(
@@ -345,20 +352,20 @@ async fn five_hundred_customers_share_one_set_of_tools() {
         3,
         "one set of tools, also for a member that is found again alone"
     );
-    assert_eq!(stage.events_named("entity_discovered")[2]["binding"], "kept");
+    assert_eq!(model.events_named("entity_discovered")[2]["binding"], "kept");
     assert_eq!(
-        stage.events_named("entity_discovered")[2]["tools"][0],
+        model.events_named("entity_discovered")[2]["tools"][0],
         "customer_get_average_spend"
     );
     assert_eq!(
-        stage.shown(1).names[1..],
+        model.request(1).names[1..],
         [
             "customer_get_average_spend",
             "customer_get_recent_orders",
             "customer_add_item"
         ]
     );
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(results[1], "15000");
     assert_eq!(results[4], r#"["pear","pear"]"#, "the live instance stays");
     assert_eq!(results[5], "2400");
@@ -373,6 +380,6 @@ async fn five_hundred_customers_share_one_set_of_tools() {
         results[7]
     );
     assert_eq!(results[9], r#"["pear","pear","pear"]"#, "one instance");
-    assert!(stage.shown(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
-    assert_eq!(stage.events_named("iteration_started")[1]["providers"], 500);
+    assert!(model.request(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
+    assert_eq!(model.events_named("iteration_started")[1]["providers"], 500);
 }

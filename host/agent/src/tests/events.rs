@@ -1,33 +1,39 @@
 //! Events and observers.
 
+use super::log::RecordedLog;
 use super::*;
 use crate::injection::Injection;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolError, ToolId};
+use tracing::Level;
 
-fn kinds(stage: &Stage) -> Vec<String> {
-    let events = stage.events();
+fn kinds(model: &TestModel) -> Vec<String> {
+    let events = model.events();
     let named = events
         .iter()
         .map(|event| serde_json::to_value(event).unwrap()["event"].clone());
     named.map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-// accept: 17, accept: 18
-#[tokio::test]
-async fn a_run_emits_its_events_in_order() {
-    let bring = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
+/// A strategy that replaces `old` by `new` after `look`.
+fn replacing(context: &crate::injection::InjectionContext<'_>) -> Injection {
+    match context.call().name.as_str() {
         "look" => Injection::replace(ToolId::native("old"), vec![echo("new")]),
         _ => Injection::none(),
-    };
-    let (builder, stage) = Stage::set([call([("look", json!({})), ("nowhere", json!({}))]), say("ok")]);
+    }
+}
+
+// accept: 17
+#[tokio::test]
+async fn a_run_emits_its_events_in_order() {
+    let (builder, model) = TestModel::playing([call([("look", json!({})), ("nowhere", json!({}))]), reply("ok")]);
     builder
         .tools([echo("look"), echo("old")])
-        .strategy(bring)
+        .strategy(replacing)
         .run("go")
         .await
         .unwrap();
     assert_eq!(
-        kinds(&stage),
+        kinds(&model),
         [
             "turn_started",
             "iteration_started",
@@ -42,28 +48,58 @@ async fn a_run_emits_its_events_in_order() {
             "finished",
         ]
     );
-    let second = &stage.events_named("iteration_started")[1];
+    let second = &model.events_named("iteration_started")[1];
     assert_eq!(
         (&second["iteration"], &second["tools"], &second["providers"]),
         (&json!(2), &json!(3), &json!(0))
     );
-    let injected = &stage.events_named("tools_injected")[0];
+    let injected = &model.events_named("tools_injected")[0];
     assert_eq!(
         (&injected["trigger"], &injected["names"]),
         (&json!("look"), &json!(["new"]))
     );
-    let finished = &stage.events_named("finished")[0];
+    let finished = &model.events_named("finished")[0];
     assert_eq!(
         (&finished["stop"], &finished["iterations"], &finished["tool_calls"]),
         (&json!("answered"), &json!(2), &json!(1))
     );
 }
 
+// accept: 18, accept: 23
+#[tokio::test]
+async fn injections_removals_and_calls_are_logged() {
+    let log = RecordedLog::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let broken = tool("broken", |_, _| Ok(ToolResult::error("it is broken")));
+    let (builder, _) = TestModel::playing([call([("look", json!({})), ("broken", json!({}))]), reply("ok")]);
+    let builder = builder.tools([echo("look"), echo("old"), broken]).strategy(replacing);
+    builder.run("go").await.unwrap();
+    let line = |level: Level, parts: &[&str]| {
+        let lines = log.at(level);
+        let found = lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "no line has {parts:?}: {lines:#?}");
+    };
+    line(Level::INFO, &["tools injected", "count=1", "trigger=look", "new"]);
+    line(Level::INFO, &["tools removed", "count=1", "trigger=look", "old"]);
+    line(Level::DEBUG, &["a tool call starts", "tool=look"]);
+    line(
+        Level::DEBUG,
+        &[
+            "a tool call ended",
+            "tool=look",
+            "wall_ms=",
+            "is_error=false",
+            "is_background=false",
+        ],
+    );
+    line(Level::DEBUG, &["a tool call ended", "tool=broken", "is_error=true"]);
+}
+
 #[tokio::test]
 async fn an_observer_that_panics_is_dropped_and_the_run_continues() {
     let received = Arc::new(Mutex::new(0));
     let count = received.clone();
-    let (builder, stage) = Stage::set([say("ok")]);
+    let (builder, model) = TestModel::playing([reply("ok")]);
     let outcome = builder
         .observer(move |_: &Event, _: &Origin| {
             *count.lock().unwrap() += 1;
@@ -73,7 +109,7 @@ async fn an_observer_that_panics_is_dropped_and_the_run_continues() {
         .await;
     assert_eq!(outcome.unwrap().text(), "ok");
     assert_eq!(*received.lock().unwrap_or_else(std::sync::PoisonError::into_inner), 1);
-    assert_eq!(kinds(&stage).len(), 4);
+    assert_eq!(kinds(&model).len(), 4);
 }
 
 /// A buffer shared by the trace and the test.
@@ -94,7 +130,7 @@ impl std::io::Write for Buffer {
 #[tokio::test]
 async fn a_trace_contains_the_events() {
     let buffer = Buffer::default();
-    let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({}))]), reply("ok")]);
     let queued = Arc::new(QueuedObserver::new(Trace::new(buffer.clone())).unwrap());
     let mut conversation = builder
         .tools([echo("look")])
@@ -106,7 +142,7 @@ async fn a_trace_contains_the_events() {
     let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     let entries: Vec<TraceEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let traced: Vec<_> = entries.iter().map(|entry| entry.event.clone()).collect();
-    assert_eq!(traced, stage.events());
+    assert_eq!(traced, model.events());
 }
 
 #[tokio::test]
@@ -129,10 +165,10 @@ async fn denied_accesses_reach_the_operator_and_not_the_model() {
         let failed = Error::new(ErrorKind::Trap, Phase::Execute, "the guest trapped");
         Err(ToolError::Model(failed.with_denied(vec![error.clone()])))
     });
-    let (builder, stage) = Stage::set([call([("read", json!({})), ("fail", json!({}))]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("read", json!({})), ("fail", json!({}))]), reply("ok")]);
     let outcome = builder.tools([read, fail]).run("go").await.unwrap();
     assert_eq!(outcome.denied, [of_result, of_error]);
-    let events = stage.events_named("access_denied");
+    let events = model.events_named("access_denied");
     assert_eq!(events.len(), 2, "{events:?}");
     assert_eq!(events[0]["denied"][0]["access"], "read `/secret-plan`");
     let history = serde_json::to_string(&outcome.history).unwrap();

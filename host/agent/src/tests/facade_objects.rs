@@ -1,10 +1,12 @@
 //! Facades of annotated types, and facades that are extended.
 
-use super::unfolding::{facade, open, played, read};
+use super::log::RecordedLog;
+use super::unfolding::{facade, open, read, run_steps};
 use super::*;
 use crate::injection::Facade;
 use toolwit_core::ErrorKind;
 use toolwit_macros::{facade, tool};
+use tracing::Level;
 use tracing::subscriber::with_default;
 
 struct Files;
@@ -57,19 +59,19 @@ async fn an_annotated_type_is_a_facade_and_facades_in_its_fields_are_nested() {
         call([("work_on_project", json!({"area": "data"}))]),
         call([("files", json!({"category": "read"}))]),
         call([("list", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (outcome, stage) = played([project()], steps).await;
-    let first = &stage.shown(0).serialised[0];
+    let (outcome, model) = run_steps([project()], steps).await;
+    let first = &model.request(0).serialised[0];
     assert!(
         first.contains("Works on a project.") && first.contains(r#""enum":["status","data"]"#),
         "{first}"
     );
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(read(results[0])["available_tools"], json!(["files"]));
     assert_eq!(read(results[1])["available_tools"], json!(["list"]));
     assert_eq!(results[2], "a.txt");
-    let context = stage.shown(2).serialised.concat();
+    let context = model.request(2).serialised.concat();
     assert!(
         context.contains("files_context") && context.contains("List before you read."),
         "{context}"
@@ -105,11 +107,11 @@ async fn a_facade_with_further_tools_keeps_its_notes_its_flags_and_its_tools() {
         call([("mood_context", json!({}))]),
         call([("look", json!({}))]),
         open("casual"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let outcome = builder.tool(mood).tools([echo("look")]).run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(read(results[0])["available_tools"], json!(["formal", "casual"]));
     assert_eq!(read(results[1])["usage_notes"], "One mood at a time.");
     assert!(results[2].contains("cannot be called now"), "{}", results[2]);
@@ -119,8 +121,8 @@ async fn a_facade_with_further_tools_keeps_its_notes_its_flags_and_its_tools() {
 // accept: 60
 #[test]
 fn a_facade_without_tools_and_an_extension_without_tools_warn() {
-    let warnings = Warnings::default();
-    let names = with_default(warnings.clone(), || {
+    let log = RecordedLog::default();
+    let names = with_default(log.clone(), || {
         facade("empty", &[]);
         let full = facade("full", &["act"]);
         Facade::builder("later", "")
@@ -131,9 +133,12 @@ fn a_facade_without_tools_and_an_extension_without_tools_warn() {
         same.tools().len()
     });
     assert_eq!(names, 1, "it stays as it is");
-    assert_eq!(
-        *warnings.0.lock().unwrap(),
-        ["the facade has no inner tools", "no tools were added to the facade"]
+    let warnings = log.at(Level::WARN);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("the facade has no inner tools"), "{warnings:?}");
+    assert!(
+        warnings[1].contains("no tools were added to the facade"),
+        "{warnings:?}"
     );
 }
 
@@ -143,14 +148,14 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
     let mood = Facade::builder("mood", "Sets the mood.")
         .tools([echo("formal")])
         .exclusive();
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([
             ("look", json!({})),
             ("mood", json!({})),
             ("look", json!({})),
             ("formal", json!({})),
         ]),
-        say("ok"),
+        reply("ok"),
     ]);
     let outcome = builder
         .tool(mood.build().unwrap())
@@ -158,7 +163,7 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
         .run("go")
         .await
         .unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!((results[0], results[3]), ("look", "formal"));
     let note = read(results[1])["note"].as_str().unwrap().to_owned();
     assert!(
@@ -167,34 +172,4 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
     );
     assert!(results[2].contains("`look` cannot be called now"), "{}", results[2]);
     assert!(results[2].contains("to leave it, answer the user"), "{}", results[2]);
-}
-
-/// Collects the messages of warnings.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN
-    }
-
-    fn new_span(&self, _span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _span: &tracing::span::Id, _values: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _span: &tracing::span::Id, _follows: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
-            if field.name() == "message" {
-                self.0.lock().unwrap().push(format!("{value:?}"));
-            }
-        });
-    }
-
-    fn enter(&self, _span: &tracing::span::Id) {}
-
-    fn exit(&self, _span: &tracing::span::Id) {}
 }

@@ -1,6 +1,6 @@
 //! Limits of facades: exclusiveness ends with the turn, nesting is limited, a facade does not contain itself.
 
-use super::unfolding::{database, facade, open, played, read};
+use super::unfolding::{database, facade, open, read, run_steps};
 use super::*;
 use crate::injection::{EntityTools, Facade, StrategyChain, Unfolding};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
@@ -12,16 +12,16 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
         let facade = Facade::builder("mood", "Sets the mood.").tools([echo("formal")]);
         facade.exclusive().build().unwrap()
     };
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("look", json!({})), ("mood", json!({})), ("later", json!({}))]),
         call([("look", json!({})), ("formal", json!({})), ("mood", json!({}))]),
-        say("ok"),
+        reply("ok"),
         call([("look", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ]);
     let mut conversation = builder.tools([echo("look")]).tool(exclusive()).build().unwrap();
     let first = conversation.run("go").await.unwrap();
-    let results = answers(&first.history);
+    let results = tool_results(&first.history);
     assert_eq!(results[0], "look", "it was not open yet");
     assert!(
         results[3].contains("`look` cannot be called now") && results[3].contains("`formal`"),
@@ -34,15 +34,15 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
         "the facade itself can be called"
     );
     assert_eq!(
-        stage.shown(2).names,
+        model.request(2).names,
         ["look", "mood", "formal", "mood_context"],
         "all tools stay declared"
     );
-    let guided = &stage.events_named("call_guided")[0];
+    let guided = &model.events_named("call_guided")[0];
     assert_eq!(guided["name"], "look");
     let second = conversation.run("again").await.unwrap();
     assert_eq!(
-        *answers(&second.history).last().unwrap(),
+        *tool_results(&second.history).last().unwrap(),
         "look",
         "the next turn has no lock"
     );
@@ -56,18 +56,18 @@ async fn facades_nest_next_to_tools() {
         .tool(facade("users", &["create_user"]))
         .build()
         .unwrap();
-    let (outcome, stage) = played(
+    let (outcome, model) = run_steps(
         [admin],
         [
             open("create_user"),
             open("admin"),
             open("users"),
             open("create_user"),
-            say("ok"),
+            reply("ok"),
         ],
     )
     .await;
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert!(
         answers[0].contains("call `admin`, then `users` first"),
         "{}",
@@ -75,7 +75,7 @@ async fn facades_nest_next_to_tools() {
     );
     assert_eq!(answers[3], "create_user");
     assert_eq!(
-        stage.shown(3).names,
+        model.request(3).names,
         [
             "admin",
             "status",
@@ -101,12 +101,12 @@ fn endless(depth: usize) -> Facade {
 async fn facades_end_at_the_depth_limit() {
     let steps = (0..=FACADE_DEPTH_MAX)
         .map(|depth| open(&format!("level_{depth}")))
-        .chain([say("ok")]);
-    let (outcome, stage) = played([endless(0)], steps.collect::<Vec<_>>()).await;
-    let withheld = &stage.events_named("tool_withheld");
+        .chain([reply("ok")]);
+    let (outcome, model) = run_steps([endless(0)], steps.collect::<Vec<_>>()).await;
+    let withheld = &model.events_named("tool_withheld");
     assert_eq!(withheld.len(), 1, "{withheld:?}");
     assert_eq!(withheld[0]["name"], format!("level_{FACADE_DEPTH_MAX}"));
-    let last = read(answers(&outcome.history)[FACADE_DEPTH_MAX]);
+    let last = read(tool_results(&outcome.history)[FACADE_DEPTH_MAX]);
     assert_eq!(
         (&last["available_tools"], &last["note"]),
         (&json!([]), &json!("its tools cannot be used in this conversation"))
@@ -124,10 +124,10 @@ fn circular() -> Facade {
 // accept: 40
 #[tokio::test]
 async fn a_facade_is_never_nested_in_itself() {
-    let (_, stage) = played([circular()], [open("circle"), say("ok")]).await;
-    assert_eq!(stage.shown(1).names, ["circle", "way_out", "circle_context"]);
+    let (_, model) = run_steps([circular()], [open("circle"), reply("ok")]).await;
+    assert_eq!(model.request(1).names, ["circle", "way_out", "circle_context"]);
     assert_eq!(
-        stage.events_named("tool_withheld")[0]["reason"],
+        model.events_named("tool_withheld")[0]["reason"],
         "it would be nested in itself"
     );
 }
@@ -135,34 +135,34 @@ async fn a_facade_is_never_nested_in_itself() {
 // accept: 60
 #[tokio::test]
 async fn a_facade_without_tools_changes_nothing() {
-    let (outcome, stage) = played([facade("empty", &[])], [open("empty"), say("ok")]).await;
-    assert_eq!(stage.shown(1).names, ["empty"]);
-    assert!(answers(&outcome.history)[0].contains("has no tools"));
+    let (outcome, model) = run_steps([facade("empty", &[])], [open("empty"), reply("ok")]).await;
+    assert_eq!(model.request(1).names, ["empty"]);
+    assert!(tool_results(&outcome.history)[0].contains("has no tools"));
 }
 
 // accept: 57
 #[tokio::test]
 async fn unused_tools_are_folded_between_turns_and_declared_again_when_called() {
-    let (builder, stage) = Stage::set([open("db"), open("query"), say("ok"), open("insert"), say("ok")]);
+    let (builder, model) = TestModel::playing([open("db"), open("query"), reply("ok"), open("insert"), reply("ok")]);
     let strategies = StrategyChain::new()
         .then(Unfolding::new().with_refolding())
         .then(EntityTools);
     let mut conversation = builder.tool(database()).strategies(strategies).build().unwrap();
     conversation.run("one").await.unwrap();
-    assert_eq!(stage.shown(2).names.len(), 4, "tools are not folded within a turn");
+    assert_eq!(model.request(2).names.len(), 4, "tools are not folded within a turn");
     let second = conversation.run("two").await.unwrap();
     assert_eq!(
-        stage.shown(3).names,
+        model.request(3).names,
         ["db", "query"],
         "tools that the history calls stay"
     );
-    assert_eq!(*answers(&second.history).last().unwrap(), "insert");
-    assert_eq!(stage.shown(4).names, ["db", "query", "insert"]);
+    assert_eq!(*tool_results(&second.history).last().unwrap(), "insert");
+    assert_eq!(model.request(4).names, ["db", "query", "insert"]);
     assert_eq!(
-        stage.events_named("tools_folded")[0]["names"],
+        model.events_named("tools_folded")[0]["names"],
         json!(["insert", "db_context"])
     );
-    let events = stage.events();
+    let events = model.events();
     let results: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
-    assert_eq!(results, stage.shown(4).names);
+    assert_eq!(results, model.request(4).names);
 }

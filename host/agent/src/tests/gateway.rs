@@ -23,20 +23,20 @@ fn database() -> Facade {
 // accept: 55, accept: 92
 #[tokio::test]
 async fn declared_tools_never_change_and_results_describe_injected_tools() {
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("db", json!({}))]),
         call([through("query", json!({"table": "orders"}))]),
         call([
             through("query", json!("{\"table\": 1}")),
             ("query", json!({"table": 2})),
         ]),
-        say("ok"),
-        say("ok"),
+        reply("ok"),
+        reply("ok"),
     ]);
     let mut conversation = builder.tool(database()).delivery(Delivery::Gateway).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_valid(&outcome.history);
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
         results[0].contains("with `call_tool`")
             && results[0].contains("- `query`: Is query. Arguments: {\"type\":\"object\"}"),
@@ -45,11 +45,11 @@ async fn declared_tools_never_change_and_results_describe_injected_tools() {
     );
     assert_eq!(results[1..], ["rows of \"orders\"", "rows of 1", "rows of 2"]);
     conversation.run("again").await.unwrap();
-    assert_eq!(stage.shown(0).names, ["db", "call_tool", "read_result"]);
-    for inference in 1..stage.times_asked() {
-        assert_eq!(stage.shown(inference).serialised, stage.shown(0).serialised);
+    assert_eq!(model.request(0).names, ["db", "call_tool", "read_result"]);
+    for inference in 1..model.request_count() {
+        assert_eq!(model.request(inference).serialised, model.request(0).serialised);
     }
-    let injected = &stage.events_named("tools_injected")[0];
+    let injected = &model.events_named("tools_injected")[0];
     let lines = results[0].split_once("`arguments`:\n").unwrap().1;
     assert_eq!(
         injected["prompt_bytes"],
@@ -58,11 +58,11 @@ async fn declared_tools_never_change_and_results_describe_injected_tools() {
     );
     assert_eq!(outcome.usage.injected_bytes, lines.len() as u64);
     assert_eq!(
-        stage.events_named("tool_started")[1]["name"],
+        model.events_named("tool_started")[1]["name"],
         "query",
         "the target tool"
     );
-    let events = stage.events();
+    let events = model.events();
     assert!(
         visible_tools(&events).iter().any(|name| name.as_str() == "query"),
         "the tool is callable, but not declared"
@@ -78,9 +78,9 @@ async fn gateway_calls_without_a_tool_name_are_refused() {
             through("call_tool", json!({})),
             through("db", json!([1])),
         ]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let outcome = builder
         .tool(database())
         .delivery(Delivery::Gateway)
@@ -88,7 +88,7 @@ async fn gateway_calls_without_a_tool_name_are_refused() {
         .await
         .unwrap();
     assert_valid(&outcome.history);
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
         results[0].contains("/name: it must be the name of a tool") && results[0].contains("`name` (string, required)"),
         "{}",
@@ -126,31 +126,31 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
             through("ship", json!({})),
         ]),
         call([("read_result", json!({"result": "r1", "offset": 600}))]),
-        say("ok"),
+        reply("ok"),
     ];
     let limits = LoopLimits {
         result_bytes_max: 500,
         ..LoopLimits::default()
     };
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let builder = builder.tools([find]).playbook(playbook).limits(limits);
     let outcome = builder.delivery(Delivery::Gateway).run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(results[0].contains("call `cart_c_dump` first"), "{}", results[0]);
     assert!(results[2].contains("[cut: "), "{}", results[2]);
     assert_eq!(results[3], "ship");
     assert!(results[4].starts_with("xxx"), "{}", results[4]);
-    assert_eq!(stage.shown(2).serialised, stage.shown(0).serialised);
+    assert_eq!(model.request(2).serialised, model.request(0).serialised);
 }
 
 #[tokio::test]
 async fn native_delivery_requires_a_model_that_supports_it() {
-    let (builder, _) = Stage::set([]);
+    let (builder, _) = TestModel::playing([]);
     let error = builder.delivery(Delivery::Native).build().err().unwrap();
     assert!(
         error
             .to_string()
-            .contains("`played` does not support the delivery `native`"),
+            .contains("`test` does not support the delivery `native`"),
         "{error}"
     );
 }

@@ -4,14 +4,14 @@ use super::*;
 use crate::injection::{ConversationView, Playbook, StateMachine, Unlock};
 use toolwit_core::Artifact;
 
-async fn run_playbook(playbook: Playbook, steps: impl IntoIterator<Item = Step>) -> (RunOutcome, Stage) {
-    let (builder, stage) = Stage::set(steps);
+async fn run_playbook(playbook: Playbook, steps: impl IntoIterator<Item = Step>) -> (RunOutcome, TestModel) {
+    let (builder, model) = TestModel::playing(steps);
     let outcome = builder.playbook(playbook).run("go").await.unwrap();
     assert_valid(&outcome.history);
-    (outcome, stage)
+    (outcome, model)
 }
 
-fn try_it(name: &str) -> Step {
+fn invoke(name: &str) -> Step {
     call([(name, json!({}))])
 }
 
@@ -47,23 +47,23 @@ async fn a_locked_tool_is_declared_and_returns_guidance_without_running() {
         .with_locked_tool(publish, Unlock::by("search"));
     let fail = call([("search", json!({"fail": true}))]);
     let steps = [
-        try_it("publish"),
+        invoke("publish"),
         fail,
-        try_it("publish"),
-        try_it("search"),
-        try_it("publish"),
-        say("ok"),
+        invoke("publish"),
+        invoke("search"),
+        invoke("publish"),
+        reply("ok"),
     ];
-    let (outcome, stage) = run_playbook(playbook, steps).await;
-    assert_eq!(stage.shown(0).names, ["search", "publish"]);
-    let results = answers(&outcome.history);
+    let (outcome, model) = run_playbook(playbook, steps).await;
+    assert_eq!(model.request(0).names, ["search", "publish"]);
+    let results = tool_results(&outcome.history);
     assert_eq!(results[0], "`publish` is not available yet: call `search` first");
     assert_eq!(results[2], results[0], "a failed search does not unlock the tool");
     assert_eq!((results[4], *ran.lock().unwrap()), ("published", 1));
     let is_error = |message: &Message| matches!(message.role, Role::Tool { is_error: true, .. });
     assert!(!is_error(&outcome.history[2]), "guidance is not an error");
-    assert_eq!(stage.events_named("call_guided").len(), 2);
-    assert_eq!(stage.shown(5).serialised, stage.shown(0).serialised);
+    assert_eq!(model.events_named("call_guided").len(), 2);
+    assert_eq!(model.request(5).serialised, model.request(0).serialised);
 }
 
 // accept: 66
@@ -79,14 +79,14 @@ async fn all_any_and_combined_conditions_unlock() {
     };
     let steps = [
         call([("all", json!({})), ("any", json!({})), ("mixed", json!({}))]),
-        try_it("b"),
+        invoke("b"),
         call([("all", json!({})), ("any", json!({}))]),
-        try_it("a"),
+        invoke("a"),
         call([("all", json!({})), ("mixed", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ];
     let (outcome, _) = run_playbook(playbook(), steps).await;
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(
         results[0],
         "`all` is not available yet: call `a` first, and call `b` first"
@@ -122,8 +122,8 @@ async fn artifacts_the_blackboard_and_predicates_unlock() {
         .with_locked_tool(echo("by_board"), Unlock::by_blackboard("Customer"))
         .with_locked_tool(echo("late"), Unlock::when("this is for later", late));
     let all = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
-    let (outcome, _) = run_playbook(playbook, [all(), try_it("find"), try_it("put"), all(), say("ok")]).await;
-    let results = answers(&outcome.history);
+    let (outcome, _) = run_playbook(playbook, [all(), invoke("find"), invoke("put"), all(), reply("ok")]).await;
+    let results = tool_results(&outcome.history);
     assert!(
         results[0].ends_with("a tool must return a `order` first"),
         "{}",
@@ -151,19 +151,19 @@ async fn a_call_unlocks_tools_for_the_later_calls_of_its_response() {
             ("b", json!({})),
             ("free", json!({})),
         ]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let outcome = builder
         .playbook(playbook)
         .tools([echo("free")])
         .run("go")
         .await
         .unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(results[0].contains("not available yet"), "{}", results[0]);
     assert_eq!(results[1..], ["a", "b", "free"]);
-    let started: Vec<_> = stage
+    let started: Vec<_> = model
         .events_named("tool_started")
         .iter()
         .map(|event| event["name"].clone())
@@ -182,10 +182,10 @@ async fn a_panicking_predicate_locks_only_its_tool() {
         .with_tool(echo("fine"));
     let (outcome, _) = run_playbook(
         playbook,
-        [call([("broken", json!({})), ("fine", json!({}))]), say("ok")],
+        [call([("broken", json!({})), ("fine", json!({}))]), reply("ok")],
     )
     .await;
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
         results[0].contains("the strategy that guards it failed"),
         "{}",
@@ -219,9 +219,9 @@ fn order() -> StateMachine<Order> {
 }
 
 async fn run_order(machine: StateMachine<Order>, steps: impl IntoIterator<Item = Step>) -> Vec<String> {
-    let (builder, _) = Stage::set(steps.into_iter().chain([say("ok")]));
+    let (builder, _) = TestModel::playing(steps.into_iter().chain([reply("ok")]));
     let outcome = builder.state_machine(machine).run("go").await.unwrap();
-    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+    tool_results(&outcome.history).into_iter().map(str::to_owned).collect()
 }
 
 // accept: 68, accept: 69
@@ -229,13 +229,13 @@ async fn run_order(machine: StateMachine<Order>, steps: impl IntoIterator<Item =
 async fn tools_belong_to_states_and_successful_calls_change_the_state() {
     let fail = call([("confirm", json!({"fail": true}))]);
     let steps = [
-        try_it("ship"),
-        try_it("status"),
+        invoke("ship"),
+        invoke("status"),
         fail,
-        try_it("ship"),
-        try_it("confirm"),
-        try_it("confirm"),
-        try_it("ship"),
+        invoke("ship"),
+        invoke("confirm"),
+        invoke("confirm"),
+        invoke("ship"),
         call([("add_item", json!({})), ("status", json!({}))]),
     ];
     let results = run_order(order(), steps).await;
@@ -262,10 +262,10 @@ async fn a_tool_in_two_states_has_a_transition_for_each() {
     let results = run_order(
         order(),
         [
-            try_it("add_item"),
-            try_it("confirm"),
-            try_it("add_item"),
-            try_it("ship"),
+            invoke("add_item"),
+            invoke("confirm"),
+            invoke("add_item"),
+            invoke("ship"),
         ],
     )
     .await;
@@ -275,7 +275,7 @@ async fn a_tool_in_two_states_has_a_transition_for_each() {
 // accept: 68
 #[tokio::test]
 async fn a_machine_starts_in_its_initial_state_and_requires_one() {
-    let results = run_order(order().with_initial_state(Order::Confirmed), [try_it("ship")]).await;
+    let results = run_order(order().with_initial_state(Order::Confirmed), [invoke("ship")]).await;
     assert_eq!(results[0], "ship");
     let builder = StateMachine::builder().in_state("draft").tool(echo("x"));
     let error = builder.build().err().unwrap();
@@ -289,9 +289,9 @@ async fn a_machine_starts_in_its_initial_state_and_requires_one() {
 // accept: 69
 #[tokio::test]
 async fn a_state_persists_across_turns() {
-    let (builder, _) = Stage::set([try_it("confirm"), say("ok"), try_it("ship"), say("ok")]);
+    let (builder, _) = TestModel::playing([invoke("confirm"), reply("ok"), invoke("ship"), reply("ok")]);
     let mut conversation = builder.state_machine(order()).build().unwrap();
     conversation.run("confirm").await.unwrap();
     let outcome = conversation.run("ship").await.unwrap();
-    assert_eq!(*answers(&outcome.history).last().unwrap(), "ship");
+    assert_eq!(*tool_results(&outcome.history).last().unwrap(), "ship");
 }

@@ -21,11 +21,11 @@ fn after(
 // accept: 3, accept: 21, accept: 23
 #[tokio::test]
 async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("open", json!({}))]),
         call([("open", json!({})), ("inside", json!({}))]),
-        say("ok"),
-        say("ok"),
+        reply("ok"),
+        reply("ok"),
     ]);
     let replace = after("open", || {
         Injection::replace(ToolId::native("open"), vec![echo("inside")])
@@ -36,7 +36,7 @@ async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
         .build()
         .unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert!(
         answers[1].contains("tool-unavailable") && answers[1].contains("has been removed"),
         "{}",
@@ -48,12 +48,12 @@ async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
         ("inside", "open")
     );
     assert_eq!(
-        stage.shown(1).names,
+        model.request(1).names,
         ["open", "look", "inside"],
         "declared tools only grow within a turn"
     );
     conversation.run("again").await.unwrap();
-    assert_eq!(stage.shown(3).names, ["look", "inside"]);
+    assert_eq!(model.request(3).names, ["look", "inside"]);
 }
 
 // accept: 23
@@ -62,10 +62,10 @@ async fn a_tool_that_is_removed_and_added_is_present() {
     let swap = after("look", || {
         Injection::replace(ToolId::native("look"), vec![echo("look")])
     });
-    let (builder, stage) = Stage::set([call([("look", json!({}))]), call([("look", json!({}))]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({}))]), call([("look", json!({}))]), reply("ok")]);
     let outcome = builder.tools([echo("look")]).strategy(swap).run("go").await.unwrap();
-    assert_eq!(answers(&outcome.history), ["look", "look"]);
-    assert_eq!(stage.shown(2).names, ["look"]);
+    assert_eq!(tool_results(&outcome.history), ["look", "look"]);
+    assert_eq!(model.request(2).names, ["look"]);
 }
 
 // accept: 20, accept: 25
@@ -89,14 +89,14 @@ async fn strategies_are_evaluated_after_each_call_in_call_order() {
     };
     let show = tool("show", |arguments, _| Ok(ToolResult::text(arguments["n"].to_string())));
     let failing = tool("failing", |_, _| Ok(ToolResult::error("no")));
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([
             ("show", json!({"n": 1})),
             ("nowhere", json!({})),
             ("failing", json!({"n": 2})),
         ]),
         call([("show", json!({"n": 3}))]),
-        say("ok"),
+        reply("ok"),
     ]);
     builder.tools([show, failing]).strategy(watch).run("go").await.unwrap();
     assert_eq!(
@@ -121,10 +121,11 @@ async fn a_strategy_can_derive_the_tools_from_the_history() {
         }
     };
     let approve = tool("approve", |_, _| Ok(ToolResult::text("approved")));
-    let (builder, stage) = Stage::set([call([("plan", json!({}))]), call([("approve", json!({}))]), say("ok")]);
+    let (builder, model) =
+        TestModel::playing([call([("plan", json!({}))]), call([("approve", json!({}))]), reply("ok")]);
     let mut conversation = builder.tools([echo("plan"), approve]).strategy(phases).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    assert_eq!(stage.shown(1).names, ["plan", "approve"]);
+    assert_eq!(model.request(1).names, ["plan", "approve"]);
     assert_eq!(
         (outcome.injected[0].as_str(), outcome.removed[0].as_str()),
         ("execute", "plan")
@@ -142,19 +143,19 @@ async fn without_strategies_nothing_is_injected() {
             });
         Ok(ToolResult::text("open").with_provider(Arc::new(entity.unwrap())))
     });
-    let steps = || [call([("open", json!({}))]), say("ok")];
-    let (builder, stage) = Stage::set(steps());
+    let steps = || [call([("open", json!({}))]), reply("ok")];
+    let (builder, model) = TestModel::playing(steps());
     builder
         .tools([open.clone()])
         .without_strategies()
         .run("go")
         .await
         .unwrap();
-    assert_eq!(stage.shown(1).names, ["open"]);
-    let (builder, stage) = Stage::set(steps());
+    assert_eq!(model.request(1).names, ["open"]);
+    let (builder, model) = TestModel::playing(steps());
     builder.tools([open]).run("go").await.unwrap();
     assert_eq!(
-        stage.shown(1).names,
+        model.request(1).names,
         ["open", "box_1_look"],
         "entity tools are enabled by default"
     );
@@ -162,11 +163,11 @@ async fn without_strategies_nothing_is_injected() {
 
 #[tokio::test]
 async fn a_panicking_strategy_changes_nothing_and_is_reported() {
-    let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({}))]), reply("ok")]);
     let panics = |_: &InjectionContext<'_>| -> Injection { panic!("broken strategy") };
     let outcome = builder.tools([echo("look")]).strategy(panics).run("go").await.unwrap();
     assert_eq!(outcome.text(), "ok");
-    assert_eq!(stage.events_named("strategy_failed")[0]["trigger"], "look");
+    assert_eq!(model.events_named("strategy_failed")[0]["trigger"], "look");
 }
 
 // accept: 114
@@ -185,14 +186,14 @@ async fn injected_tools_never_take_an_existing_name() {
     let inject = after("look", move || {
         Injection::add(vec![foreign("look"), foreign("read_result"), foreign("search_tools")])
     });
-    let (builder, _) = Stage::set([call([("look", json!({}))]), call([("look", json!({}))]), say("ok")]);
+    let (builder, _) = TestModel::playing([call([("look", json!({}))]), call([("look", json!({}))]), reply("ok")]);
     let outcome = builder
         .tools([foreign_static(), echo("look")])
         .strategy(inject)
         .run("go")
         .await
         .unwrap();
-    assert_eq!(answers(&outcome.history), ["look", "look"]);
+    assert_eq!(tool_results(&outcome.history), ["look", "look"]);
     assert_eq!(outcome.injected.len(), 3);
     for name in ["look", "read_result", "search_tools"] {
         assert!(
@@ -213,14 +214,14 @@ fn foreign_static() -> Arc<dyn Tool> {
 // accept: 91
 #[tokio::test]
 async fn the_application_adds_and_removes_tools_between_turns() {
-    let (builder, stage) = Stage::set([say("one"), say("two"), say("three")]);
+    let (builder, model) = TestModel::playing([reply("one"), reply("two"), reply("three")]);
     let mut conversation = builder.tools([echo("a")]).build().unwrap();
     conversation.run("1").await.unwrap();
     conversation.add_tool(echo("b"));
     conversation.run("2").await.unwrap();
     conversation.remove_tool(&ToolId::native("a"));
     conversation.run("3").await.unwrap();
-    let shown: Vec<_> = (0..3).map(|turn| stage.shown(turn).names.join(" ")).collect();
+    let shown: Vec<_> = (0..3).map(|turn| model.request(turn).names.join(" ")).collect();
     assert_eq!(shown, ["a", "a b", "b"]);
     assert_eq!(conversation.tools().summaries(), ["- `b` - Is b."]);
 }
@@ -248,11 +249,11 @@ async fn a_strategy_can_derive_the_tools_from_the_call_log() {
         learn(),
         practise("surgery"),
         practise("first_aid"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let outcome = builder.tools([echo("learn")]).strategy(skills).run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!((results[1], results[3]), ("first_aid", "surgery"));
     assert!(results[4].contains("has been removed"), "{}", results[4]);
 }
@@ -262,16 +263,16 @@ async fn a_strategy_can_derive_the_tools_from_the_call_log() {
 async fn a_reference_is_text_and_tools_or_a_facade() {
     let memory = crate::injection::Reference::new("memory", "Facts from earlier turns.", "Search before you ask.");
     let memory = memory.with_tools([echo("recall")]);
-    let (builder, stage) = Stage::set([say("ok")]);
+    let (builder, model) = TestModel::playing([reply("ok")]);
     builder.reference(&memory).system("Be kind.").run("go").await.unwrap();
-    let results = stage.shown(0).messages[0].content().to_owned();
+    let results = model.request(0).messages[0].content().to_owned();
     assert_eq!(
         results,
         "Be kind.\n\n# memory\nFacts from earlier turns.\n\nSearch before you ask."
     );
-    assert_eq!(stage.shown(0).names, ["recall"]);
-    let (builder, stage) = Stage::set([call([("memory", json!({}))]), say("ok")]);
+    assert_eq!(model.request(0).names, ["recall"]);
+    let (builder, model) = TestModel::playing([call([("memory", json!({}))]), reply("ok")]);
     builder.tool(memory.facade().unwrap()).run("go").await.unwrap();
-    assert_eq!(stage.shown(1).names, ["memory", "recall", "memory_context"]);
-    assert!(stage.shown(1).serialised[2].contains("Search before you ask."));
+    assert_eq!(model.request(1).names, ["memory", "recall", "memory_context"]);
+    assert!(model.request(1).serialised[2].contains("Search before you ask."));
 }

@@ -30,11 +30,15 @@ async fn process_tools_show_the_process() {
         Process::of(&context)?.record_model_usage(ModelUsageKind::Embedding, "embedder", tokens, Cost::usd(0.5));
         Ok(ToolResult::text("embedded"))
     });
-    let usage = |step: Step| but(step, |response| response.usage = TokenUsage::new(100, 0, 10));
+    let usage = |step: Step| changed(step, |response| response.usage = TokenUsage::new(100, 0, 10));
     let looks = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
-    let (_, stage) = Stage::set([usage(call([("embed", json!({}))])), usage(raw(looks)), say("Done.")]);
+    let (_, model) = TestModel::playing([
+        usage(call([("embed", json!({}))])),
+        usage(raw_calls(looks)),
+        reply("Done."),
+    ]);
     let mut conversation = Conversation::builder()
-        .model(PricedModel::new(stage.clone(), Price::per_million(1.0, 1.0)))
+        .model(PricedModel::new(model.clone(), Price::per_million(1.0, 1.0)))
         .goal("look around")
         .budget(Budget {
             tokens_max: Some(1_000),
@@ -47,7 +51,7 @@ async fn process_tools_show_the_process() {
         .build()
         .unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    let shown: Vec<Value> = answers(&outcome.history)[1..]
+    let shown: Vec<Value> = tool_results(&outcome.history)[1..]
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
         .collect();
@@ -79,7 +83,7 @@ async fn process_tools_show_the_process() {
         .iter()
         .map(|model| &model["model"])
         .collect();
-    assert_eq!(models, ["played", "embedder"]);
+    assert_eq!(models, ["test", "embedder"]);
 }
 
 // accept: 100, accept: 127

@@ -16,7 +16,7 @@ fn looks(times: usize) -> Vec<Step> {
 // accept: 6, attack: F8
 #[tokio::test]
 async fn an_endless_run_stops_at_the_iteration_limit() {
-    let (builder, stage) = Stage::set(looks(20));
+    let (builder, model) = TestModel::playing(looks(20));
     let error = builder
         .tools([echo("look")])
         .build()
@@ -29,7 +29,7 @@ async fn an_endless_run_stops_at_the_iteration_limit() {
         (error.outcome.stop, error.outcome.iterations),
         (StopReason::IterationLimit, 20)
     );
-    assert_eq!(stage.times_asked(), 20);
+    assert_eq!(model.request_count(), 20);
     assert_valid(&error.outcome.history);
     let report = toolwit_core::Error::from(error);
     assert_eq!(
@@ -42,19 +42,19 @@ async fn an_endless_run_stops_at_the_iteration_limit() {
 // accept: 19
 #[tokio::test]
 async fn the_iteration_limit_is_configurable() {
-    let (builder, stage) = Stage::set(looks(3));
+    let (builder, model) = TestModel::playing(looks(3));
     let mut conversation = builder.tools([echo("look")]).iterations_max(3).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap_err().outcome.iterations, 3);
-    assert_eq!(stage.times_asked(), 3);
+    assert_eq!(model.request_count(), 3);
 }
 
 // accept: 7
 #[tokio::test]
 async fn the_partial_policy_returns_the_last_text() {
-    let talking = but(call([("look", json!({}))]), |response| {
+    let talking = changed(call([("look", json!({}))]), |response| {
         response.content = "So far: blue.".to_owned()
     });
-    let (builder, _) = Stage::set([talking, call([("look", json!({}))])]);
+    let (builder, _) = TestModel::playing([talking, call([("look", json!({}))])]);
     let partial = limits(|limits| {
         limits.iterations_max = 2;
         limits.on_iterations_max = IterationPolicy::Partial;
@@ -74,8 +74,8 @@ async fn the_final_answer_policy_requests_one_more_response_without_tools() {
         limits.on_iterations_max = IterationPolicy::FinalAnswer;
     });
     let mut steps = looks(2);
-    steps.push(say("Blue, I think."));
-    let (builder, stage) = Stage::set(steps);
+    steps.push(reply("Blue, I think."));
+    let (builder, model) = TestModel::playing(steps);
     let outcome = builder
         .tools([echo("look")])
         .limits(policy.clone())
@@ -86,14 +86,14 @@ async fn the_final_answer_policy_requests_one_more_response_without_tools() {
         (outcome.text(), outcome.stop),
         ("Blue, I think.", StopReason::IterationLimit)
     );
-    assert_eq!(stage.shown(2).choice, ToolChoice::None);
+    assert_eq!(model.request(2).choice, ToolChoice::None);
     assert_eq!(
-        stage.shown(2).serialised,
-        stage.shown(1).serialised,
+        model.request(2).serialised,
+        model.request(1).serialised,
         "the prefix of the prompt is unchanged"
     );
 
-    let (builder, _) = Stage::set(looks(3));
+    let (builder, _) = TestModel::playing(looks(3));
     let error = builder
         .tools([echo("look")])
         .limits(policy)
@@ -104,26 +104,26 @@ async fn the_final_answer_policy_requests_one_more_response_without_tools() {
         .unwrap_err();
     assert!(matches!(error.failure, RunFailure::IterationLimit { max: 2 }));
     assert_valid(&error.outcome.history);
-    assert!(answers(&error.outcome.history)[2].contains("not run"));
+    assert!(tool_results(&error.outcome.history)[2].contains("not run"));
 }
 
 // attack: F8
 #[tokio::test]
 async fn calls_beyond_the_limit_of_a_response_are_refused() {
     let calls = (0..500).map(|_| ("look".to_owned(), "{}".to_owned())).collect();
-    let (builder, _) = Stage::set([raw(calls), say("ok")]);
+    let (builder, _) = TestModel::playing([raw_calls(calls), reply("ok")]);
     let many = limits(|limits| limits.calls_max = 1000);
     let outcome = builder.tools([echo("look")]).limits(many).run("go").await.unwrap();
     assert_valid(&outcome.history);
     assert_eq!(outcome.tool_calls.len(), 32);
-    assert!(answers(&outcome.history)[32].contains("too many calls in one response"));
+    assert!(tool_results(&outcome.history)[32].contains("too many calls in one response"));
 }
 
 // attack: F8
 #[tokio::test]
 async fn calls_beyond_the_limit_of_a_run_end_it() {
     let three = || call([("look", json!({})), ("look", json!({})), ("look", json!({}))]);
-    let (builder, stage) = Stage::set([three(), three()]);
+    let (builder, model) = TestModel::playing([three(), three()]);
     let five = limits(|limits| limits.calls_max = 5);
     let error = builder
         .tools([echo("look")])
@@ -134,9 +134,9 @@ async fn calls_beyond_the_limit_of_a_run_end_it() {
         .await
         .unwrap_err();
     assert!(matches!(error.failure, RunFailure::CallLimit { max: 5 }));
-    assert_eq!((error.outcome.tool_calls.len(), stage.times_asked()), (5, 2));
+    assert_eq!((error.outcome.tool_calls.len(), model.request_count()), (5, 2));
     assert_valid(&error.outcome.history);
-    assert!(answers(&error.outcome.history)[5].contains("no tool calls left"));
+    assert!(tool_results(&error.outcome.history)[5].contains("no tool calls left"));
 }
 
 #[tokio::test]
@@ -144,11 +144,11 @@ async fn the_token_limit_ends_a_run_before_its_calls_start() {
     let dear = |response: &mut ChatResponse| response.usage = TokenUsage::new(600, 0, 10);
     let steps = || {
         vec![
-            but(call([("look", json!({}))]), dear),
-            but(call([("look", json!({}))]), dear),
+            changed(call([("look", json!({}))]), dear),
+            changed(call([("look", json!({}))]), dear),
         ]
     };
-    let (builder, _) = Stage::set(steps());
+    let (builder, _) = TestModel::playing(steps());
     let tokens = limits(|limits| limits.tokens_max = Some(1000));
     let error = builder
         .tools([echo("look")])
@@ -164,7 +164,7 @@ async fn the_token_limit_ends_a_run_before_its_calls_start() {
     ));
     assert_eq!(error.outcome.tool_calls.len(), 1);
     assert_valid(&error.outcome.history);
-    let (builder, _) = Stage::set([but(say("An answer is an answer."), |r| {
+    let (builder, _) = TestModel::playing([changed(reply("An answer is an answer."), |r| {
         r.usage = TokenUsage::new(5000, 0, 1)
     })]);
     assert!(builder.limits(tokens).run("go").await.is_ok());
@@ -174,7 +174,7 @@ async fn the_token_limit_ends_a_run_before_its_calls_start() {
 #[tokio::test]
 async fn three_consecutive_responses_with_unknown_names_end_the_run() {
     let unknown = || call([("nowhere", json!({}))]);
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         unknown(),
         unknown(),
         call([("look", json!({}))]),
@@ -201,7 +201,7 @@ async fn three_consecutive_responses_with_unknown_names_end_the_run() {
         (requested.as_str(), *times, available[0].as_str()),
         ("nowhere", 3, "look")
     );
-    assert_eq!(stage.times_asked(), 6, "a known name resets the count");
+    assert_eq!(model.request_count(), 6, "a known name resets the count");
     assert_valid(&error.outcome.history);
     assert!(
         toolwit_core::Error::from(error)
@@ -216,7 +216,7 @@ async fn three_consecutive_responses_with_unknown_names_end_the_run() {
 #[tokio::test]
 async fn the_policy_for_unknown_names_ends_a_run_at_once_or_never() {
     let unknown = || call([("nowhere", json!({})), ("look", json!({}))]);
-    let (builder, _) = Stage::set([unknown()]);
+    let (builder, _) = TestModel::playing([unknown()]);
     let at_once = limits(|limits| limits.unknown_tools = UnknownToolPolicy::StopAfter(1));
     let error = builder
         .tools([echo("look")])
@@ -228,7 +228,7 @@ async fn the_policy_for_unknown_names_ends_a_run_at_once_or_never() {
         .unwrap_err();
     assert_eq!(error.outcome.stop, StopReason::UnknownTools);
     assert_valid(&error.outcome.history);
-    let (builder, _) = Stage::set((0..6).map(|_| unknown()).chain([say("ok")]));
+    let (builder, _) = TestModel::playing((0..6).map(|_| unknown()).chain([reply("ok")]));
     let never = limits(|limits| limits.unknown_tools = UnknownToolPolicy::Never);
     assert!(builder.tools([echo("look")]).limits(never).run("go").await.is_ok());
 }
@@ -237,19 +237,19 @@ async fn the_policy_for_unknown_names_ends_a_run_at_once_or_never() {
 #[tokio::test]
 async fn cut_and_withheld_answers_are_failures_and_an_empty_one_is_not() {
     let finish = |reason| {
-        but(say("It is bl"), move |response: &mut ChatResponse| {
+        changed(reply("It is bl"), move |response: &mut ChatResponse| {
             response.finish = reason
         })
     };
-    let (builder, _) = Stage::set([finish(FinishReason::Length)]);
+    let (builder, _) = TestModel::playing([finish(FinishReason::Length)]);
     let error = builder.build().unwrap().run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::Length));
     assert_eq!(error.outcome.text(), "It is bl");
-    let (builder, _) = Stage::set([finish(FinishReason::ContentFilter)]);
+    let (builder, _) = TestModel::playing([finish(FinishReason::ContentFilter)]);
     assert_eq!(
         builder.build().unwrap().run("go").await.unwrap_err().outcome.stop,
         StopReason::Withheld
     );
-    let (builder, _) = Stage::set([say("")]);
+    let (builder, _) = TestModel::playing([reply("")]);
     assert_eq!(builder.run("go").await.unwrap().answer.as_deref(), Some(""));
 }

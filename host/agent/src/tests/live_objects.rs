@@ -55,23 +55,23 @@ fn many() -> Vec<String> {
     (0..20).map(|number| format!("c{number}")).collect()
 }
 
-async fn played(builder: ConversationBuilder) -> Vec<String> {
+async fn run_steps(builder: ConversationBuilder) -> Vec<String> {
     let outcome = builder.tool(find_tool().unwrap()).run("go").await.unwrap();
     assert_valid(&outcome.history);
-    answers(&outcome.history).into_iter().map(str::to_owned).collect()
+    tool_results(&outcome.history).into_iter().map(str::to_owned).collect()
 }
 
 // accept: 28, accept: 32, accept: 34, accept: 39
 #[tokio::test]
 async fn a_struct_that_a_tool_returns_has_tools_and_so_have_those_that_it_returns() {
     let taken = echo("customer_c1left_note");
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("find", json!({"ids": ["c1"]}))]),
         call([("customer_c1_neighbours", json!({}))]),
         call([("customer_c1right_note", json!({"text": "hi"}))]),
-        say("ok"),
+        reply("ok"),
     ]);
-    let results = played(builder.tools([taken])).await;
+    let results = run_steps(builder.tools([taken])).await;
     let found: Value = serde_json::from_str(&results[0]).unwrap();
     let names = json!(["customer_c1_note", "customer_c1_neighbours"]);
     assert_eq!(
@@ -85,7 +85,7 @@ async fn a_struct_that_a_tool_returns_has_tools_and_so_have_those_that_it_return
     );
     assert_eq!(neighbours[0]["available_tools"][1], "customer_c1left_neighbours");
     assert_eq!(results[2], r#"["hi"]"#);
-    assert_eq!(stage.events_named("entity_discovered").len(), 3);
+    assert_eq!(model.events_named("entity_discovered").len(), 3);
 }
 
 // accept: 129
@@ -100,16 +100,16 @@ async fn calls_on_one_object_run_in_call_order_and_calls_on_two_run_concurrently
         };
         Ok(ToolResult::of(Arc::new([open("c1"), open("c2")])).unwrap())
     });
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([("open", json!({}))]),
         call([
             ("customer_c1_note", json!({"text": "first", "delay": 5})),
             ("customer_c1_note", json!({"text": "second"})),
             ("customer_c2_note", json!({"text": "other"})),
         ]),
-        say("ok"),
+        reply("ok"),
     ]);
-    played(builder.tools([find])).await;
+    run_steps(builder.tools([find])).await;
     assert_eq!(*log.lock().unwrap(), ["other", "first", "second"]);
 }
 
@@ -127,13 +127,13 @@ async fn calls_on_members_of_a_group_and_on_a_tool_object_run_in_call_order() {
         };
         call([(name, arguments("first", 5)), (name, arguments("second", 0))])
     };
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([("find", json!({"ids": many()}))]),
         notes("customer_note", json!({"customer_id": "c7"})),
         notes("note", json!({})),
-        say("ok"),
+        reply("ok"),
     ]);
-    let results = played(builder.tool_object(customer("own"))).await;
+    let results = run_steps(builder.tool_object(customer("own"))).await;
     for last in [2, 4] {
         assert_eq!(results[last], r#"["first","second"]"#, "{results:?}");
     }
@@ -144,15 +144,15 @@ async fn calls_on_members_of_a_group_and_on_a_tool_object_run_in_call_order() {
 async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {
     let note = |name: &str, text: &str| call([(name, json!({"text": text}))]);
     let shared = |text: &str| call([("customer_note", json!({"text": text, "customer_id": "c3"}))]);
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("find", json!({"ids": ["c3"]}))]),
         note("customer_c3_note", "alone"),
         call([("find", json!({"ids": many()}))]),
         shared("shared"),
         note("customer_c3_note", "alone again"),
-        say("ok"),
+        reply("ok"),
     ]);
-    let results = played(builder).await;
+    let results = run_steps(builder).await;
     assert_eq!(results[3], r#"["alone","shared"]"#);
     assert_eq!(results[4], r#"["alone","shared","alone again"]"#);
     let crowd: Value = serde_json::from_str(&results[2]).unwrap();
@@ -161,7 +161,7 @@ async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {
         "it keeps its own tools"
     );
     assert_eq!(
-        stage.events_named("iteration_started").last().unwrap()["providers"],
+        model.events_named("iteration_started").last().unwrap()["providers"],
         20,
         "counted once"
     );
@@ -203,14 +203,14 @@ async fn two_objects_of_one_type_stay_two_or_are_refused() {
         ("count", json!({})),
         ("count_b", json!({})),
     ]);
-    let (builder, _) = Stage::set([calls, say("ok")]);
+    let (builder, _) = TestModel::playing([calls, reply("ok")]);
     let renamed = ToolObject::new(Counter(2)).with_names(|method| format!("{method}_b"));
     let builder = builder.tool_object(Named("ada")).tool_object(Named("bob"));
-    let results = played(builder.tool_object(Counter(1)).tool_object(renamed)).await;
+    let results = run_steps(builder.tool_object(Counter(1)).tool_object(renamed)).await;
     assert_eq!(results, ["ada", "bob", "1", "2"]);
 
     let twice = Conversation::builder()
-        .model(Stage::default())
+        .model(TestModel::default())
         .tool_object(Counter(1))
         .tool_object(Counter(2));
     let error = twice.build().err().unwrap();
@@ -221,7 +221,7 @@ async fn two_objects_of_one_type_stay_two_or_are_refused() {
     let agent = AgenticTool::new("agent", "Counts.")
         .with_tool_object(Counter(1))
         .with_tool_object(Counter(2));
-    let (builder, _) = Stage::set([call([("agent", json!({"task": "count"}))]), say("ok")]);
+    let (builder, _) = TestModel::playing([call([("agent", json!({"task": "count"}))]), reply("ok")]);
     let results = builder.tool(agent).run("go").await;
     assert!(format!("{results:?}").contains("has the same id"), "{results:?}");
 }
@@ -268,15 +268,15 @@ async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
         add("pen"),
         open_carts(json!([2, 3])),
         add("ink"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let methods = EntityMethods::<Cart>::marked().unwrap();
-    let results = played(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
+    let results = run_steps(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
     assert!(results[0].contains("not available yet"), "{}", results[0]);
     assert_eq!(results[2], r#"["pen"]"#);
     assert_eq!(results[4], r#"["pen","ink"]"#, "several carts bind nothing");
-    assert_eq!(stage.events_named("entity_discovered")[0]["id"], "1");
+    assert_eq!(model.events_named("entity_discovered")[0]["id"], "1");
 }
 
 // accept: 140
@@ -297,10 +297,10 @@ async fn a_live_object_is_put_on_the_blackboard_and_taken_from_it() {
         })
     });
     let take_it = || call([("take", json!({}))]);
-    let (builder, _) = Stage::set([take_it(), call([("put", json!({}))]), take_it(), take_it(), say("ok")]);
+    let (builder, _) = TestModel::playing([take_it(), call([("put", json!({}))]), take_it(), take_it(), reply("ok")]);
     let mut conversation = builder.tools([put, take]).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(results, ["no cart", "put", "pen", "pen, pen"]);
 }
 
@@ -316,11 +316,11 @@ async fn strategies_receive_the_typed_output() {
             .extend(found.iter().map(|found| found[0].id.clone()));
         crate::injection::Injection::none()
     };
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([("find", json!({"ids": ["c1"]}))]),
         call([("look", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ]);
-    played(builder.strategy(strategy).tools([echo("look")])).await;
+    run_steps(builder.strategy(strategy).tools([echo("look")])).await;
     assert_eq!(*seen.lock().unwrap(), ["c1"], "only the typed output is of this type");
 }

@@ -21,6 +21,7 @@ mod injection;
 mod introspection;
 mod limits;
 mod live_objects;
+pub(crate) mod log;
 mod nested;
 mod nested_events;
 mod ordered_agents;
@@ -61,20 +62,20 @@ struct RecordedRequest {
 
 /// A model that plays steps, and records its requests and the events.
 #[derive(Clone, Default)]
-struct Stage {
+struct TestModel {
     steps: Arc<Mutex<VecDeque<Step>>>,
-    shown: Arc<Mutex<Vec<RecordedRequest>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
 #[async_trait]
-impl ChatModel for Stage {
+impl ChatModel for TestModel {
     fn name(&self) -> &str {
-        "played"
+        "test"
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
-        self.shown.lock().unwrap().push(RecordedRequest {
+        self.requests.lock().unwrap().push(RecordedRequest {
             messages: request.messages.to_vec(),
             names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             serialised: request.tools.iter().map(serialised).collect(),
@@ -90,26 +91,26 @@ impl ChatModel for Stage {
     }
 }
 
-impl Stage {
+impl TestModel {
     /// Returns a builder with a model that plays these steps.
-    fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Self) {
-        let stage = Self {
+    fn playing(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Self) {
+        let model = Self {
             steps: Arc::new(Mutex::new(steps.into_iter().collect())),
             ..Self::default()
         };
-        let events = stage.events.clone();
+        let events = model.events.clone();
         let builder = Conversation::builder()
-            .model(stage.clone())
+            .model(model.clone())
             .observer(move |event: &Event, _: &Origin| events.lock().unwrap().push(event.clone()));
-        (builder, stage)
+        (builder, model)
     }
 
-    fn shown(&self, inference: usize) -> RecordedRequest {
-        self.shown.lock().unwrap()[inference].clone()
+    fn request(&self, inference: usize) -> RecordedRequest {
+        self.requests.lock().unwrap()[inference].clone()
     }
 
-    fn times_asked(&self) -> usize {
-        self.shown.lock().unwrap().len()
+    fn request_count(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
 
     fn events(&self) -> Vec<Event> {
@@ -132,20 +133,22 @@ fn serialised(tool: &DeclaredTool) -> String {
 }
 
 /// Returns a step in which the model responds with text.
-fn say(text: &str) -> Step {
+fn reply(text: &str) -> Step {
     let text = text.to_owned();
     Box::new(|_| Ok(ChatResponse::new(text, Vec::new())))
 }
 
 /// Returns a step in which the model calls tools, with ids `<messages>-<index>`.
 fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
-    raw(calls
-        .map(|(name, arguments)| (name.to_owned(), arguments.to_string()))
-        .to_vec())
+    raw_calls(
+        calls
+            .map(|(name, arguments)| (name.to_owned(), arguments.to_string()))
+            .to_vec(),
+    )
 }
 
 /// Returns a step in which the model calls tools with raw argument texts.
-fn raw(calls: Vec<(String, String)>) -> Step {
+fn raw_calls(calls: Vec<(String, String)>) -> Step {
     Box::new(|request| {
         let inference = request.messages.len();
         let calls = calls
@@ -161,7 +164,7 @@ fn raw(calls: Vec<(String, String)>) -> Step {
 }
 
 /// Changes the response of a step.
-fn but(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
+fn changed(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
     Box::new(move |request| {
         let mut response = step(request)?;
         change(&mut response);
@@ -190,7 +193,7 @@ fn echo(name: &str) -> Arc<dyn Tool> {
 }
 
 /// Returns the answers to calls in a history, in order.
-fn answers(history: &[Message]) -> Vec<&str> {
+fn tool_results(history: &[Message]) -> Vec<&str> {
     let answers = history
         .iter()
         .filter(|message| matches!(message.role, Role::Tool { .. }));

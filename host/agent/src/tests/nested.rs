@@ -68,12 +68,12 @@ async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
         directly("search"),
         through("publish"),
         directly("publish"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let tools = [Relay::tool(), counted("free", &ran)];
     let outcome = builder.tools(tools).playbook(playbook).run("go").await.unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(results[0], "ran");
     assert_eq!(results[1], "no: unknown-tool", "a guarded tool is hidden");
     assert_eq!(results[2], "ran", "an unguarded tool can be called");
@@ -109,16 +109,16 @@ async fn tools_of_a_state_machine_cannot_be_called_by_other_tools() {
         directly("confirm"),
         through("ship"),
         directly("ship"),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let outcome = builder
         .tools([Relay::tool()])
         .state_machine(machine)
         .run("go")
         .await
         .unwrap();
-    let results = answers(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert_eq!(results[..2], ["no: unknown-tool", "no: unknown-tool"]);
     assert!(results[2].contains("the state is `draft`"), "{}", results[2]);
     assert_eq!(results[3..], ["ran", "no: unknown-tool", "ran"]);

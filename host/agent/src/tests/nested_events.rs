@@ -40,8 +40,8 @@ impl Tool for Caller {
     }
 }
 
-fn nested(stage: &Stage) -> Vec<Value> {
-    let events = stage
+fn nested(model: &TestModel) -> Vec<Value> {
+    let events = model
         .events()
         .into_iter()
         .map(|event| serde_json::to_value(event).unwrap());
@@ -62,7 +62,7 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
         "native#fail": {},
         "native#nowhere": {},
     });
-    let (builder, stage) = Stage::set([call([("outer", arguments)]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("outer", arguments)]), reply("ok")]);
     let tools = [Caller::named("outer"), Caller::named("inner"), echo("look"), failing];
     builder.tools(tools).run("go").await.unwrap();
     let started = |number: u32, caller: &str, tool: &str| json!({"event": "nested_call_started", "id": "1-0", "number": number, "caller": caller, "tool": tool});
@@ -72,7 +72,7 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
             "kind": kind})
     };
     assert_eq!(
-        nested(&stage),
+        nested(&model),
         [
             started(1, "native#outer", "native#inner"),
             started(2, "native#inner", "native#look"),
@@ -84,7 +84,7 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
             finished(4, "native#nowhere", json!("unknown-tool")),
         ]
     );
-    let text = serde_json::to_string(&nested(&stage)).unwrap();
+    let text = serde_json::to_string(&nested(&model)).unwrap();
     assert!(!text.contains("hunter2") && !text.contains("secret"), "{text}");
 }
 
@@ -93,9 +93,9 @@ async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
     let endless = NativeTool::new("wait", "Waits.", json!({"type": "object"}), |_, _| async {
         std::future::pending::<Result<ToolResult, ToolError>>().await
     });
-    let (builder, stage) = Stage::set([call([("outer", json!({"native#wait": {}}))])]);
+    let (builder, model) = TestModel::playing([call([("outer", json!({"native#wait": {}}))])]);
     let cancel = tokio_util::sync::CancellationToken::new();
-    let (stop, events) = (cancel.clone(), stage.events.clone());
+    let (stop, events) = (cancel.clone(), model.events.clone());
     let builder = builder.observer(move |event: &Event, _: &Origin| {
         if matches!(event, Event::NestedCallStarted { .. }) {
             stop.cancel();
@@ -115,12 +115,12 @@ async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
 
 #[tokio::test]
 async fn a_resume_ignores_nested_calls() {
-    let steps = || [call([("outer", json!({"native#look": {}}))]), say("ok")];
-    let (builder, stage) = Stage::set(steps());
+    let steps = || [call([("outer", json!({"native#look": {}}))]), reply("ok")];
+    let (builder, model) = TestModel::playing(steps());
     let tools = || [Caller::named("outer"), echo("look")];
     let outcome = builder.tools(tools()).run("go").await.unwrap();
-    assert_eq!(nested(&stage).len(), 2);
-    let lines = stage
+    assert_eq!(nested(&model).len(), 2);
+    let lines = model
         .events()
         .iter()
         .map(|event| serde_json::to_string(event).unwrap())
@@ -129,8 +129,8 @@ async fn a_resume_ignores_nested_calls() {
         .iter()
         .map(|line| serde_json::from_str::<Event>(line).unwrap())
         .collect::<Vec<_>>();
-    assert_eq!(events, stage.events(), "a trace preserves the events");
-    let (builder, _) = Stage::set([say("again")]);
+    assert_eq!(events, model.events(), "a trace preserves the events");
+    let (builder, _) = TestModel::playing([reply("again")]);
     let resumed = builder
         .tools(tools())
         .history(outcome.history)

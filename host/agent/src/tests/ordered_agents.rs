@@ -4,9 +4,9 @@ use super::*;
 use crate::injection::{Chaining, Playbook, Reference, StateMachine, Unlock};
 use toolwit_core::{Artifact, EntityMethods, NoArguments};
 
-fn agent(steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
-    let (_, stage) = Stage::set(steps);
-    (AgenticTool::new("agent", "Works.").with_model(stage.clone()), stage)
+fn agent(steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
+    let (_, model) = TestModel::playing(steps);
+    (AgenticTool::new("agent", "Works.").with_model(model.clone()), model)
 }
 
 async fn run(agent: &AgenticTool) -> ToolResult {
@@ -14,9 +14,9 @@ async fn run(agent: &AgenticTool) -> ToolResult {
     agent.call(arguments, &ToolContext::new()).await.unwrap()
 }
 
-fn answers_of(stage: &Stage) -> Vec<String> {
-    let last = stage.shown(stage.times_asked() - 1).messages;
-    answers(&last).into_iter().map(str::to_owned).collect()
+fn answers_of(model: &TestModel) -> Vec<String> {
+    let last = model.request(model.request_count() - 1).messages;
+    tool_results(&last).into_iter().map(str::to_owned).collect()
 }
 
 // accept: 66, accept: 67, accept: 25
@@ -53,12 +53,12 @@ async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_the_model() {
         "by_blackboard",
         "late",
     ];
-    let all = || raw(locked.map(|name| (name.to_owned(), "{}".to_owned())).to_vec());
+    let all = || raw_calls(locked.map(|name| (name.to_owned(), "{}".to_owned())).to_vec());
     let unlock = call([("search", json!({})), ("page", json!({})), ("note", json!({}))]);
-    let (tool, stage) = agent([all(), unlock, all(), say("done")]);
+    let (tool, model) = agent([all(), unlock, all(), reply("done")]);
     let result = run(&tool.with_playbook(playbook)).await;
     assert_eq!(result.for_llm, "done");
-    let answers = answers_of(&stage);
+    let answers = answers_of(&model);
     for (name, answer) in locked.iter().zip(&answers) {
         assert!(answer.contains(&format!("`{name}` is not available yet")), "{answer}");
     }
@@ -98,16 +98,16 @@ fn order() -> StateMachine<Order> {
 #[tokio::test]
 async fn a_state_machine_moves_an_agent_from_state_to_state() {
     let step = |name: &'static str| call([(name, json!({}))]);
-    let (tool, stage) = agent([
+    let (tool, model) = agent([
         step("ship"),
         step("lose"),
         step("status"),
         step("confirm"),
         step("ship"),
-        say("done"),
+        reply("done"),
     ]);
     run(&tool.with_state_machine(order())).await;
-    let answers = answers_of(&stage);
+    let answers = answers_of(&model);
     assert!(answers[0].contains("`Draft`"), "{}", answers[0]);
     assert_eq!(
         answers[1..],
@@ -120,15 +120,15 @@ async fn a_state_machine_moves_an_agent_from_state_to_state() {
 #[tokio::test]
 async fn a_copy_can_start_in_another_state() {
     let step = || call([("ship", json!({}))]);
-    let (tool, stage) = agent([step(), say("done"), step(), say("done")]);
+    let (tool, model) = agent([step(), reply("done"), step(), reply("done")]);
     let fresh = tool.with_state_machine(order());
     let resumed = fresh
         .clone()
         .with_state_machine(order().with_initial_state(Order::Confirmed));
     run(&resumed).await;
-    assert_eq!(answers_of(&stage), ["ship"]);
+    assert_eq!(answers_of(&model), ["ship"]);
     run(&fresh).await;
-    assert!(answers_of(&stage)[0].contains("`Draft`"), "the original is unchanged");
+    assert!(answers_of(&model)[0].contains("`Draft`"), "the original is unchanged");
 }
 
 // accept: 43, accept: 47
@@ -145,7 +145,7 @@ async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
         Ok(ToolResult::text("user 7").with_provider(user.clone()))
     });
     let step = |name: &'static str| call([(name, json!({}))]);
-    let (tool, stage) = agent([step("user_mail"), step("get_user"), step("user_mail"), say("done")]);
+    let (tool, model) = agent([step("user_mail"), step("get_user"), step("user_mail"), reply("done")]);
     let playbook = Playbook::new()
         .with_tool(get)
         .with_locked_tool(echo("never"), Unlock::by(toolwit_core::ToolSelector::later("nothing")));
@@ -153,7 +153,7 @@ async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
         .with_playbook(playbook)
         .with_chaining(Chaining::new().with_type(&users)))
     .await;
-    let answers = answers_of(&stage);
+    let answers = answers_of(&model);
     assert!(answers[0].contains("not available yet"), "{}", answers[0]);
     assert_eq!(answers[2], "7@example.com");
 }
@@ -162,10 +162,10 @@ async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
 #[tokio::test]
 async fn an_agent_receives_references() {
     let memory = Reference::new("memory", "Facts from earlier turns.", "Look here first.").with_tools([echo("recall")]);
-    let (tool, stage) = agent([say("ok")]);
+    let (tool, model) = agent([reply("ok")]);
     run(&tool.with_reference(&memory)).await;
-    assert!(stage.shown(0).messages[0].content().ends_with("Look here first."));
-    assert_eq!(stage.shown(0).names, ["recall"]);
+    assert!(model.request(0).messages[0].content().ends_with("Look here first."));
+    assert_eq!(model.request(0).names, ["recall"]);
 }
 
 // accept: 144, accept: 62
@@ -174,15 +174,15 @@ async fn the_introspection_tools_are_two_facades() {
     let steps = [
         call([("process", json!({})), ("blackboard", json!({}))]),
         call([("process_status", json!({})), ("blackboard_list", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let tools = builder
         .tool(ProcessTools::facade().unwrap())
         .tool(BlackboardTools::new().facade().unwrap());
     let outcome = tools.build().unwrap().run("go").await.unwrap();
-    assert_eq!(stage.shown(0).names, ["process", "blackboard"]);
-    let answers = answers(&outcome.history);
+    assert_eq!(model.request(0).names, ["process", "blackboard"]);
+    let answers = tool_results(&outcome.history);
     assert!(answers[2].contains("\"running\""), "{}", answers[2]);
     assert_eq!(answers[3], "The blackboard is empty.");
 }
@@ -210,17 +210,17 @@ async fn a_background_call_counts_with_its_late_result() {
         .build()
         .unwrap();
     let ship = || call([("ship", json!({}))]);
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([("confirm", json!({}))]),
         ship(),
-        say("Wait."),
+        reply("Wait."),
         ship(),
-        say("Shipped."),
+        reply("Shipped."),
     ]);
     let mut conversation = builder.state_machine(machine).build().unwrap();
     let first = conversation.run("go").await.unwrap();
-    assert!(answers(&first.history)[1].contains("`Draft`"));
+    assert!(tool_results(&first.history)[1].contains("`Draft`"));
     done.send(()).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
-    assert_eq!(answers(&woken.history).last(), Some(&"ship"));
+    assert_eq!(tool_results(&woken.history).last(), Some(&"ship"));
 }

@@ -6,13 +6,13 @@ use toolwit_core::ErrorKind;
 
 /// A step that costs tokens.
 fn costing(step: Step, input: u64, output: u64) -> Step {
-    but(step, move |response| response.usage = TokenUsage::new(input, 0, output))
+    changed(step, move |response| response.usage = TokenUsage::new(input, 0, output))
 }
 
 /// Returns a nested agent that plays steps.
-fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, Stage) {
-    let (_, stage) = Stage::set(steps);
-    (AgenticTool::new(name, "Works.").with_model(stage.clone()), stage)
+fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
+    let (_, model) = TestModel::playing(steps);
+    (AgenticTool::new(name, "Works.").with_model(model.clone()), model)
 }
 
 fn task() -> Value {
@@ -32,9 +32,9 @@ async fn a_tool_reads_the_actions_of_its_process() {
     let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
     let steps = [
         costing(call([("ask", json!({})), ("bad", json!({}))]), 10, 5),
-        costing(say("Done."), 20, 5),
+        costing(reply("Done."), 20, 5),
     ];
-    let (builder, _) = Stage::set(steps);
+    let (builder, _) = TestModel::playing(steps);
     let mut conversation = builder.tools([ask, bad]).build().unwrap();
     assert_eq!(conversation.process().status(), ProcessStatus::Ready);
     conversation.run("find it").await.unwrap();
@@ -54,7 +54,7 @@ async fn a_tool_reads_the_actions_of_its_process() {
     assert_eq!(actions, [("ask".to_owned(), false), ("bad".to_owned(), true)]);
     assert_eq!(process.tool_usage().values().map(|used| used.errors).sum::<u64>(), 1);
     assert_eq!(
-        process.model_usage()[&(ModelUsageKind::Chat, "played".to_owned())].invocations,
+        process.model_usage()[&(ModelUsageKind::Chat, "test".to_owned())].invocations,
         2
     );
     let outside = Process::of(&ToolContext::new()).err().unwrap();
@@ -66,10 +66,10 @@ async fn a_tool_reads_the_actions_of_its_process() {
 async fn a_cost_budget_requires_a_price_and_ends_the_process() {
     let steps = [
         costing(call([("look", json!({}))]), 1_000_000, 0),
-        costing(say("Never."), 1, 1),
+        costing(reply("Never."), 1, 1),
     ];
-    let (_, stage) = Stage::set(steps);
-    let priced = PricedModel::new(stage.clone(), Price::per_million(2.0, 8.0));
+    let (_, model) = TestModel::playing(steps);
+    let priced = PricedModel::new(model.clone(), Price::per_million(2.0, 8.0));
     let builder = Conversation::builder().model(priced).tools([echo("look")]);
     let mut conversation = builder
         .budget(Budget {
@@ -87,7 +87,7 @@ async fn a_cost_budget_requires_a_price_and_ends_the_process() {
     );
     assert_valid(&error.outcome.history);
     let again = conversation.run("again").await.unwrap_err();
-    assert_eq!((again.outcome.stop, stage.times_asked()), (StopReason::CostLimit, 1));
+    assert_eq!((again.outcome.stop, model.request_count()), (StopReason::CostLimit, 1));
     assert_valid(conversation.history());
 }
 
@@ -101,11 +101,13 @@ async fn the_limit_of_a_nested_agent_stops_only_the_agent() {
             ..Budget::default()
         })
         .with_tool(echo("look"));
-    let (builder, _) = Stage::set([call([("agent", task())]), say("It gave up.")]);
+    let (builder, _) = TestModel::playing([call([("agent", task())]), reply("It gave up.")]);
     let outcome = builder.tool(nested).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.text(), "It gave up.");
-    assert!(answers(&outcome.history)[0].contains("`agent` did not finish: the run reached its limit of 100 tokens"));
-    assert_eq!(inner.times_asked(), 1);
+    assert!(
+        tool_results(&outcome.history)[0].contains("`agent` did not finish: the run reached its limit of 100 tokens")
+    );
+    assert_eq!(inner.request_count(), 1);
     assert_eq!(
         outcome.usage.tokens.input_tokens, 100,
         "its usage is charged to the outer run"
@@ -125,7 +127,7 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
     let deepest = deepest.with_tool(echo("look"));
     let (middle, between) = agent("middle", [call([("deepest", task())])]);
     let middle = middle.with_tool(deepest);
-    let (builder, outer) = Stage::set([call([("middle", task()), ("look", json!({}))])]);
+    let (builder, outer) = TestModel::playing([call([("middle", task()), ("look", json!({}))])]);
     let mut conversation = builder
         .tool(middle)
         .tools([echo("look")])
@@ -141,10 +143,10 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
         "{error}"
     );
     assert_eq!(
-        (inner.times_asked(), between.times_asked(), outer.times_asked()),
+        (inner.request_count(), between.request_count(), outer.request_count()),
         (2, 1, 1)
     );
-    assert_eq!(answers(&error.outcome.history).len(), 2, "every call is answered");
+    assert_eq!(tool_results(&error.outcome.history).len(), 2, "every call is answered");
     assert_valid(&error.outcome.history);
     assert_eq!(conversation.process().remaining().tokens, Some(0));
 }
@@ -152,8 +154,8 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
 // accept: 65
 #[tokio::test]
 async fn the_limit_of_a_run_includes_nested_agents() {
-    let (nested, _) = agent("agent", [costing(say("42"), 90, 20)]);
-    let (builder, stage) = Stage::set([call([("agent", task())])]);
+    let (nested, _) = agent("agent", [costing(reply("42"), 90, 20)]);
+    let (builder, model) = TestModel::playing([call([("agent", task())])]);
     let limits = LoopLimits {
         tokens_max: Some(100),
         ..LoopLimits::default()
@@ -167,16 +169,17 @@ async fn the_limit_of_a_run_includes_nested_agents() {
         .await
         .unwrap_err();
     assert!(matches!(error.failure, RunFailure::TokenLimit { max: 100, used: 110 }));
-    assert_eq!(stage.times_asked(), 1);
+    assert_eq!(model.request_count(), 1);
 }
 
 // accept: 144
 #[tokio::test]
 async fn calls_are_charged_to_every_outer_budget() {
     let two = call([("look", json!({})), ("look", json!({}))]);
-    let (nested, inner) = agent("agent", [two, say("Both.")]);
+    let (nested, inner) = agent("agent", [two, reply("Both.")]);
     let nested = nested.with_tool(echo("look"));
-    let (builder, outer) = Stage::set([call([("agent", task())]), say("Enough."), call([("look", json!({}))])]);
+    let (builder, outer) =
+        TestModel::playing([call([("agent", task())]), reply("Enough."), call([("look", json!({}))])]);
     let builder = builder.tool(nested).tools([echo("look")]);
     let mut conversation = builder
         .budget(Budget {
@@ -187,14 +190,14 @@ async fn calls_are_charged_to_every_outer_budget() {
         .unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_eq!(
-        (outcome.text(), inner.times_asked()),
+        (outcome.text(), inner.request_count()),
         ("Enough.", 2),
         "an answer is possible without calls"
     );
     assert_eq!(conversation.process().calls(), 3, "the agent itself, and its two");
     let error = conversation.run("again").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CallLimit { max: 3 }), "{error}");
-    assert_eq!(outer.times_asked(), 3);
+    assert_eq!(outer.request_count(), 3);
     assert_valid(&error.outcome.history);
 }
 
@@ -212,7 +215,7 @@ async fn the_time_budget_of_a_process_ends_its_nested_agents() {
     );
     let (nested, _) = agent("agent", [call([("wait", json!({}))])]);
     let nested = nested.with_tool(wait.unwrap());
-    let (builder, _) = Stage::set([call([("agent", task())])]);
+    let (builder, _) = TestModel::playing([call([("agent", task())])]);
     let wall = std::time::Duration::from_secs(5);
     let error = builder
         .tool(nested)
@@ -235,12 +238,12 @@ async fn the_time_budget_of_a_process_ends_its_nested_agents() {
 // accept: 141
 #[tokio::test]
 async fn agents_choose_among_the_models_of_the_conversation() {
-    let play = |step: Step| Stage::set([step]).1;
-    let (smart, plain) = (play(say("smart")), play(say("unused")));
-    let (builder, own) = Stage::set([
+    let play = |step: Step| TestModel::playing([step]).1;
+    let (smart, plain) = (play(reply("smart")), play(reply("unused")));
+    let (builder, own) = TestModel::playing([
         call([("thinker", task()), ("helper", task()), ("lost", task())]),
-        say("helped"),
-        say("Done."),
+        reply("helped"),
+        reply("Done."),
     ]);
     let models = Models::new()
         .with_model("plain", plain.clone())
@@ -255,11 +258,14 @@ async fn agents_choose_among_the_models_of_the_conversation() {
         .run("go")
         .await
         .unwrap();
-    assert_eq!(answers(&outcome.history)[..2], ["smart", "helped"]);
-    assert_eq!((smart.times_asked(), plain.times_asked(), own.times_asked()), (1, 0, 3));
+    assert_eq!(tool_results(&outcome.history)[..2], ["smart", "helped"]);
+    assert_eq!(
+        (smart.request_count(), plain.request_count(), own.request_count()),
+        (1, 0, 3)
+    );
     let wrong = AgenticTool::new("lost", "Is lost.").with_model_choice("huge");
     let arguments = task().as_object().unwrap().clone();
     let error = wrong.call(arguments, &ToolContext::new()).await.unwrap_err();
     assert!(error.to_string().contains("`huge`"), "{error}");
-    assert_eq!(own.name(), "played");
+    assert_eq!(own.name(), "test");
 }

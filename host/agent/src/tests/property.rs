@@ -74,7 +74,7 @@ fn respond(response: Response) -> Step {
         .iter()
         .map(|(tool, _, arguments)| (name(*tool), (*arguments).to_owned()))
         .collect();
-    but(raw(calls), move |answer| {
+    changed(raw_calls(calls), move |answer| {
         for (call, (_, id, _)) in answer.tool_calls.iter_mut().zip(response) {
             call.id = id;
         }
@@ -82,8 +82,8 @@ fn respond(response: Response) -> Step {
 }
 
 /// Checks that declared tools are only appended within a turn, and that the events describe exactly the declared tools.
-pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
-    let events = stage.events();
+pub(super) fn assert_grows(model: &TestModel, tools_max: usize) {
+    let events = model.events();
     let mut previous_at = 0;
     let inferences = events
         .iter()
@@ -91,7 +91,7 @@ pub(super) fn assert_grows(stage: &Stage, tools_max: usize) {
         .filter(|(_, event)| matches!(event, Event::IterationStarted { .. }));
     let mut before: Option<RecordedRequest> = None;
     for (inference, (at, _)) in inferences.enumerate() {
-        let shown = stage.shown(inference);
+        let shown = model.request(inference);
         let results: Vec<_> = visible_tools(&events[..at]).iter().map(ToString::to_string).collect();
         assert_eq!(shown.names, results, "the events describe the declared tools");
         assert!(shown.names.len() <= tools_max);
@@ -118,9 +118,9 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let steps = turns.iter().flat_map(|turn| {
-            turn.iter().cloned().map(respond).chain([say("ok")])
+            turn.iter().cloned().map(respond).chain([reply("ok")])
         });
-        let (builder, stage) = Stage::set(steps.collect::<Vec<_>>());
+        let (builder, model) = TestModel::playing(steps.collect::<Vec<_>>());
         let limits = LoopLimits {
             tools_max,
             unknown_tools: UnknownToolPolicy::Never,
@@ -138,7 +138,7 @@ proptest! {
             prop_assert_eq!(outcome.iterations as usize, turn.len() + 1);
         }
         let called: usize = turns.iter().flatten().map(Vec::len).sum();
-        prop_assert_eq!(answers(conversation.history()).len(), called);
-        assert_grows(&stage, tools_max);
+        prop_assert_eq!(tool_results(conversation.history()).len(), called);
+        assert_grows(&model, tools_max);
     }
 }

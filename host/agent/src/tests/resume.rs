@@ -46,8 +46,8 @@ fn machine() -> StateMachine<&'static str> {
 }
 
 /// Returns a builder with the initial tools and strategies of the test conversation.
-fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
-    let (builder, stage) = Stage::set(steps);
+fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
+    let (builder, model) = TestModel::playing(steps);
     let unlock = |context: &InjectionContext<'_>| match context.call().name.as_str() {
         "query" => Injection::add(vec![echo("own")]),
         _ => Injection::none(),
@@ -58,10 +58,14 @@ fn set(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, Stage) {
     let builder = builder
         .tools([find(), giving])
         .tool(database())
-        .playbook(Playbook::new().with_locked_tool(echo("publish"), Unlock::by_artifact("Note")))
+        .playbook(playbook())
         .state_machine(machine())
         .strategy(unlock);
-    (builder, stage)
+    (builder, model)
+}
+
+fn playbook() -> Playbook {
+    Playbook::new().with_locked_tool(echo("publish"), Unlock::by_artifact("Note"))
 }
 
 fn one(name: &str, arguments: Value) -> Step {
@@ -73,20 +77,20 @@ fn story() -> Vec<Step> {
     vec![
         one("db", json!({"connection": "a"})),
         one("find", json!({})),
-        say("one"),
+        reply("one"),
         call([("query", json!({})), ("confirm", json!({})), ("give", json!({}))]),
         one("db", json!({"connection": "b"})),
         one("admin", json!({})),
-        say("two"),
+        reply("two"),
     ]
 }
 
-async fn run_story() -> (Stage, Vec<Message>) {
-    let (builder, stage) = set(story());
+async fn run_story() -> (TestModel, Vec<Message>) {
+    let (builder, model) = set(story());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
     let outcome = conversation.run("two").await.unwrap();
-    (stage, outcome.history)
+    (model, outcome.history)
 }
 
 /// Serialises a value to JSON and back.
@@ -97,7 +101,7 @@ fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T
 // accept: 126, accept: 133
 #[tokio::test]
 async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
-    let (stage, history) = run_story().await;
+    let (model, history) = run_story().await;
     let steps = [
         call([
             ("query", json!({})),
@@ -109,24 +113,24 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
         ]),
         one("find", json!({})),
         one("customer_c1_spend", json!({})),
-        say("three"),
+        reply("three"),
     ];
     let (builder, resumed) = set(steps);
     let mut conversation = builder
         .history(round_trip(&history))
-        .resume(round_trip(&stage.events()))
+        .resume(round_trip(&model.events()))
         .build()
         .unwrap();
     let outcome = conversation.run("three").await.unwrap();
     assert_valid(&outcome.history);
-    let last = stage.shown(stage.times_asked() - 1);
-    assert_eq!(resumed.shown(0).serialised, last.serialised);
+    let last = model.request(model.request_count() - 1);
+    assert_eq!(resumed.request(0).serialised, last.serialised);
     assert_eq!(
-        resumed.shown(3).serialised,
+        resumed.request(3).serialised,
         last.serialised,
         "an entity that is found again does not add tools"
     );
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     let answers = &answers[answers.len() - 8..];
     assert_eq!(answers[..5], ["rows of b", "ship", "publish", "drop_table", "own"]);
     assert!(
@@ -141,20 +145,20 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
 // accept: 126
 #[tokio::test]
 async fn every_prefix_of_the_events_is_a_branch_with_its_tools() {
-    let (stage, history) = run_story().await;
-    let events = stage.events();
+    let (model, history) = run_story().await;
+    let events = model.events();
     let ends = events
         .iter()
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::Finished { .. }));
     let mut branches = 0;
     for (at, _) in ends {
-        let (builder, branch) = set([say("ok")]);
+        let (builder, branch) = set([reply("ok")]);
         let log = events[..=at].to_vec();
         let expected: Vec<_> = visible_tools(&log).iter().map(ToString::to_string).collect();
         let mut conversation = builder.history(history.clone()).resume(log).build().unwrap();
         conversation.run("go on").await.unwrap();
-        assert_eq!(branch.shown(0).names, expected);
+        assert_eq!(branch.request(0).names, expected);
         branches += 1;
     }
     assert_eq!(branches, 2);
@@ -163,8 +167,8 @@ async fn every_prefix_of_the_events_is_a_branch_with_its_tools() {
 // accept: 126
 #[tokio::test]
 async fn the_same_responses_produce_the_same_events() {
-    let without_time = |stage: &Stage| -> Vec<Value> {
-        let events = stage
+    let without_time = |model: &TestModel| -> Vec<Value> {
+        let events = model
             .events()
             .into_iter()
             .map(|event| serde_json::to_value(event).unwrap());
@@ -185,12 +189,12 @@ async fn the_same_responses_produce_the_same_events() {
 // accept: 68
 #[tokio::test]
 async fn a_resumed_state_machine_keeps_its_state() {
-    let (builder, stage) = set([one("confirm", json!({})), say("ok")]);
+    let (builder, model) = set([one("confirm", json!({})), reply("ok")]);
     let outcome = builder.run("confirm").await.unwrap();
-    let (builder, _) = set([one("confirm", json!({})), one("ship", json!({})), say("ok")]);
-    let builder = builder.history(outcome.history).resume(stage.events());
+    let (builder, _) = set([one("confirm", json!({})), one("ship", json!({})), reply("ok")]);
+    let builder = builder.history(outcome.history).resume(model.events());
     let outcome = builder.run("ship").await.unwrap();
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert!(answers[1].contains("the state is `confirmed`"), "{}", answers[1]);
     assert_eq!(answers[2], "ship");
 }
@@ -202,17 +206,17 @@ async fn evicted_and_removed_tools_stay_so_after_a_resume() {
         tools_max: 7,
         ..LoopLimits::default()
     };
-    let (builder, stage) = set(story());
+    let (builder, model) = set(story());
     let mut conversation = builder.limits(limits.clone()).build().unwrap();
     conversation.run("one").await.unwrap();
     let history = conversation.run("two").await.unwrap().history;
-    assert!(!stage.events_named("tools_evicted").is_empty());
-    let (builder, resumed) = set([say("ok")]);
-    let builder = builder.limits(limits).history(history).resume(stage.events());
+    assert!(!model.events_named("tools_evicted").is_empty());
+    let (builder, resumed) = set([reply("ok")]);
+    let builder = builder.limits(limits).history(history).resume(model.events());
     builder.run("go on").await.unwrap();
     assert_eq!(
-        resumed.shown(0).serialised,
-        stage.shown(stage.times_asked() - 1).serialised
+        resumed.request(0).serialised,
+        model.request(model.request_count() - 1).serialised
     );
 }
 
@@ -259,11 +263,14 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
             Ok(ToolResult::background("started"))
         })
     };
-    let (builder, stage) = Stage::set([call([("quick", json!({})), ("endless", json!({"n": 1}))]), say("Wait.")]);
+    let (builder, model) = TestModel::playing([
+        call([("quick", json!({})), ("endless", json!({"n": 1}))]),
+        reply("Wait."),
+    ]);
     let outcome = builder.tools([quick(), endless()]).run("go").await.unwrap();
-    assert_eq!(stage.events_named("late_result").len(), 1, "the quick one arrived");
-    let (builder, resumed) = Stage::set([say("It is lost.")]);
-    let builder = builder.history(outcome.history).resume(round_trip(&stage.events()));
+    assert_eq!(model.events_named("late_result").len(), 1, "the quick one arrived");
+    let (builder, resumed) = TestModel::playing([reply("It is lost.")]);
+    let builder = builder.history(outcome.history).resume(round_trip(&model.events()));
     let mut conversation = builder.tools([quick(), endless()]).build().unwrap();
     assert_eq!(conversation.background_calls(), 1);
     let woken = conversation.wake().await.unwrap().unwrap();
@@ -273,12 +280,12 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
         (late.len(), &late[0]["name"], &late[0]["is_error"]),
         (1, &json!("endless"), &json!(true))
     );
-    let last = answers(&woken.history).pop().unwrap();
+    let last = tool_results(&woken.history).pop().unwrap();
     assert!(last.contains("ended with the process"), "{last}");
     assert_valid(&woken.history);
     assert!(conversation.wake().await.is_none());
-    let log: Vec<_> = stage.events().into_iter().chain(resumed.events()).collect();
-    let (builder, _) = Stage::set([]);
+    let log: Vec<_> = model.events().into_iter().chain(resumed.events()).collect();
+    let (builder, _) = TestModel::playing([]);
     let again = builder.history(woken.history).resume(log).build().unwrap();
     assert_eq!(again.background_calls(), 0, "it is answered once");
 }
@@ -286,7 +293,7 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
 // accept: 68
 #[tokio::test]
 async fn a_state_machine_is_not_continued_from_the_history_alone() {
-    let (builder, stage) = set([one("confirm", json!({})), say("ok")]);
+    let (builder, model) = set([one("confirm", json!({})), reply("ok")]);
     let history = builder.run("confirm").await.unwrap().history;
     let (builder, _) = set([]);
     let error = builder.history(history.clone()).build().err().unwrap();
@@ -294,16 +301,18 @@ async fn a_state_machine_is_not_continued_from_the_history_alone() {
     assert!(error.message.contains("state machine"), "{error}");
     assert!(error.suggestion.as_ref().unwrap().contains("`resume`"), "{error:?}");
     let (builder, _) = set([]);
-    assert!(builder.history(history.clone()).resume(stage.events()).build().is_ok());
-    let (builder, _) = set([one("ship", json!({})), say("ok")]);
-    let chosen = builder.state_machine(machine().with_initial_state("confirmed"));
+    assert!(builder.history(history.clone()).resume(model.events()).build().is_ok());
+    let (builder, _) = set([one("ship", json!({})), reply("ok")]);
+    let chosen = builder
+        .state_machine(machine().with_initial_state("confirmed"))
+        .playbook(playbook().restarted());
     let outcome = chosen.history(history).run("ship").await.unwrap();
     assert_eq!(
-        answers(&outcome.history).pop(),
+        tool_results(&outcome.history).pop(),
         Some("ship"),
         "the application chose the state"
     );
-    let (builder, _) = set([say("ok")]);
+    let (builder, _) = set([reply("ok")]);
     let talk = vec![Message::user("Hello."), Message::assistant("Hello.", Vec::new())];
     assert!(
         builder.history(talk).build().is_ok(),

@@ -53,17 +53,18 @@ fn context(token: &str) -> ToolContext {
 #[tokio::test]
 async fn roles_are_resolved_per_conversation_and_per_turn_and_each_source_is_queried_once() {
     let server = Server::default();
-    let (builder, stage) = Stage::set([say("one"), call([("route", json!({}))]), say("two"), say("three")]);
+    let (builder, model) =
+        TestModel::playing([reply("one"), call([("route", json!({}))]), reply("two"), reply("three")]);
     let builder = builder.groups(groups(&server)).role("web").context(context("secret"));
     let mut conversation = builder.build().unwrap();
     assert_eq!(server.queries(), 0, "nothing is contacted before the first turn");
     conversation.run("one").await.unwrap();
-    assert_eq!(stage.shown(0).names, ["fetch"]);
+    assert_eq!(model.request(0).names, ["fetch"]);
     let outcome = conversation.turn("two").role("maps").run().await.unwrap();
-    assert_eq!(stage.shown(1).names, ["fetch", "route"]);
-    assert_eq!(answers(&outcome.history), ["route"]);
+    assert_eq!(model.request(1).names, ["fetch", "route"]);
+    assert_eq!(tool_results(&outcome.history), ["route"]);
     conversation.run("three").await.unwrap();
-    assert_eq!(stage.shown(3).names, ["fetch"], "the role of a turn ends with it");
+    assert_eq!(model.request(3).names, ["fetch"], "the role of a turn ends with it");
     assert_eq!(server.queries(), 1, "the tools of a source are cached");
 }
 
@@ -71,13 +72,13 @@ async fn roles_are_resolved_per_conversation_and_per_turn_and_each_source_is_que
 #[tokio::test]
 async fn an_unknown_role_is_refused_with_the_known_ones() {
     let server = Server::default();
-    let (builder, _) = Stage::set([]);
+    let (builder, _) = TestModel::playing([]);
     let error = builder.groups(groups(&server)).role("mail").build().err().unwrap();
     assert!(
         error.suggestion.as_ref().unwrap().contains("`maps`, `web`"),
         "{error:?}"
     );
-    let (builder, _) = Stage::set([]);
+    let (builder, _) = TestModel::playing([]);
     let mut conversation = builder.groups(groups(&server)).build().unwrap();
     let error = conversation.turn("go").role("mail").run().await.unwrap_err();
     assert!(matches!(&error.failure, RunFailure::Tool(error) if error.kind == ErrorKind::Configuration));
@@ -89,17 +90,17 @@ async fn an_unknown_role_is_refused_with_the_known_ones() {
 #[tokio::test]
 async fn a_source_that_was_unreachable_is_queried_again_and_another_caller_has_its_own_tools() {
     let server = Server::default();
-    let (builder, stage) = Stage::set([say("one"), say("two")]);
+    let (builder, model) = TestModel::playing([reply("one"), reply("two")]);
     let mut conversation = builder.groups(groups(&server)).role("web").build().unwrap();
     conversation.run("one").await.unwrap();
-    assert!(stage.shown(0).names.is_empty());
+    assert!(model.request(0).names.is_empty());
     conversation.turn("two").context(context("secret")).run().await.unwrap();
-    assert_eq!(stage.shown(1).names, ["fetch"]);
-    let (builder, other) = Stage::set([say("one")]);
+    assert_eq!(model.request(1).names, ["fetch"]);
+    let (builder, other) = TestModel::playing([reply("one")]);
     let builder = builder.groups(groups(&server)).role("web").context(context("wrong"));
     builder.run("one").await.unwrap();
     assert!(
-        other.shown(0).names.is_empty(),
+        other.request(0).names.is_empty(),
         "tools are not cached across conversations"
     );
 }
@@ -108,14 +109,14 @@ async fn a_source_that_was_unreachable_is_queried_again_and_another_caller_has_i
 #[tokio::test]
 async fn an_agent_resolves_a_role_from_the_groups_of_its_caller() {
     let server = Server::default();
-    let (_, inner) = Stage::set([call([("fetch", json!({}))]), say("fetched")]);
+    let (_, inner) = TestModel::playing([call([("fetch", json!({}))]), reply("fetched")]);
     let agent = AgenticTool::new("agent", "Works.")
         .with_model(inner.clone())
         .with_role("web");
-    let (builder, _) = Stage::set([call([("agent", json!({"task": "x"}))]), say("Done.")]);
+    let (builder, _) = TestModel::playing([call([("agent", json!({"task": "x"}))]), reply("Done.")]);
     let builder = builder.groups(groups(&server)).tool(agent).context(context("secret"));
     let outcome = builder.run("go").await.unwrap();
-    assert_eq!(answers(&outcome.history), ["fetched"]);
-    assert_eq!(inner.shown(0).names, ["fetch"]);
+    assert_eq!(tool_results(&outcome.history), ["fetched"]);
+    assert_eq!(inner.request(0).names, ["fetch"]);
     assert_eq!(server.queries(), 1);
 }

@@ -7,7 +7,7 @@ use toolwit_core::{Audience, Disposition, ToolStatus};
 // accept: 1, accept: 2, accept: 4, accept: 126
 #[tokio::test]
 async fn the_model_calls_a_tool_and_answers() {
-    let (builder, stage) = Stage::set([call([("look", json!({"at": "sky"}))]), say("It is blue.")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({"at": "sky"}))]), reply("It is blue.")]);
     let look = tool("look", |arguments, _| {
         Ok(ToolResult::text(format!("{} is blue", arguments["at"])))
     });
@@ -15,8 +15,8 @@ async fn the_model_calls_a_tool_and_answers() {
     let outcome = conversation.run("What do you see?").await.unwrap();
     assert_eq!((outcome.text(), outcome.stop), ("It is blue.", StopReason::Answered));
     assert_eq!((outcome.iterations, outcome.tool_calls.len()), (2, 1));
-    assert_eq!(stage.shown(0).messages.len(), 2);
-    assert_eq!(answers(&stage.shown(1).messages), ["\"sky\" is blue"]);
+    assert_eq!(model.request(0).messages.len(), 2);
+    assert_eq!(tool_results(&model.request(1).messages), ["\"sky\" is blue"]);
     assert_eq!(outcome.history.len(), 5, "system, user, call, result, answer");
     assert_valid(&outcome.history);
 }
@@ -25,7 +25,10 @@ async fn the_model_calls_a_tool_and_answers() {
 #[tokio::test]
 async fn an_outcome_is_one_json_document() {
     let usage = |response: &mut ChatResponse| response.usage = TokenUsage::new(10, 4, 2);
-    let (builder, _) = Stage::set([but(call([("look", json!({}))]), usage), but(say("Done."), usage)]);
+    let (builder, _) = TestModel::playing([
+        changed(call([("look", json!({}))]), usage),
+        changed(reply("Done."), usage),
+    ]);
     let outcome = builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
     let mut document = serde_json::to_value(&outcome).unwrap();
     document["history"].take();
@@ -44,32 +47,32 @@ async fn an_outcome_is_one_json_document() {
 // accept: 9, accept: 11
 #[tokio::test]
 async fn text_next_to_a_call_stays_in_the_history() {
-    let step = but(call([("look", json!({}))]), |response| {
+    let step = changed(call([("look", json!({}))]), |response| {
         response.content = "Let me look.".to_owned()
     });
-    let (builder, stage) = Stage::set([step, say("Seen.")]);
+    let (builder, model) = TestModel::playing([step, reply("Seen.")]);
     builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
-    assert_eq!(stage.shown(1).messages[1].content(), "Let me look.");
-    assert_eq!(stage.shown(1).messages[1].tool_calls().len(), 1);
+    assert_eq!(model.request(1).messages[1].content(), "Let me look.");
+    assert_eq!(model.request(1).messages[1].tool_calls().len(), 1);
 }
 
 // accept: 12, accept: 128
 #[tokio::test]
 async fn a_conversation_without_tools_answers() {
-    let (builder, stage) = Stage::set([say("Hello.")]);
+    let (builder, model) = TestModel::playing([reply("Hello.")]);
     assert_eq!(builder.run("Hi").await.unwrap().text(), "Hello.");
-    assert!(stage.shown(0).names.is_empty());
+    assert!(model.request(0).names.is_empty());
 }
 
 #[tokio::test]
 async fn turns_share_one_history() {
-    let (builder, stage) = Stage::set([say("One."), say("Two.")]);
+    let (builder, model) = TestModel::playing([reply("One."), reply("Two.")]);
     let mut conversation = builder.build().unwrap();
     conversation.run("first").await.unwrap();
     let outcome = conversation.run("second").await.unwrap();
-    assert_eq!(stage.shown(1).messages.len(), 3);
+    assert_eq!(model.request(1).messages.len(), 3);
     assert_eq!(outcome.history.len(), 4);
-    assert_eq!(stage.events_named("turn_started")[1]["turn"], 2);
+    assert_eq!(model.events_named("turn_started")[1]["turn"], 2);
 }
 
 // accept: 133
@@ -85,7 +88,7 @@ async fn an_earlier_history_continues_with_a_new_system_message() {
         Message::user("hi"),
         Message::assistant("", vec![call]),
     ];
-    let (builder, stage) = Stage::set([super::call([("look", json!({}))]), say("Fine.")]);
+    let (builder, model) = TestModel::playing([super::call([("look", json!({}))]), reply("Fine.")]);
     let mut conversation = builder
         .system("new")
         .history(before)
@@ -93,7 +96,7 @@ async fn an_earlier_history_continues_with_a_new_system_message() {
         .build()
         .unwrap();
     let outcome = conversation.run("again").await.unwrap();
-    assert_eq!(stage.shown(0).messages[0].content(), "new");
+    assert_eq!(model.request(0).messages[0].content(), "new");
     assert_valid(&outcome.history);
 }
 
@@ -107,9 +110,9 @@ async fn the_user_receives_tool_messages_unless_the_result_is_silent() {
         Ok(result)
     });
     let failing = tool("failing", |_, _| Ok(ToolResult::error("").with_source("disk full")));
-    let (builder, _) = Stage::set([
+    let (builder, _) = TestModel::playing([
         call([("loud", json!({})), ("quiet", json!({})), ("failing", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ]);
     let output = Arc::new(RecordingOutput::default());
     let outcome = builder
@@ -119,7 +122,7 @@ async fn the_user_receives_tool_messages_unless_the_result_is_silent() {
         .await
         .unwrap();
     assert_eq!(*output.0.lock().unwrap(), ["ready"]);
-    assert_eq!(answers(&outcome.history), ["ready", "hush", "disk full"]);
+    assert_eq!(tool_results(&outcome.history), ["ready", "hush", "disk full"]);
 }
 
 #[derive(Default)]
@@ -137,7 +140,7 @@ impl toolwit_core::OutputSink for RecordingOutput {
 #[tokio::test]
 async fn an_output_that_panics_loses_only_its_message() {
     let poison = tool("poison", |_, _| Ok(ToolResult::user("poison")));
-    let (builder, _) = Stage::set([call([("poison", json!({}))]), say("ok")]);
+    let (builder, _) = TestModel::playing([call([("poison", json!({}))]), reply("ok")]);
     let outcome = builder
         .tools([poison])
         .output(Arc::new(RecordingOutput::default()))
@@ -163,15 +166,15 @@ async fn a_direct_result_is_the_answer_unless_it_is_an_error() {
         tool("report", direct(ToolStatus::Success)),
         echo("look"),
     ];
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("broken_report", json!({}))]),
         call([("look", json!({})), ("report", json!({})), ("look", json!({}))]),
-        say("You are welcome."),
+        reply("You are welcome."),
     ]);
     let mut conversation = builder.tools(tools).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_eq!((outcome.text(), outcome.stop), ("the report", StopReason::ReturnDirect));
-    assert_eq!(stage.times_asked(), 2);
+    assert_eq!(model.request_count(), 2);
     assert_valid(&outcome.history);
     conversation.run("thanks").await.unwrap();
     assert_valid(conversation.history());
@@ -186,7 +189,7 @@ struct Weather {
 // accept: 5
 #[tokio::test]
 async fn a_typed_answer_is_parsed() {
-    let (builder, stage) = Stage::set([say("```json\n{\"degrees\": 21}\n```")]);
+    let (builder, model) = TestModel::playing([reply("```json\n{\"degrees\": 21}\n```")]);
     let typed = builder
         .build()
         .unwrap()
@@ -194,13 +197,13 @@ async fn a_typed_answer_is_parsed() {
         .await
         .unwrap();
     assert_eq!(typed.value, Weather { degrees: 21 });
-    assert!(stage.shown(0).messages[0].content().contains("Degrees Celsius."));
+    assert!(model.request(0).messages[0].content().contains("Degrees Celsius."));
 }
 
 // accept: 5
 #[tokio::test]
 async fn an_answer_of_another_type_is_an_error_with_the_outcome() {
-    let (builder, _) = Stage::set([say("It is warm.")]);
+    let (builder, _) = TestModel::playing([reply("It is warm.")]);
     let error = builder
         .build()
         .unwrap()
@@ -214,7 +217,7 @@ async fn an_answer_of_another_type_is_an_error_with_the_outcome() {
     );
 }
 
-// accept: 13, accept: 84, accept: 88, accept: 147
+// accept: 13, accept: 88, accept: 147
 #[tokio::test]
 async fn the_context_reaches_tools_and_not_the_model() {
     let show = tool("show", |_, context| {
@@ -222,11 +225,11 @@ async fn the_context_reaches_tools_and_not_the_model() {
         let loop_id = context.loop_id().unwrap().to_owned();
         Ok(ToolResult::text(values.join(" ")).with_artifact(toolwit_core::Artifact::new("loop", loop_id.into())))
     });
-    let (builder, stage) = Stage::set([
+    let (builder, model) = TestModel::playing([
         call([("show", json!({}))]),
-        say("ok"),
+        reply("ok"),
         call([("show", json!({}))]),
-        say("ok"),
+        reply("ok"),
     ]);
     let process = ToolContext::new()
         .with("tenant", "acme")
@@ -237,30 +240,53 @@ async fn the_context_reaches_tools_and_not_the_model() {
     conversation.turn("go").context(turn).run().await.unwrap();
     conversation.run("go").await.unwrap();
     assert_eq!(
-        answers(conversation.history()),
+        tool_results(conversation.history()),
         ["acme chat 42", "acme mail -"],
         "the context of a turn ends with it"
     );
-    let ids: Vec<_> = stage
+    let ids: Vec<_> = model
         .events_named("turn_started")
         .iter()
         .map(|event| event["loop_id"].clone())
         .collect();
     assert_ne!(ids[0], ids[1], "each run has its own id");
-    let everything = format!("{:?}", stage.shown(3).messages);
+    let everything = format!("{:?}", model.request(3).messages);
     assert!(!everything.contains("hunter2"), "{everything}");
+}
+
+// accept: 13, accept: 84
+#[tokio::test]
+async fn calls_of_one_tool_that_run_at_the_same_time_have_each_their_own_context() {
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let show = NativeTool::new("show", "Shows.", json!({"type": "object"}), move |_, context| {
+        let both = both.clone();
+        async move {
+            both.wait().await;
+            Ok(ToolResult::text(context.text("chat_id").unwrap_or("-")))
+        }
+    });
+    let show = Arc::new(show.unwrap()) as Arc<dyn Tool>;
+    let run = async |chat_id: &'static str| {
+        let (builder, _) = TestModel::playing([call([("show", json!({}))]), reply("ok")]);
+        let mut conversation = builder.tools([show.clone()]).build().unwrap();
+        let context = ToolContext::new().with("chat_id", chat_id);
+        let outcome = conversation.turn("go").context(context).run().await.unwrap();
+        tool_results(&outcome.history)[0].to_owned()
+    };
+    let (first, second) = tokio::join!(run("1"), run("2"));
+    assert_eq!((first.as_str(), second.as_str()), ("1", "2"));
 }
 
 #[tokio::test]
 async fn a_required_tool_call_is_required_only_once() {
-    let (builder, stage) = Stage::set([call([("look", json!({}))]), say("ok")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({}))]), reply("ok")]);
     let options = ChatOptions {
         tool_choice: ToolChoice::Required,
         ..Default::default()
     };
     builder.tools([echo("look")]).options(options).run("go").await.unwrap();
     assert_eq!(
-        [stage.shown(0).choice, stage.shown(1).choice],
+        [model.request(0).choice, model.request(1).choice],
         [ToolChoice::Required, ToolChoice::Auto]
     );
 }
@@ -273,5 +299,5 @@ async fn a_builder_without_a_model_or_with_invalid_limits_is_refused() {
         iterations_max: 0,
         ..LoopLimits::default()
     };
-    assert!(Stage::set([]).0.limits(limits).build().is_err());
+    assert!(TestModel::playing([]).0.limits(limits).build().is_err());
 }

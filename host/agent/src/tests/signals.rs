@@ -29,16 +29,16 @@ async fn a_signal_stops_the_run_and_leaves_a_valid_history() {
     ];
     for (signal, stop, answer) in signals {
         let step = call([("look", json!({})), ("signal", json!({})), ("late", json!({}))]);
-        let (builder, stage) = Stage::set([step, say("Back.")]);
+        let (builder, model) = TestModel::playing([step, reply("Back.")]);
         let tools = [echo("look"), signalling("signal", signal.clone())];
         let mut conversation = builder.tools(tools).build().unwrap();
         let outcome = conversation.run("go").await.unwrap();
         assert_eq!((outcome.stop, outcome.answer.as_deref()), (stop, answer));
         assert_eq!(outcome.signal, Some(signal.clone()));
-        let answers = answers(&outcome.history);
+        let answers = tool_results(&outcome.history);
         assert_eq!(answers[..2], ["look", &signal.to_string()]);
         assert_valid(&outcome.history);
-        assert_eq!(stage.times_asked(), 1);
+        assert_eq!(model.request_count(), 1);
         assert_eq!(conversation.run("go on").await.unwrap().text(), "Back.");
         assert_valid(conversation.history());
     }
@@ -51,7 +51,7 @@ async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
         "signal" => crate::injection::Injection::add(vec![echo("late")]),
         _ => crate::injection::Injection::none(),
     };
-    let (builder, _) = Stage::set([call([("signal", json!({})), ("late", json!({}))])]);
+    let (builder, _) = TestModel::playing([call([("signal", json!({})), ("late", json!({}))])]);
     let tools = [signalling("signal", Signal::terminate("enough"))];
     let outcome = builder
         .tools(tools)
@@ -62,7 +62,7 @@ async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
         .await
         .unwrap();
     assert!(
-        answers(&outcome.history)[1].contains("stopped the run"),
+        tool_results(&outcome.history)[1].contains("stopped the run"),
         "{:?}",
         outcome.history
     );
@@ -73,16 +73,16 @@ async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
 #[tokio::test]
 async fn a_replanning_decorator_stops_the_run_and_keeps_the_result() {
     let found = echo("find").replan_when(|result, _| (result.for_llm == "find").then(|| "it is there".to_owned()));
-    let (builder, _) = Stage::set([call([("find", json!({}))])]);
+    let (builder, _) = TestModel::playing([call([("find", json!({}))])]);
     let outcome = builder.tool(found).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.stop, StopReason::ReplanRequested);
-    assert_eq!(answers(&outcome.history), ["find"]);
+    assert_eq!(tool_results(&outcome.history), ["find"]);
 }
 
 // accept: 76, accept: 86
 #[tokio::test]
 async fn a_signal_passes_through_decorators_and_nested_loops() {
-    let (nested, inner) = Stage::set([call([("deep", json!({}))])]);
+    let (nested, inner) = TestModel::playing([call([("deep", json!({}))])]);
     drop(nested);
     let deep = signalling("deep", Signal::ask_user("Really?"))
         .publish_artifacts()
@@ -91,7 +91,7 @@ async fn a_signal_passes_through_decorators_and_nested_loops() {
     let agent = AgenticTool::new("agent", "Works.")
         .with_model(inner.clone())
         .with_tool(deep);
-    let (builder, outer) = Stage::set([call([("agent", json!({"task": "go"}))])]);
+    let (builder, outer) = TestModel::playing([call([("agent", json!({"task": "go"}))])]);
     let outcome = builder
         .tool(agent.with_note("Careful."))
         .build()
@@ -101,14 +101,14 @@ async fn a_signal_passes_through_decorators_and_nested_loops() {
         .unwrap();
     assert_eq!(outcome.stop, StopReason::UserInputRequired);
     assert_eq!(outcome.text(), "Really?");
-    assert_eq!((inner.times_asked(), outer.times_asked()), (1, 1));
+    assert_eq!((inner.request_count(), outer.request_count()), (1, 1));
     assert_valid(&outcome.history);
 }
 
 // accept: 75
 #[tokio::test]
 async fn a_direct_tool_ends_the_loop_unless_it_fails() {
-    let (builder, stage) = Stage::set([call([("bad", json!({}))]), call([("look", json!({}))])]);
+    let (builder, model) = TestModel::playing([call([("bad", json!({}))]), call([("look", json!({}))])]);
     let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
     let tools = [
         Arc::new(bad.return_direct()) as Arc<dyn Tool>,
@@ -116,5 +116,5 @@ async fn a_direct_tool_ends_the_loop_unless_it_fails() {
     ];
     let outcome = builder.tools(tools).build().unwrap().run("go").await.unwrap();
     assert_eq!((outcome.stop, outcome.text()), (StopReason::ReturnDirect, "look"));
-    assert_eq!(stage.times_asked(), 2);
+    assert_eq!(model.request_count(), 2);
 }

@@ -35,7 +35,7 @@ async fn cancellation_reaches_running_tools_and_leaves_a_valid_history() {
         ("look", json!({})),
         ("later", json!({})),
     ]);
-    let (builder, _) = Stage::set([step, say("Welcome back.")]);
+    let (builder, _) = TestModel::playing([step, reply("Welcome back.")]);
     let cancel = CancellationToken::new();
     let mut conversation = builder.tools([listening, deaf, echo("look")]).build().unwrap();
     let run = conversation.turn("go").cancel(cancel.clone()).run();
@@ -47,7 +47,7 @@ async fn cancellation_reaches_running_tools_and_leaves_a_valid_history() {
     let (ended, ()) = tokio::join!(run, canceller);
     let error = ended.unwrap_err();
     assert!(matches!(error.failure, RunFailure::Cancelled));
-    let answers = answers(&error.outcome.history);
+    let answers = tool_results(&error.outcome.history);
     assert_eq!(answers[0], "stopped half-way");
     assert!(
         answers[1].contains("cancelled; it may have taken effect"),
@@ -71,17 +71,17 @@ async fn cancellation_during_an_inference_ends_the_run() {
         assert!(request.cancel.is_cancelled(), "the model is cancelled too");
         Err(ModelError::Cancelled)
     });
-    let (builder, stage) = Stage::set([step]);
+    let (builder, model) = TestModel::playing([step]);
     let process = ToolContext::new().with_cancel(cancel);
     let error = builder.context(process).build().unwrap().run("go").await.unwrap_err();
     assert_eq!(error.outcome.stop, StopReason::Cancelled);
-    assert_eq!(stage.events_named("finished")[0]["stop"], "cancelled");
+    assert_eq!(model.events_named("finished")[0]["stop"], "cancelled");
 }
 
 #[tokio::test]
 async fn the_token_of_the_conversation_ends_a_turn_with_its_own_token() {
     let (listening, mut started) = stuck("listening", true);
-    let (builder, _) = Stage::set([call([("listening", json!({}))])]);
+    let (builder, _) = TestModel::playing([call([("listening", json!({}))])]);
     let process = CancellationToken::new();
     let context = ToolContext::new().with_cancel(process.clone());
     let mut conversation = builder.tools([listening]).context(context).build().unwrap();
@@ -98,15 +98,15 @@ async fn the_token_of_the_conversation_ends_a_turn_with_its_own_token() {
 #[tokio::test]
 async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
     let (deaf, mut started) = stuck("deaf", false);
-    let (builder, stage) = Stage::set([call([("look", json!({})), ("deaf", json!({}))]), say("Still here.")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({})), ("deaf", json!({}))]), reply("Still here.")]);
     let mut conversation = builder.tools([echo("look"), deaf]).build().unwrap();
     tokio::select! {
         _ = conversation.run("go") => panic!("it cannot end"),
         _ = started.recv() => {}
     }
     assert_valid(conversation.history());
-    assert!(answers(conversation.history())[1].contains("may have taken effect"));
-    assert_eq!(stage.events_named("finished")[0]["stop"], "cancelled");
+    assert!(tool_results(conversation.history())[1].contains("may have taken effect"));
+    assert_eq!(model.events_named("finished")[0]["stop"], "cancelled");
     assert_eq!(conversation.run("again").await.unwrap().text(), "Still here.");
 }
 
@@ -114,7 +114,7 @@ async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
 #[tokio::test(start_paused = true)]
 async fn the_time_limit_ends_a_run() {
     let (listening, _started) = stuck("listening", true);
-    let (builder, _) = Stage::set([call([("listening", json!({}))])]);
+    let (builder, _) = TestModel::playing([call([("listening", json!({}))])]);
     let limits = LoopLimits {
         wall_ms_max: 5_000,
         ..LoopLimits::default()
@@ -128,7 +128,7 @@ async fn the_time_limit_ends_a_run() {
         .await
         .unwrap_err();
     assert!(matches!(error.failure, RunFailure::WallClockLimit { max } if max == Duration::from_secs(5)));
-    assert_eq!(answers(&error.outcome.history), ["stopped half-way"]);
+    assert_eq!(tool_results(&error.outcome.history), ["stopped half-way"]);
     assert_valid(&error.outcome.history);
 }
 
@@ -141,7 +141,7 @@ async fn a_model_that_fails_ends_the_run_with_its_error() {
             message: "no such key".to_owned(),
         })
     });
-    let (builder, _) = Stage::set([call([("look", json!({}))]), failed, say("Back.")]);
+    let (builder, _) = TestModel::playing([call([("look", json!({}))]), failed, reply("Back.")]);
     let mut conversation = builder.tools([echo("look")]).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert!(matches!(
@@ -176,7 +176,7 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
         ("unborn", json!({})),
         ("look", json!({})),
     ]);
-    let (builder, _) = Stage::set([step]);
+    let (builder, _) = TestModel::playing([step]);
     let outcome = builder
         .tools([echo("look"), operator_failure("db")])
         .build()
@@ -193,7 +193,7 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
     );
     assert_eq!(error.outcome.stop, StopReason::ToolFailed);
     assert_valid(&error.outcome.history);
-    let answers = answers(&error.outcome.history);
+    let answers = tool_results(&error.outcome.history);
     assert_eq!(
         (answers[0], answers[3]),
         ("look", "look"),
@@ -213,10 +213,10 @@ async fn calls_after_an_operator_error_do_not_run() {
         "db" => crate::injection::Injection::add(vec![echo("late")]),
         _ => crate::injection::Injection::none(),
     };
-    let (builder, _) = Stage::set([call([("db", json!({})), ("late", json!({}))])]);
+    let (builder, _) = TestModel::playing([call([("db", json!({})), ("late", json!({}))])]);
     let mut conversation = builder.tools([operator_failure("db")]).strategy(bring).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert_valid(&error.outcome.history);
-    assert!(answers(&error.outcome.history)[1].contains("not run: another tool"));
+    assert!(tool_results(&error.outcome.history)[1].contains("not run: another tool"));
     assert_eq!(error.outcome.tool_calls.len(), 1);
 }

@@ -125,11 +125,11 @@ fn an_unknown_agent_is_refused_with_the_known_names() {
 // accept: 72, accept: 12
 #[tokio::test]
 async fn an_agentic_tool_is_an_agent_whose_answer_is_an_artifact() {
-    let (_, inner) = Stage::set([say(r#"{"works": 3}"#)]);
+    let (_, inner) = TestModel::playing([reply(r#"{"works": 3}"#)]);
     let agent = AgenticTool::new("assembler", "Assembles.").with_model(inner.clone());
     let subagent = Subagent::of(agent).consuming::<WorksToFind>().unwrap();
-    let (builder, _) = Stage::set([call([("assembler", json!({"composers": ["Bach"]}))]), say("Done.")]);
+    let (builder, _) = TestModel::playing([call([("assembler", json!({"composers": ["Bach"]}))]), reply("Done.")]);
     let outcome = builder.tool(subagent).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.artifacts, [Artifact::new("assembler", json!({"works": 3}))]);
-    assert_eq!(inner.shown(0).messages[1].content(), r#"{"composers":["Bach"]}"#);
+    assert_eq!(inner.request(0).messages[1].content(), r#"{"composers":["Bach"]}"#);
 }

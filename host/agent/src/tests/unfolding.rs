@@ -15,15 +15,15 @@ pub(super) fn database() -> Facade {
     facade("db", &["query", "insert"])
 }
 
-pub(super) async fn played(
+pub(super) async fn run_steps(
     facades: impl IntoIterator<Item = Facade>,
     steps: impl IntoIterator<Item = Step>,
-) -> (RunOutcome, Stage) {
-    let (builder, stage) = Stage::set(steps);
+) -> (RunOutcome, TestModel) {
+    let (builder, model) = TestModel::playing(steps);
     let tools = facades.into_iter().map(|facade| Arc::new(facade) as Arc<dyn Tool>);
     let outcome = builder.tools(tools).run("go").await.unwrap();
     assert_valid(&outcome.history);
-    (outcome, stage)
+    (outcome, model)
 }
 
 pub(super) fn open(name: &str) -> Step {
@@ -37,24 +37,24 @@ pub(super) fn read(answer: &str) -> Value {
 // accept: 49, accept: 53, accept: 54
 #[tokio::test]
 async fn a_called_facade_reveals_its_tools_and_stays_declared() {
-    let (outcome, stage) = played(
+    let (outcome, model) = run_steps(
         [database()],
-        [open("db"), open("db"), call([("query", json!({}))]), say("ok")],
+        [open("db"), open("db"), call([("query", json!({}))]), reply("ok")],
     )
     .await;
-    assert_eq!(stage.shown(0).names, ["db"]);
-    assert_eq!(stage.shown(1).names, ["db", "query", "insert", "db_context"]);
+    assert_eq!(model.request(0).names, ["db"]);
+    assert_eq!(model.request(1).names, ["db", "query", "insert", "db_context"]);
     assert_eq!(
-        stage.shown(1).serialised[0],
-        stage.shown(0).serialised[0],
+        model.request(1).serialised[0],
+        model.request(0).serialised[0],
         "byte for byte"
     );
     assert_eq!(
-        stage.shown(2).serialised,
-        stage.shown(1).serialised,
+        model.request(2).serialised,
+        model.request(1).serialised,
         "a repeated call adds nothing"
     );
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert_eq!(read(answers[0])["available_tools"], json!(["query", "insert"]));
     assert_eq!(answers[1], answers[0], "a repeated call lists the tools");
     assert_eq!(answers[2], "query");
@@ -69,11 +69,11 @@ async fn the_context_tool_returns_description_and_usage_notes() {
         .usage_notes("Try vector search first.")
         .build()
         .unwrap();
-    let (outcome, stage) = played([facade], [open("music"), open("music_context"), say("ok")]).await;
-    let declared = stage.shown(1).serialised.concat();
+    let (outcome, model) = run_steps([facade], [open("music"), open("music_context"), reply("ok")]).await;
+    let declared = model.request(1).serialised.concat();
     assert_eq!(declared.matches("Try vector search first.").count(), 1);
-    assert!(stage.shown(1).serialised[3].contains("the tools that `music` has revealed. Searches music."));
-    let results = read(answers(&outcome.history)[1]);
+    assert!(model.request(1).serialised[3].contains("the tools that `music` has revealed. Searches music."));
+    let results = read(tool_results(&outcome.history)[1]);
     assert_eq!(results["about"], "Searches music.");
     assert_eq!(results["usage_notes"], "Try vector search first.");
     assert_eq!(results["tools"][0]["name"], "vector_search");
@@ -95,16 +95,16 @@ fn files() -> Facade {
 #[tokio::test]
 async fn a_category_reveals_its_tools_and_another_adds_to_them() {
     let ask = |category: &str| call([("files", json!({"category": category}))]);
-    let (outcome, stage) = played([files()], [ask("read"), ask("write"), ask("read"), say("ok")]).await;
-    assert!(stage.shown(0).serialised[0].contains(r#""enum":["read","write"]"#));
+    let (outcome, model) = run_steps([files()], [ask("read"), ask("write"), ask("read"), reply("ok")]).await;
+    assert!(model.request(0).serialised[0].contains(r#""enum":["read","write"]"#));
     assert_eq!(
-        stage.shown(1).names,
+        model.request(1).names,
         ["files", "read_file", "list_directory", "files_context"]
     );
-    assert_eq!(stage.shown(2).names[4..], ["write_file"]);
-    assert_eq!(stage.shown(3).serialised, stage.shown(2).serialised);
+    assert_eq!(model.request(2).names[4..], ["write_file"]);
+    assert_eq!(model.request(3).serialised, model.request(2).serialised);
     assert_eq!(
-        read(answers(&outcome.history)[2])["available_tools"],
+        read(tool_results(&outcome.history)[2])["available_tools"],
         json!(["read_file", "list_directory"])
     );
 }
@@ -112,23 +112,23 @@ async fn a_category_reveals_its_tools_and_another_adds_to_them() {
 // accept: 50, accept: 52
 #[tokio::test]
 async fn an_unknown_category_is_refused_with_the_existing_ones() {
-    let (outcome, stage) = played(
+    let (outcome, model) = run_steps(
         [files()],
         [
             call([("files", json!({"category": "execute"})), ("files", json!({}))]),
-            say("ok"),
+            reply("ok"),
         ],
     )
     .await;
-    for answer in answers(&outcome.history) {
+    for answer in tool_results(&outcome.history) {
         assert!(answer.contains("invalid-arguments"), "{answer}");
     }
     assert!(
-        answers(&outcome.history)[0].contains(r#"\"read\""#),
+        tool_results(&outcome.history)[0].contains(r#"\"read\""#),
         "{:?}",
-        answers(&outcome.history)
+        tool_results(&outcome.history)
     );
-    assert_eq!(stage.shown(1).names, ["files"]);
+    assert_eq!(model.request(1).names, ["files"]);
 }
 
 // accept: 59
@@ -148,11 +148,11 @@ async fn a_tool_without_a_category_is_in_each_and_all_tools_are_in_all() {
             .build()
             .unwrap()
     };
-    let (_, stage) = played([facade()], [call([("files", json!({"kind": "w"}))]), say("ok")]).await;
-    assert_eq!(stage.shown(1).names, ["files", "write", "status", "files_context"]);
-    let (_, stage) = played([facade()], [call([("files", json!({"kind": "all"}))]), say("ok")]).await;
+    let (_, model) = run_steps([facade()], [call([("files", json!({"kind": "w"}))]), reply("ok")]).await;
+    assert_eq!(model.request(1).names, ["files", "write", "status", "files_context"]);
+    let (_, model) = run_steps([facade()], [call([("files", json!({"kind": "all"}))]), reply("ok")]).await;
     assert_eq!(
-        stage.shown(1).names,
+        model.request(1).names,
         ["files", "read", "write", "status", "files_context"]
     );
 }
@@ -198,12 +198,12 @@ async fn selected_tools_share_state_and_are_rebound_for_other_arguments() {
         add("pear"),
         view(),
         call([("cart", json!({"cart_id": 7}))]),
-        say("ok"),
+        reply("ok"),
     ];
-    let (builder, stage) = Stage::set(steps);
+    let (builder, model) = TestModel::playing(steps);
     let context = ToolContext::new().with("tenant", "acme");
     let outcome = builder.tool(carts()).context(context).run("go").await.unwrap();
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert_eq!(
         answers[3], "acme has apple in a",
         "a call with the same arguments changes nothing"
@@ -211,11 +211,11 @@ async fn selected_tools_share_state_and_are_rebound_for_other_arguments() {
     assert_eq!(answers[6], "acme has pear in b");
     assert!(answers[7].contains("/cart_id"), "{}", answers[7]);
     assert_eq!(
-        stage.shown(8).serialised,
-        stage.shown(1).serialised,
+        model.request(8).serialised,
+        model.request(1).serialised,
         "tools keep their names"
     );
-    assert_eq!(stage.events_named("tools_rebound").len(), 1);
+    assert_eq!(model.events_named("tools_rebound").len(), 1);
 }
 
 /// An object with a facade among its members.
@@ -245,11 +245,11 @@ async fn an_object_becomes_one_facade() {
     );
     let object = object.unwrap();
     let facade = Facade::of_object("time", "Returns times.", &object).unwrap();
-    let (outcome, _) = played([facade], [open("time"), open("clock_c_now"), say("ok")]).await;
-    assert_eq!(answers(&outcome.history)[1], "7");
+    let (outcome, _) = run_steps([facade], [open("time"), open("clock_c_now"), reply("ok")]).await;
+    assert_eq!(tool_results(&outcome.history)[1], "7");
     let facade = Facade::of_object("workshop", "Has a box.", &Workshop).unwrap();
-    let (outcome, _) = played([facade], [open("workshop"), open("box"), open("hammer"), say("ok")]).await;
-    assert_eq!(answers(&outcome.history)[2], "hammer", "a nested facade opens too");
+    let (outcome, _) = run_steps([facade], [open("workshop"), open("box"), open("hammer"), reply("ok")]).await;
+    assert_eq!(tool_results(&outcome.history)[2], "hammer", "a nested facade opens too");
     let nothing: &dyn ToolProvider = &NativeEntity::new("nothing", Arc::new(()));
     let error = Facade::of_object("none", "", nothing).err().unwrap();
     assert!(
@@ -297,11 +297,11 @@ async fn a_decorated_facade_reveals_its_tools() {
         .build()
         .unwrap();
     let wrapped = DecoratedTool(Arc::new(DecoratedTool(Arc::new(inner))));
-    let (builder, stage) = Stage::set([open("mood"), open("outer"), say("ok")]);
+    let (builder, model) = TestModel::playing([open("mood"), open("outer"), reply("ok")]);
     let outcome = builder.tool(wrapped).tool(exclusive).run("go").await.unwrap();
-    assert_eq!(stage.shown(1).names, ["mood", "outer", "formal", "mood_context"]);
+    assert_eq!(model.request(1).names, ["mood", "outer", "formal", "mood_context"]);
     assert!(
-        answers(&outcome.history)[1].contains("cannot be called now"),
+        tool_results(&outcome.history)[1].contains("cannot be called now"),
         "it is exclusive too"
     );
 }
@@ -310,16 +310,16 @@ async fn a_decorated_facade_reveals_its_tools() {
 #[tokio::test]
 async fn two_facades_of_one_response_open_in_call_order_and_have_distinct_names() {
     let both = [facade("prod", &["query", "status"]), facade("test", &["query"])];
-    let (outcome, stage) = played(
+    let (outcome, model) = run_steps(
         both,
         [
             call([("test", json!({})), ("prod", json!({})), ("query", json!({}))]),
-            say("ok"),
+            reply("ok"),
         ],
     )
     .await;
     assert_eq!(
-        stage.shown(1).names,
+        model.request(1).names,
         [
             "prod",
             "test",
@@ -330,7 +330,7 @@ async fn two_facades_of_one_response_open_in_call_order_and_have_distinct_names(
             "prod_context"
         ]
     );
-    let answers = answers(&outcome.history);
+    let answers = tool_results(&outcome.history);
     assert_eq!(read(answers[0])["available_tools"], json!(["query"]));
     assert_eq!(
         read(answers[1])["available_tools"],
@@ -352,28 +352,28 @@ async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
     };
     for (number, tool) in [(0, 0), (2, 19), (4, 7)] {
         let name = format!("tool_{number}_{tool}");
-        let steps = [open(&format!("shelf_{number}")), open(&name), say("ok")];
-        let (outcome, stage) = played((0..5).map(shelf), steps).await;
-        assert_eq!(stage.shown(0).names.len(), 5);
-        assert_eq!(answers(&outcome.history)[1], name);
+        let steps = [open(&format!("shelf_{number}")), open(&name), reply("ok")];
+        let (outcome, model) = run_steps((0..5).map(shelf), steps).await;
+        assert_eq!(model.request(0).names.len(), 5);
+        assert_eq!(tool_results(&outcome.history)[1], name);
         assert_eq!(outcome.tool_calls.len(), 2);
     }
-    let steps = [call([("shelf_3", json!({})), ("tool_3_5", json!({}))]), say("ok")];
-    let (outcome, _) = played((0..5).map(shelf), steps).await;
-    assert_eq!(answers(&outcome.history)[1], "tool_3_5", "or within one response");
+    let steps = [call([("shelf_3", json!({})), ("tool_3_5", json!({}))]), reply("ok")];
+    let (outcome, _) = run_steps((0..5).map(shelf), steps).await;
+    assert_eq!(tool_results(&outcome.history)[1], "tool_3_5", "or within one response");
 }
 
 // accept: 19, accept: 22, accept: 24
 #[tokio::test]
 async fn unfolding_is_enabled_by_default_and_precedes_the_callers_strategies() {
-    let (builder, stage) = Stage::set([open("db"), say("ok")]);
+    let (builder, model) = TestModel::playing([open("db"), reply("ok")]);
     builder.tool(database()).without_strategies().run("go").await.unwrap();
-    assert_eq!(stage.shown(1).names, ["db"]);
+    assert_eq!(model.request(1).names, ["db"]);
     let own = StrategyChain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
         assert_eq!(context.call().name.as_str(), "db");
         crate::injection::Injection::add(vec![echo("own")])
     });
-    let (builder, stage) = Stage::set([open("db"), say("ok")]);
+    let (builder, model) = TestModel::playing([open("db"), reply("ok")]);
     builder.tool(database()).strategies(own).run("go").await.unwrap();
-    assert_eq!(stage.shown(1).names, ["db", "query", "insert", "db_context", "own"]);
+    assert_eq!(model.request(1).names, ["db", "query", "insert", "db_context", "own"]);
 }

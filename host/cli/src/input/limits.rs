@@ -35,6 +35,9 @@ pub(crate) struct LimitFlags {
     /// Maximum number of open resources, such as files and streams [default: 4096]
     #[arg(long, value_name = "N")]
     resources: Option<usize>,
+    /// Maximum memory of the host that open resources hold, such as 16MiB [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    host_memory_bytes: Option<ByteCount>,
     /// Maximum number of HTTP requests [default: 20]
     #[arg(long, value_name = "N")]
     http_requests: Option<u32>,
@@ -63,6 +66,7 @@ impl LimitFlags {
             host_calls_max: self.host_calls,
             host_call_bytes_max: bytes(self.host_call_bytes),
             resources_max: self.resources,
+            host_memory_bytes_max: bytes(self.host_memory_bytes),
             http_requests_max: self.http_requests,
             http_bytes_max: bytes(self.http_bytes),
             nested_depth_max: self.nested_depth,

@@ -9,6 +9,7 @@ use super::project::project;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use toolwit::registry::DynamicDiscovery;
+use toolwit::sandbox::Compiler;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Toolwit, ToolwitBuilder};
 
@@ -78,7 +79,9 @@ impl PluginFlags {
     }
 
     fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        let mut builder = Toolwit::builder().limits(limits.request(&project()?));
+        let mut builder = Toolwit::builder()
+            .limits(limits.request(&project()?))
+            .compiler(Compiler::Process(own_program()?));
         for place in self.directories()? {
             builder = builder.plugins(place);
         }
@@ -123,6 +126,14 @@ impl PluginFlags {
             )),
         )
     }
+}
+
+/// Returns the path of this program, which compiles components in processes of its own.
+fn own_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|error| {
+        let message = "the path of the `toolwit` program is unknown";
+        Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
+    })
 }
 
 fn environment_directories() -> Vec<PathBuf> {

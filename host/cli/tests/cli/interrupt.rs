@@ -86,3 +86,43 @@ fn interrupt_ends_the_wait_for_standard_input() {
     drop(input);
     assert_eq!(run.code, Some(130), "{run}");
 }
+
+// attack: A19
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupt_during_a_compilation_ends_the_command_and_its_compiler() {
+    let code = "(local.set 0 (i32.mul (i32.add (local.get 0) (i32.const 3)) (local.get 0)))".repeat(150_000);
+    let heavy = format!(
+        r#"(component
+            (core module $m (func (export "f") (param i32) {code}))
+            (core instance $i (instantiate $m))
+            (func (export "f") (param "a" s32) (canon lift (core func $i "f"))))"#
+    );
+    let workspace = Workspace::with("heavy", &heavy);
+    let child = workspace.start(&["call", "f", r#"{"a": 1}"#]);
+    let compiler = loop {
+        if let Some(compiler) = child_of(child.id()) {
+            break compiler;
+        }
+    };
+    let sent = Instant::now();
+    send("-INT", &child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(130), "{run}");
+    assert!(sent.elapsed() < PROMPTLY, "{:?}", sent.elapsed());
+    while compiler.exists() {
+        assert!(sent.elapsed() < PROMPTLY, "the compiler process runs on");
+    }
+}
+
+/// Returns the directory below `/proc` of a child of a process.
+#[cfg(target_os = "linux")]
+fn child_of(process: u32) -> Option<std::path::PathBuf> {
+    let children = format!("/proc/{process}/task");
+    let tasks = std::fs::read_dir(children).ok()?.flatten();
+    let children = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let child = children
+        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .next()?;
+    Some(std::path::Path::new("/proc").join(child))
+}

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// | `native#name` | a tool written in Rust |
 /// | `host#name` | a tool of the host |
 /// | `…#func(id)` | a method bound to a live entity |
+/// | `…#func(*any)`, `…#func(*current)` | a method that takes the id of an entity, or acts on the last one |
 /// | `… as name` | a tool under another name |
 ///
 /// Functions have their WIT names: `[method]customer.get-average-spend`.
@@ -45,7 +46,15 @@ impl ToolId {
     /// Returns the id of this method bound to one live entity.
     #[must_use]
     pub fn bound_to(&self, entity: &str) -> Self {
-        Self(format!("{}({entity})", self.0).into())
+        // The id of an entity never equals a selection.
+        let escape = if entity.starts_with('*') { "*" } else { "" };
+        Self(format!("{}({escape}{entity})", self.0).into())
+    }
+
+    /// Returns the id of this method for an entity that is selected with each call, such as `current`. No entity has this id.
+    #[must_use]
+    pub fn bound_by(&self, selection: &str) -> Self {
+        Self(format!("{}(*{selection})", self.0).into())
     }
 
     /// Returns the id of this tool under another name.

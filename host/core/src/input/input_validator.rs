@@ -1,22 +1,73 @@
 //! Validation of arguments against the input schema of a tool.
 
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
 use serde_json::Value;
 
-use crate::{Arguments, Error, ErrorKind, Phase, ToolDefinition, ToolError};
+use super::metered_value::{Metered, MeteredValue, StepBudget};
+use super::untrusted_schema::short;
+use crate::limits::{SCHEMA_PATTERN_BYTES_MAX, VALIDATION_STEPS_MAX};
+use crate::{Arguments, Error, ErrorKind, ExceededLimit, Phase, ToolDefinition, ToolError};
 
-/// Maximum length of one reported violation, in characters.
-const VIOLATION_CHARS_MAX: usize = 500;
+/// Maximum length of one reported violation, in bytes.
+const VIOLATION_TEXT_BYTES_MAX: usize = 500;
 
 /// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
 
+/// Maximum memory of the violations that a validator collects, in bytes. It has no way to stop at the first three.
+const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
+
+/// The memory of a violation without the path of its value, in bytes.
+const VIOLATION_BYTES: u64 = 1 << 10;
+
+/// The number of parts of a schema that are checked in the time of one step. Most do not read the instance.
+const PARTS_PER_STEP: u64 = 64;
+
+/// The compiled sizes of patterns that are distinguished, in bytes. The last one is [`SCHEMA_PATTERN_BYTES_MAX`].
+const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
+
+/// The compiled size of a pattern that takes one step for each byte of text in the worst case, in bytes.
+const PATTERN_BYTES_PER_STEP: u64 = 512;
+
+/// The maximum number of backtracking steps of a pattern that cannot match in linear time.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// The cache of a pattern's automaton, in bytes, for each direction and thread.
+const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
+
 /// A compiled input schema that validates arguments.
+///
+/// A validation ends within [`VALIDATION_STEPS_MAX`] steps, about a second, whatever the schema and the arguments are.
 pub struct InputValidator {
-    validator: jsonschema::Validator,
+    validator: Validator<Metered>,
+    size: SchemaSize,
+}
+
+/// The origin of a schema.
+#[derive(Clone, Copy)]
+enum Trust {
+    /// The embedding program. Its patterns may need backtracking.
+    Trusted,
+    /// A guest or a server. Its patterns must match in linear time, and `format` is an annotation: some formats take long to check.
+    Untrusted,
+}
+
+/// The properties of a schema on which the costs of a validation depend.
+#[derive(Clone, Copy, Default)]
+struct SchemaSize {
+    /// The number of its JSON values.
+    parts: u64,
+    /// The number of its patterns.
+    patterns: usize,
+    /// An upper limit of the compiled size of each pattern, in bytes.
+    pattern_bytes: usize,
 }
 
 impl InputValidator {
-    /// Compiles the input schema of a definition.
+    /// Compiles the input schema of a definition of the embedding program.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if it is not a JSON Schema of type `object`.
@@ -27,36 +78,193 @@ impl InputValidator {
         if definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(refused("the input schema must have `\"type\": \"object\"`".to_owned()));
         }
-        let validator = jsonschema::validator_for(&definition.input_schema)
-            .map_err(|error| refused(format!("the input schema is not valid: {error}")))?;
-        Ok(Self { validator })
+        Self::compile(&definition.input_schema, Trust::Trusted)
+            .map_err(|error| refused(format!("the input schema is not valid: {error}")))
     }
 
-    /// Wraps a schema that is already compiled.
-    pub fn with(validator: jsonschema::Validator) -> Self {
-        Self { validator }
+    /// Compiles an input schema that [`UntrustedSchemas`](crate::UntrustedSchemas) has read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] if it is not valid.
+    pub fn of_untrusted(definition: &ToolDefinition) -> Result<Self, Error> {
+        Self::compile(&definition.input_schema, Trust::Untrusted).map_err(|error| {
+            let message = format!("its input schema is not valid: {}", short(&error.to_string()));
+            Error::new(ErrorKind::Internal, Phase::Validate, message)
+        })
+    }
+
+    /// Compiles an untrusted schema, and returns an upper limit of the compiled size of all its patterns, in bytes.
+    pub(super) fn pattern_bytes(schema: &Value) -> Result<usize, ValidationError<'static>> {
+        let size = Self::compile(schema, Trust::Untrusted)?.size;
+        Ok(size.patterns * size.pattern_bytes)
+    }
+
+    fn compile(schema: &Value, trust: Trust) -> Result<Self, ValidationError<'static>> {
+        let mut size = SchemaSize::of(schema);
+        let has_patterns = size.patterns > 0;
+        let small = SMALL_PATTERN_BYTES
+            .into_iter()
+            .filter(|_| has_patterns)
+            .find_map(|bytes| {
+                let validator = options(trust, Some(bytes)).build(schema).ok()?;
+                Some((validator, bytes))
+            });
+        let (validator, pattern_bytes) = match small {
+            Some(compiled) => compiled,
+            None => {
+                let bytes_max = matches!(trust, Trust::Untrusted).then_some(SCHEMA_PATTERN_BYTES_MAX);
+                (options(trust, bytes_max).build(schema)?, SCHEMA_PATTERN_BYTES_MAX)
+            }
+        };
+        size.pattern_bytes = if has_patterns { pattern_bytes } else { 0 };
+        Ok(Self { validator, size })
     }
 
     /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the path of each violation.
+    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
-        let violations: Vec<_> = self
-            .validator
-            .iter_errors(&value)
-            .take(VIOLATIONS_MAX)
-            .map(|error| match error.instance_path().to_string().as_str() {
-                "" => error.to_string(),
-                path => format!("{path}: {error}"),
-            })
-            // The text quotes the invalid value, which may be large.
-            .map(|violation| violation.chars().take(VIOLATION_CHARS_MAX).collect::<String>())
-            .collect();
-        match value {
-            Value::Object(arguments) if violations.is_empty() => Ok(arguments),
-            _ => Err(ToolError::invalid_arguments(violations.join("; "))),
+        let is_valid = self
+            .budget(u64::MAX, 0)
+            .run(|| self.validator.is_valid(MeteredValue(&value)));
+        match (is_valid, value) {
+            (None, _) => Err(too_many_steps()),
+            (Some(true), Value::Object(arguments)) => Ok(arguments),
+            (Some(_), value) => Err(ToolError::invalid_arguments(self.violations(&value))),
+        }
+    }
+
+    /// Describes the first violations of an invalid value.
+    fn violations(&self, value: &Value) -> String {
+        let violation_bytes = VIOLATION_BYTES + longest_path(value);
+        // When the budget is used up, the validator still visits each part of the schema.
+        if self.size.parts.saturating_mul(violation_bytes) > VIOLATION_BYTES_SUM_MAX {
+            return "they do not match the input schema, and are too large to find out where".to_owned();
+        }
+        let budget = self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes);
+        let first = || {
+            self.validator
+                .validate(MeteredValue(value))
+                .err()
+                .map(|error| describe(&error))
+        };
+        let firsts = || {
+            let errors = self.validator.iter_errors(MeteredValue(value)).take(VIOLATIONS_MAX);
+            errors.map(|error| describe(&error)).collect::<Vec<_>>().join("; ")
+        };
+        let described = budget.run(firsts).or_else(|| budget.run(first).flatten());
+        described
+            .unwrap_or_else(|| "they do not match the input schema; too many values differ to report them".to_owned())
+    }
+
+    fn budget(&self, bytes: u64, violation_bytes: u64) -> StepBudget {
+        StepBudget {
+            steps: VALIDATION_STEPS_MAX,
+            bytes,
+            element_steps: 1 + self.size.parts / PARTS_PER_STEP,
+            text_steps_per_kib: 1024 * self.size.pattern_bytes as u64 / PATTERN_BYTES_PER_STEP,
+            violation_bytes,
         }
     }
 }
+
+impl SchemaSize {
+    fn of(schema: &Value) -> Self {
+        let mut size = Self::default();
+        size.add(schema);
+        size
+    }
+
+    fn add(&mut self, value: &Value) {
+        self.parts += 1;
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(fields) => {
+                for (key, field) in fields {
+                    self.patterns += match (key.as_str(), field) {
+                        ("pattern", Value::String(_)) => 1,
+                        ("patternProperties", Value::Object(patterns)) => patterns.len(),
+                        _ => 0,
+                    };
+                    self.add(field);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn options(trust: Trust, pattern_bytes_max: Option<usize>) -> ValidationOptions<'static, Arc<dyn Retrieve>, Metered> {
+    let options = ValidationOptions::default();
+    match trust {
+        Trust::Trusted => {
+            let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
+            options.with_pattern_options(match pattern_bytes_max {
+                Some(bytes) => patterns.size_limit(bytes),
+                None => patterns,
+            })
+        }
+        Trust::Untrusted => {
+            let patterns = PatternOptions::regex().dfa_size_limit(PATTERN_CACHE_BYTES_MAX);
+            let patterns = patterns.size_limit(pattern_bytes_max.unwrap_or(SCHEMA_PATTERN_BYTES_MAX));
+            options.with_pattern_options(patterns).should_validate_formats(false)
+        }
+    }
+}
+
+fn too_many_steps() -> ToolError {
+    let message = format!(
+        "checking the arguments against the input schema takes more than {VALIDATION_STEPS_MAX} steps; pass shorter arguments"
+    );
+    let limit = ExceededLimit::new("VALIDATION_STEPS_MAX", VALIDATION_STEPS_MAX, VALIDATION_STEPS_MAX);
+    ToolError::Model(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message).with_limit(limit))
+}
+
+/// Returns the maximum length of the path of a value inside this one, in bytes.
+fn longest_path(value: &Value) -> u64 {
+    const INDEX_BYTES: u64 = 8;
+    match value {
+        Value::Array(items) => items.iter().map(longest_path).max().unwrap_or(0) + INDEX_BYTES,
+        Value::Object(fields) => {
+            let paths = fields
+                .iter()
+                .map(|(name, field)| 1 + name.len() as u64 + longest_path(field));
+            paths.max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Describes a violation with the path of its value. The text quotes the value, which may be large, and is therefore cut.
+fn describe(error: &ValidationError<'_>) -> String {
+    let mut text = LimitedText(String::new());
+    let path = error.instance_path().as_str();
+    // Writing fails at the limit.
+    let _: fmt::Result = if path.is_empty() {
+        write!(text, "{error}")
+    } else {
+        write!(text, "{path}: {error}")
+    };
+    text.0
+}
+
+/// A text of at most [`VIOLATION_TEXT_BYTES_MAX`].
+struct LimitedText(String);
+
+impl Write for LimitedText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let left = VIOLATION_TEXT_BYTES_MAX.saturating_sub(self.0.len());
+        let kept = &text[..text.floor_char_boundary(left)];
+        self.0.push_str(kept);
+        if kept.len() == text.len() {
+            Ok(())
+        } else {
+            Err(fmt::Error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

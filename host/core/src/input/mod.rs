@@ -2,8 +2,12 @@
 
 mod arguments;
 mod input_validator;
+mod metered_value;
 mod parameter;
+mod unique_items;
+mod untrusted_schema;
 
 pub use arguments::{ParsedArguments, parse_arguments};
 pub use input_validator::InputValidator;
 pub use parameter::Parameter;
+pub use untrusted_schema::UntrustedSchemas;

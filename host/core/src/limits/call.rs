@@ -36,6 +36,9 @@ pub struct CallLimits {
     pub host_call_bytes_max: u64,
     /// Live host resources and component handles.
     pub resources_max: usize,
+    /// Memory of the host that these resources hold, in bytes: headers, buffers, connections, lists of directories. A session
+    /// instance keeps its resources between calls.
+    pub host_memory_bytes_max: u64,
     /// HTTP requests of the guest, including those of nested calls.
     pub http_requests_max: u32,
     /// Bytes of HTTP requests and responses, headers and bodies, including those of nested calls.
@@ -62,6 +65,7 @@ impl Default for CallLimits {
             host_calls_max: 10_000,
             host_call_bytes_max: 16 << 20,
             resources_max: 4_096,
+            host_memory_bytes_max: 64 << 20,
             http_requests_max: 20,
             http_bytes_max: 16 << 20,
             nested_depth_max: 4,
@@ -91,6 +95,8 @@ pub struct LimitRequest {
     pub host_call_bytes_max: Option<u64>,
     /// See [`CallLimits::resources_max`].
     pub resources_max: Option<usize>,
+    /// See [`CallLimits::host_memory_bytes_max`].
+    pub host_memory_bytes_max: Option<u64>,
     /// See [`CallLimits::http_requests_max`]. Zero allows none.
     pub http_requests_max: Option<u32>,
     /// See [`CallLimits::http_bytes_max`].
@@ -173,6 +179,13 @@ impl LimitRequest {
         self
     }
 
+    /// Requests a limit of the host memory that resources hold, in bytes.
+    #[must_use]
+    pub fn with_host_memory_bytes_max(mut self, host_memory_bytes_max: u64) -> Self {
+        self.host_memory_bytes_max = Some(host_memory_bytes_max);
+        self
+    }
+
     /// Requests a limit of HTTP requests.
     #[must_use]
     pub fn with_http_requests_max(mut self, http_requests_max: u32) -> Self {
@@ -214,6 +227,7 @@ impl LimitRequest {
             host_calls_max: self.host_calls_max.or(other.host_calls_max),
             host_call_bytes_max: self.host_call_bytes_max.or(other.host_call_bytes_max),
             resources_max: self.resources_max.or(other.resources_max),
+            host_memory_bytes_max: self.host_memory_bytes_max.or(other.host_memory_bytes_max),
             http_requests_max: self.http_requests_max.or(other.http_requests_max),
             http_bytes_max: self.http_bytes_max.or(other.http_bytes_max),
             nested_depth_max: self.nested_depth_max.or(other.nested_depth_max),
@@ -234,6 +248,7 @@ impl LimitRequest {
             ("host_calls_max", self.host_calls_max == Some(0)),
             ("host_call_bytes_max", self.host_call_bytes_max == Some(0)),
             ("resources_max", self.resources_max == Some(0)),
+            ("host_memory_bytes_max", self.host_memory_bytes_max == Some(0)),
             ("http_bytes_max", self.http_bytes_max == Some(0)),
             ("nested_depth_max", self.nested_depth_max == Some(0)),
         ];
@@ -274,6 +289,7 @@ pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &Limit
         host_calls_max: smallest!(host_calls_max),
         host_call_bytes_max: smallest!(host_call_bytes_max),
         resources_max: smallest!(resources_max),
+        host_memory_bytes_max: smallest!(host_memory_bytes_max),
         http_requests_max: smallest!(http_requests_max),
         http_bytes_max: smallest!(http_bytes_max),
         nested_depth_max: smallest!(nested_depth_max).min(engine.nested_depth_max),

@@ -65,6 +65,11 @@ limits! {
         COMPONENT_DEPTH_MAX: usize = 100, Count;
         /// Maximum number of steps of the instantiation of a component, as its sections describe it.
         INSTANTIATION_STEPS_MAX: usize = 200_000, Count;
+        /// Maximum work to compile one function, in units of about one instruction, estimated from its code.
+        /// A function in which many variables differ between many paths takes more than its size suggests.
+        FUNCTION_WORK_MAX: u64 = 4 << 20, Count;
+        /// Maximum work to compile a component, in units of about one instruction, estimated from its code.
+        COMPONENT_WORK_MAX: u64 = 256 << 20, Count;
         /// Maximum length of the docs of one function, in characters.
         FUNCTION_DOCS_CHARS_MAX: usize = 4_096, Count;
         /// Maximum length of a tool's description with the manifest's additions, in characters.
@@ -90,6 +95,8 @@ limits! {
         SCHEMA_PATTERNS_MAX: usize = 256, Count;
         /// Maximum compiled size of one pattern.
         SCHEMA_PATTERN_BYTES_MAX: usize = 256 << 10, Bytes;
+        /// Maximum compiled size of all patterns of a component.
+        SCHEMA_PATTERN_BYTES_SUM_MAX: usize = 4 << 20, Bytes;
     }
     HostInterfaces {
         /// Maximum number of random bytes that one host call returns.
@@ -121,6 +128,9 @@ limits! {
         /// Maximum size of the arguments of a call, as JSON.
         /// Responses of models are far shorter.
         ARGUMENT_BYTES_MAX: usize = 4 << 20, Bytes;
+        /// Maximum number of steps of the validation of arguments against a schema.
+        /// The longest arguments take a few million steps with an ordinary schema.
+        VALIDATION_STEPS_MAX: u64 = 16 << 20, Count;
         /// Maximum length of the name of a tool.
         /// Every provider accepts names of this length.
         NAME_BYTES_MAX: usize = 64, Bytes;

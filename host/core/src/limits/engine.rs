@@ -16,6 +16,10 @@ pub struct EngineLimits {
     pub component_bytes_max: u64,
     /// Maximum time that a caller waits for one component to be validated and compiled.
     pub load_wall_max: Duration,
+    /// Maximum time of the compilation of one component in a process of its own, which is then stopped.
+    pub compile_wall_max: Duration,
+    /// Maximum memory of a process that compiles one component, in bytes. A small component may use a part of it.
+    pub compile_memory_bytes_max: u64,
     /// The highest wall-clock limit of a call that an operator can set.
     pub call_wall_max: Duration,
     /// Depth of nested calls, the outermost included. Each holds an instance with its memory.
@@ -36,6 +40,8 @@ impl Default for EngineLimits {
             instances_max: 1_000,
             component_bytes_max: 128 << 20,
             load_wall_max: Duration::from_secs(120),
+            compile_wall_max: Duration::from_secs(600),
+            compile_memory_bytes_max: 2 << 30,
             call_wall_max: Duration::from_secs(3_600),
             nested_depth_max: 16,
             calls_per_plugin_max: std::thread::available_parallelism().map_or(2, usize::from),

@@ -122,6 +122,7 @@ fn call_limits() -> Vec<Limit> {
         host_calls_max: "calls from the guest into the host", Count, Request;
         host_call_bytes_max: "bytes that one host call copies out of the guest", Bytes, Request;
         resources_max: "live host resources and component handles", Count, Request;
+        host_memory_bytes_max: "memory of the host that live resources hold", Bytes, Request;
         http_requests_max: "HTTP requests, with those of nested calls", Count, Request;
         http_bytes_max: "bytes of these requests and responses", Bytes, Request;
         nested_depth_max: "depth of calls inside calls, the outermost included", Count, Request;
@@ -138,6 +139,8 @@ fn engine_limits() -> Vec<Limit> {
         instances_max: "live instances of all plugins", Count, Engine;
         component_bytes_max: "size of a component file", Bytes, Engine;
         load_wall_max: "time that a call waits for the compilation of a component", Time, Engine;
+        compile_wall_max: "time of the compilation of a component in a process of its own", Time, Engine;
+        compile_memory_bytes_max: "memory of a process that compiles a component", Bytes, Engine;
         sessions_per_conversation_max: "session instances of a conversation", Count, Engine;
         sessions_max: "session instances of the process", Count, Engine;
     } without calls_per_plugin_max);

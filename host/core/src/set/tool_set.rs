@@ -159,6 +159,11 @@ impl ToolSet {
         self.excluded.remove(id)
     }
 
+    /// Returns the ids of the tools that are [excluded](Self::exclude).
+    pub fn excluded(&self) -> impl Iterator<Item = &ToolId> {
+        self.excluded.iter()
+    }
+
     /// Returns whether a tool cannot be added because it is [excluded](Self::exclude).
     #[must_use]
     pub fn is_excluded(&self, tool: &Arc<dyn Tool>) -> bool {

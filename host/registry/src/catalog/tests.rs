@@ -59,6 +59,69 @@ fn empty_query_or_empty_index_gives_no_hits() {
 
 // accept: 107
 #[test]
+fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
+    let with = |id: &str, change: fn(&mut Document)| {
+        let mut document = Document::new(id, id, "Does something");
+        change(&mut document);
+        document
+    };
+    let mut catalog = Catalog::new();
+    catalog.put(
+        "p",
+        [
+            Document::new("described", "described", "Grows tulips"),
+            with("categorised", |document| document.category = "orchids".to_owned()),
+            with("used", |document| {
+                document.use_case = "When the user wants roses".to_owned()
+            }),
+            with("shown", |document| document.examples = "Plant some lilies".to_owned()),
+            with("tagged", |document| document.tags = "daisies".to_owned()),
+            with("typed", |document| {
+                document.parameters = "peonies the number of peonies".to_owned()
+            }),
+            Document::new("buy_irises", "buy_irises", "Does something"),
+        ],
+    );
+    let words = ["tulips", "orchids", "roses", "lilies", "daisies", "peonies", "irises"];
+    let ids = [
+        "described",
+        "categorised",
+        "used",
+        "shown",
+        "tagged",
+        "typed",
+        "buy_irises",
+    ];
+    for (word, id) in words.into_iter().zip(ids) {
+        assert_eq!(names(&catalog, &Query::new(word)), [id], "{word}");
+    }
+    let score = |description: &str| {
+        let mut catalog = shelf();
+        catalog.put("x", [Document::new("x", "x", description)]);
+        let hits = catalog.search(&Query::new("zebra").with_cutoff(Cutoff::None), |_| true);
+        hits[0].score
+    };
+    let once = score("Feeds a zebra");
+    let long = score(&format!(
+        "Feeds a zebra {}",
+        "and does much else in the big zoo of the old town ".repeat(3)
+    ));
+    assert!(
+        long < once,
+        "a word weighs less in a longer text: {long} against {once}"
+    );
+    let (twice, often) = (
+        score("zebra zebra feeds a"),
+        score("zebra zebra zebra zebra zebra zebra zebra zebra feeds a"),
+    );
+    assert!(
+        often < 2.2 * once && often <= twice * 1.5,
+        "repeating a word has a limit: {once} {twice} {often}"
+    );
+}
+
+// accept: 107
+#[test]
 fn word_in_every_tool_has_no_negative_weight() {
     let mut catalog = Catalog::new();
     for name in ["alpha", "beta", "gamma"] {

@@ -18,8 +18,9 @@ use crate::store::Store;
 use toolwit_core::Error;
 use toolwit_sandbox::Plugin;
 
-/// The maximum number of plugins that run concurrently. Each may have to be compiled first, which uses several processors.
-const CONCURRENT_MAX: usize = 4;
+/// The maximum number of plugins that run concurrently. A plugin that only waits must not delay the others. Compiling has its own
+/// workers.
+const CONCURRENT_MAX: usize = 64;
 
 /// The maximum number of results that are published together. Each publication builds a new snapshot of all packages.
 const RESULTS_PER_PUBLICATION_MAX: usize = 256;
@@ -138,6 +139,7 @@ async fn discover(
     };
     let discovered = match stored.and_then(|tools| plugin.with_discovered_tools(&tools)) {
         Some(plugin) => Ok(plugin),
+        None if targets == DiscoveryTargets::Pending => plugin.discover_tools().await,
         None => plugin.rediscover_tools().await,
     };
     if let Err(error) = &discovered {

@@ -130,6 +130,9 @@ pub struct LimitSettings {
     pub host_call_bytes: Option<String>,
     /// The number of live host resources and component handles.
     pub resources: Option<usize>,
+    /// The memory of the host that these resources hold.
+    #[serde(deserialize_with = "amounts::bytes")]
+    pub host_memory_bytes: Option<String>,
     /// The number of HTTP requests.
     pub http_requests: Option<u32>,
     /// The size of all HTTP requests and responses.
@@ -305,6 +308,7 @@ impl LimitSettings {
             host_calls_max: self.host_calls,
             host_call_bytes_max: bytes(&self.host_call_bytes),
             resources_max: self.resources,
+            host_memory_bytes_max: bytes(&self.host_memory_bytes),
             http_requests_max: self.http_requests,
             http_bytes_max: bytes(&self.http_bytes),
             nested_depth_max: self.nested_depth,

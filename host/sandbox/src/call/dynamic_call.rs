@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::values::guest_schema::input_validator;
 use toolwit_core::text::printable;
 use toolwit_core::{Arguments, InputValidator, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -25,7 +24,10 @@ impl DynamicCall {
     /// # Errors
     /// [`ErrorKind::InvalidArguments`].
     pub(crate) fn arguments(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
-        let check = self.check.get_or_init(|| input_validator(definition)).as_ref();
+        let check = self
+            .check
+            .get_or_init(|| InputValidator::of_untrusted(definition))
+            .as_ref();
         let checked = check.map_err(Error::clone)?.check(arguments);
         let arguments = Value::Object(checked.map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,

@@ -9,6 +9,7 @@ use wasmtime_wasi::I32Exit;
 use crate::link::host::host_state::HostState;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::DeniedGrowth;
+use crate::link::limits::host_memory::HostMemoryExceeded;
 use crate::link::limits::stop_flag::StopCause;
 use toolwit_core::limits::{ByteCount, CallLimits, Span};
 use toolwit_core::text::printable;
@@ -120,6 +121,22 @@ fn too_much_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     )
 }
 
+/// Returns the error of resources that hold too much memory of the host.
+fn too_much_host_memory(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
+    let max = limits.host_memory_bytes_max;
+    let message = format!(
+        "the resources of the guest hold {} of the host's memory and may hold {}",
+        ByteCount(bytes),
+        ByteCount(max)
+    );
+    limit_error(
+        ErrorKind::Resources,
+        phase,
+        message,
+        ExceededLimit::new("host_memory_bytes_max", max, bytes),
+    )
+}
+
 /// Returns the error of a table over its limit.
 fn too_many_elements(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.table_elements_max;
@@ -146,6 +163,9 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
             Error::new(ErrorKind::Busy, phase, "the host has no free slot for another instance")
                 .with_suggestion("call again when other calls have ended"),
         );
+    }
+    if let Some(HostMemoryExceeded { bytes }) = error.downcast_ref() {
+        return Some(too_much_host_memory(*bytes, limits, phase));
     }
     Some(match untyped_limit(error)? {
         // wasmtime has one limit for arguments and results. An error that is raised while the guest runs has a backtrace.

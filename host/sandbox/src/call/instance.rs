@@ -82,8 +82,7 @@ impl Instance {
         let limits = clock.limits;
         let state = self.store.data_mut();
         state.begin_call(authority, clock);
-        state.meter.start_call(limits);
-        state.limiter.start_call(limits);
+        state.start_call(limits);
         self.stop = state.meter.stop.clone();
         self.fuel = limits.fuel_max;
         self.fuel_meter = FuelMeter::of(clock.context);

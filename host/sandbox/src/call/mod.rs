@@ -14,6 +14,7 @@ pub(crate) mod scope;
 pub(crate) mod session;
 pub(crate) mod session_call;
 pub(crate) mod session_registry;
+mod session_waits;
 pub(crate) mod stop;
 pub(crate) mod tool;
 pub(crate) mod tool_result;

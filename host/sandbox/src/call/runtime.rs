@@ -9,6 +9,7 @@ use crate::grants::authority::{AuthorityProvider, AuthoritySources, KeyValueStor
 use crate::grants::file::NewGrant;
 use crate::link::compile::cache::CodeCache;
 use crate::link::compile::cache_location::CodeCacheLocation;
+use crate::link::compile::compiler::Compiler;
 use crate::link::compile::engine::Engines;
 #[cfg(feature = "network")]
 use crate::link::host::http::ExtraRoots;
@@ -28,6 +29,8 @@ pub struct RuntimeOptions {
     pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
+    /// Where components are compiled; by default in this process.
+    pub compiler: Compiler,
     /// Path to the operator's grants file.
     pub grants: Option<PathBuf>,
     /// The grants of the application, in addition to those of the file.
@@ -87,7 +90,7 @@ impl Runtime {
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
-            engines: Arc::new(Engines::new(options.engine_limits, code_cache)?),
+            engines: Arc::new(Engines::new(options.engine_limits, code_cache, options.compiler)?),
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
             sessions,

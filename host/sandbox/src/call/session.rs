@@ -19,6 +19,7 @@ use super::scope::ConversationPolicy;
 use super::session_call::ResourceGatherer;
 use crate::grants::authority::{Authority, ConversationNumber, OpenedRights};
 use crate::link::compile::link_once::cancelled_before_start;
+use crate::link::host::host_api::CallStack;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -80,6 +81,11 @@ impl Session {
         &self.plugin
     }
 
+    /// Returns the number of slots of the pool that its instance occupies.
+    pub(super) fn slots(&self) -> u64 {
+        self.plugin.inspection().footprint.slots()
+    }
+
     /// Returns whether the session has an instance, or a call that creates one.
     pub(super) fn is_alive(&self) -> bool {
         self.is_alive.load(Ordering::Relaxed)
@@ -101,6 +107,9 @@ impl Session {
     }
 
     /// Waits for earlier calls to end. Also returns the waiting time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`], [`ErrorKind::Cancelled`], and [`ErrorKind::Reentrant`] if an earlier call waits for this one.
     pub(super) async fn enter(
         &self,
         context: &ToolContext,
@@ -123,6 +132,8 @@ impl Session {
         context: &ToolContext,
         limits: &CallLimits,
     ) -> Result<MutexGuard<'_, SessionState>, Error> {
+        let waits = self.plugin.runtime().sessions.waits();
+        let _waiting = waits.begin(CallStack::held_sessions(context), self.number)?;
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before_start()),

@@ -26,20 +26,22 @@ impl Plugin {
     /// no dynamic tools, or if they have been discovered.
     ///
     /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most ten seconds,
-    /// compiling included; compiling continues in the background. Both plugins share compiled code.
+    /// compiling included; compiling continues in the background as long as the host lives. Both plugins share compiled code.
     ///
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned; [`ErrorKind::InvalidProvider`] for
     /// invalid tools. The next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         if self.dynamic_tools().is_undiscovered() {
-            self.rediscover_tools().await
+            self.with_queried_tools().await
         } else {
             Ok(self.clone())
         }
     }
 
-    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered.
+    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered. Waits for the component to be
+    /// compiled first, for at most [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max): a component that takes longer
+    /// than ten seconds to compile could not be queried by a process that ends soon.
     ///
     /// # Errors
     /// Those of [`Plugin::discover_tools`].
@@ -47,6 +49,11 @@ impl Plugin {
         if self.dynamic_tools().is_none() {
             return Ok(self.clone());
         }
+        self.prepare().await?;
+        self.with_queried_tools().await
+    }
+
+    async fn with_queried_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         let tools = self
             .query_tools(Instant::now() + DISCOVERY_WALL_MAX)
             .await

@@ -7,10 +7,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::values::dynamic_export::DiscoveredTool;
-use crate::values::guest_schema::{self, SchemaBudget};
-use toolwit_core::ToolName;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX};
 use toolwit_core::text::{printable, snake_case};
+use toolwit_core::{ToolName, UntrustedSchemas};
 
 /// A `tool-definition` of the guest that has not been validated.
 #[derive(Debug, Deserialize)]
@@ -31,7 +30,7 @@ pub(super) fn validate(definitions: Vec<GuestDefinition>, deadline: Instant) -> 
     }
     let mut names: HashMap<String, String> = HashMap::new();
     let mut tools = Vec::with_capacity(definitions.len());
-    let mut budget = SchemaBudget::default();
+    let mut schemas = UntrustedSchemas::default();
     for tool in definitions {
         if Instant::now() >= deadline {
             return Err("validating their schemas takes too long".to_owned());
@@ -45,24 +44,20 @@ pub(super) fn validate(definitions: Vec<GuestDefinition>, deadline: Instant) -> 
                 "it lists `{name}` and `{other}`, which have the same name in a tool set"
             ));
         }
-        tools.push(read(tool, &mut budget).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
+        tools.push(read(tool, &mut schemas).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
     }
     Ok(tools)
 }
 
-fn read(definition: GuestDefinition, budget: &mut SchemaBudget) -> Result<DiscoveredTool, String> {
-    let input_schema =
-        guest_schema::read(&definition.input_schema, budget).map_err(|why| format!("its input schema {why}"))?;
+fn read(definition: GuestDefinition, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
+    let input_schema = schemas
+        .read(&definition.input_schema)
+        .map_err(|why| format!("its input schema {why}"))?;
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its input schema must have `\"type\": \"object\"`".to_owned());
     }
-    guest_schema::compile(&input_schema).map_err(|why| format!("its input schema {why}"))?;
-    let output_schema = definition
-        .output_schema
-        .map(|text| {
-            let schema = guest_schema::read(&text, budget)?;
-            guest_schema::compile(&schema).map(|_| schema)
-        })
+    let output_schema = definition.output_schema.map(|text| schemas.read(&text));
+    let output_schema = output_schema
         .transpose()
         .map_err(|why| format!("its output schema {why}"))?;
     let description = printable(definition.description.trim());

@@ -140,6 +140,9 @@ impl Harvest<'_> {
                 id.len()
             )),
             Some(Val::String(id)) if printable(&id) != id => Err("its `id` contains control characters".to_owned()),
+            Some(Val::String(id)) if self.call.authority.redactor.finds_in(&id) => {
+                Err("its `id` contains a secret".to_owned())
+            }
             Some(Val::String(id)) => Ok(id),
             _ => Err("its `id` is not a string".to_owned()),
         })

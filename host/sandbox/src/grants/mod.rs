@@ -5,11 +5,16 @@
 //! and by which rule, for every gate of the host and for `explain`.
 //!
 //! `rules` is pure. `directories` opens granted directories and counts what is written to them. `file` reads and changes the
-//! grants file. `authority` gives one call its rights, directories and secrets.
+//! grants file. `redact` removes secrets from text. `authority` gives one call its rights, directories and secrets.
 
 pub(crate) mod authority;
 pub(crate) mod directories;
 pub(crate) mod file;
+#[cfg_attr(
+    not(feature = "network"),
+    allow(dead_code, reason = "without a network nothing streams through it")
+)]
+pub(crate) mod redact;
 mod rules;
 
 pub use crate::inspect::declared::{Capability, DeclaredCapabilities};

@@ -5,8 +5,10 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
+use super::compile_cost::CompileCost;
 use super::footprint::Footprint;
 use super::instantiation_recorder::InstantiationRecorder;
+use super::refusal::Refusal;
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::COMPONENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -37,22 +39,20 @@ pub(crate) struct CheckedComponent<'a> {
 /// [`ErrorKind::MalformedComponent`] or [`ErrorKind::Unsupported`], with the reason in one line.
 pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     check_header(bytes)?;
-    match validate(bytes, Profile::Plain) {
-        Ok(checked) => Ok(checked),
-        // A component that fails only because it uses async functions passes the second validation. Otherwise, the error at
-        // the later position in the bytes is the more precise one.
-        Err(plain) => validate(bytes, Profile::Concurrent).map_err(|concurrent| {
-            let error = if concurrent.offset > plain.offset {
-                concurrent
-            } else {
-                plain
-            };
-            malformed(format!(
-                "it is not a valid component: {} at byte {}",
-                one_line(&error.message),
-                error.offset
-            ))
-        }),
+    let plain = match validate(bytes, Profile::Plain) {
+        Ok(checked) => return Ok(checked),
+        Err(refusal) => refusal,
+    };
+    // A component that is invalid only because it uses async functions passes the second validation. Otherwise, the error at the
+    // later position in the bytes is the more precise one.
+    match plain {
+        Refusal::Invalid { offset: earlier, .. } => {
+            validate(bytes, Profile::Concurrent).map_err(|concurrent| match concurrent {
+                Refusal::Invalid { offset, .. } if offset <= earlier => plain.into(),
+                concurrent => concurrent.into(),
+            })
+        }
+        refusal => Err(refusal.into()),
     }
 }
 
@@ -112,33 +112,18 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// A validation error and its position in the bytes.
-struct Invalid {
-    message: String,
-    offset: usize,
-}
-
-impl From<wasmparser::Error> for Invalid {
-    fn from(error: wasmparser::Error) -> Self {
-        Self {
-            message: error.message().to_owned(),
-            offset: error.offset(),
-        }
-    }
-}
-
-fn too_deep(payload: &Payload<'_>) -> Invalid {
+fn too_deep(payload: &Payload<'_>) -> Refusal {
     let offset = match payload {
         Payload::Version { range, .. } => range.start,
         _ => 0,
     };
-    Invalid {
+    Refusal::Invalid {
         message: format!("its components nest deeper than {COMPONENT_DEPTH_MAX}"),
         offset,
     }
 }
 
-fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Invalid> {
+fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Refusal> {
     let features = features(profile);
     let mut validator = Validator::new_with_features(features);
     let mut parser = Parser::new(0);
@@ -175,7 +160,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Inva
         }
     }
     validate_bodies(bodies)?;
-    let truncated = || Invalid {
+    let truncated = || Refusal::Invalid {
         message: "it ends too early".to_owned(),
         offset: bytes.len(),
     };
@@ -189,12 +174,15 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Inva
     })
 }
 
-fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Invalid> {
+fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Refusal> {
     let mut allocations = FuncValidatorAllocations::default();
+    let mut cost = CompileCost::default();
     for (function, body) in bodies {
+        let (index, signature, resources) = (function.index, function.ty, function.resources.clone());
         let mut validator = function.into_validator(allocations);
         validator.validate(&body)?;
         allocations = validator.into_allocations();
+        cost.add(index, signature, &body, &resources)?;
     }
     Ok(())
 }
@@ -205,14 +193,4 @@ fn features(profile: Profile) -> WasmFeatures {
     let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - absent;
     features.set(WasmFeatures::CM_ASYNC, matches!(profile, Profile::Concurrent));
     features
-}
-
-/// Formats a parser's message as one line of at most 300 characters.
-fn one_line(message: &str) -> String {
-    const CHARS_MAX: usize = 300;
-    message
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(CHARS_MAX)
-        .collect()
 }

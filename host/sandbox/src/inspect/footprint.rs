@@ -3,6 +3,12 @@
 use toolwit_core::limits::{ByteCount, CallLimits, INSTANTIATION_STEPS_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
+/// The number of core instances of a slot of the pool. Components of large toolchains have about ten.
+pub(crate) const CORE_INSTANCES_PER_SLOT: u32 = 16;
+
+/// The number of tables of a slot of the pool.
+pub(crate) const TABLES_PER_SLOT: u32 = 4;
+
 /// The resources that one instance of a component allocates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Footprint {
@@ -74,6 +80,13 @@ impl Footprint {
             ));
         }
         Ok(())
+    }
+
+    /// Returns the number of slots of the pool that an instance occupies. Each slot has one memory.
+    pub(crate) fn slots(&self) -> u64 {
+        let instances = self.instances.div_ceil(CORE_INSTANCES_PER_SLOT.into());
+        let tables = self.tables.div_ceil(TABLES_PER_SLOT.into());
+        instances.max(self.memories).max(tables).max(1)
     }
 
     /// Adds an instance of a core module.

@@ -3,6 +3,7 @@
 pub(crate) mod annotations;
 pub(crate) mod cache;
 pub(crate) mod check;
+mod compile_cost;
 pub(crate) mod declared;
 pub(crate) mod docs;
 pub(crate) mod dynamic_export;
@@ -19,6 +20,7 @@ pub(crate) mod lint;
 pub(crate) mod package_docs;
 pub(crate) mod profile;
 pub(crate) mod reflect;
+mod refusal;
 pub(crate) mod source;
 pub(crate) mod type_reader;
 pub(crate) mod wit_text;

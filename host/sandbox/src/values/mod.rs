@@ -4,7 +4,6 @@ pub(crate) mod decode;
 pub(crate) mod decode_number;
 pub(crate) mod dynamic_export;
 pub(crate) mod encode;
-pub(crate) mod guest_schema;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 pub(crate) mod mapping_tests;

@@ -15,7 +15,7 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -81,6 +81,14 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn code_cache(mut self, location: CodeCacheLocation) -> Self {
         self.runtime.code_cache = location;
+        self
+    }
+
+    /// Sets where components are compiled. By default this process compiles them, without a hard limit of memory; see
+    /// [`Compiler::Process`].
+    #[must_use]
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.runtime.compiler = compiler;
         self
     }
 

@@ -127,7 +127,7 @@ async fn registry(directory: &Path) -> Registry {
     Registry::scan(&runtime, &[directory.to_owned()]).await.unwrap()
 }
 
-// accept: 103, accept: 110, accept: 125, accept: 131, accept: 135
+// accept: 103, accept: 110, accept: 115, accept: 125, accept: 131, accept: 135
 #[tokio::test]
 async fn tools_that_match_the_message_are_declared_before_the_first_inference() {
     let directory = tempfile::tempdir().unwrap();
@@ -141,6 +141,15 @@ async fn tools_that_match_the_message_are_declared_before_the_first_inference() 
     assert_eq!(shown[0].names, ["search_tools", "get_forecast"]);
     let system = format!("You are a farmer.\n\n{TOOL_GUIDANCE}");
     assert_eq!(shown[0].messages[0].content(), system);
+    for rule in [
+        "do not describe what you would do",
+        "only for a capability that none of your tools has",
+        "names of tools exactly",
+        "a key or a setting is missing, ask the user",
+        "several calls",
+    ] {
+        assert!(system.contains(rule), "{rule}");
+    }
     assert!(shown[0].definitions[1].contains("When the user asks for the weather"));
     assert_eq!(shown[1].messages.last().unwrap().content(), "21");
 }
@@ -203,6 +212,69 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
         let found = shown[1].messages.last().unwrap().content().to_owned();
         assert_eq!(found.contains("weather#get-forecast"), is_available, "{found}");
     }
+}
+
+// accept: 109
+#[tokio::test]
+async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_search() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = |registry: Registry| {
+        ToolSearch::new(registry, Scope::new()).with_tools([
+            native("extract_dates", "Extracts data: dates of a calendar"),
+            native("extract_prices", "Extracts data: prices of a web shop"),
+        ])
+    };
+    let registry = registry(directory.path()).await;
+    let first_found = async |earlier: &[&str]| {
+        let (builder, recorder) = recorded([say("ok")]);
+        let exchange = |text: &&str| [Message::user(*text), Message::assistant("hm", Vec::new())];
+        let builder = builder.history(earlier.iter().flat_map(exchange).collect());
+        builder
+            .strategy(search(registry.clone()))
+            .run("extract data")
+            .await
+            .unwrap();
+        let shown = recorder.requests.lock().unwrap().clone();
+        shown[0].names[1].clone()
+    };
+    let context = "I am building a web shop";
+    assert_eq!(first_found(&[]).await, "extract_dates");
+    assert_eq!(first_found(&[context]).await, "extract_prices");
+    assert_eq!(first_found(&[context, "hm", "hm"]).await, "extract_prices");
+    assert_eq!(
+        first_found(&[context, "hm", "hm", "hm"]).await,
+        "extract_dates",
+        "older messages do not count"
+    );
+}
+
+// accept: 110
+#[tokio::test]
+async fn a_search_covers_the_tools_that_were_injected_in_the_same_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let search = tool_search(directory.path()).await;
+    let roses = native("water_roses", "Waters the roses in the garden");
+    let garden = Facade::builder("outside", "Opens a door.")
+        .tools([roses])
+        .build()
+        .unwrap();
+    let need = json!({"need": "a tool that waters roses"});
+    let (builder, recorder) = recorded([call("outside", json!({})), call("search_tools", need), say("done")]);
+    builder
+        .strategy(search)
+        .tool(garden)
+        .run("open the door")
+        .await
+        .unwrap();
+    let found = recorder.requests.lock().unwrap()[2]
+        .messages
+        .last()
+        .unwrap()
+        .content()
+        .to_owned();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let ids: Vec<_> = found["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
+    assert!(ids.contains(&&json!("native#outside/water_roses")), "{found}");
 }
 
 /// A source of tools that counts its queries.

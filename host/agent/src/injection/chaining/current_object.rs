@@ -8,17 +8,17 @@ use toolwit_core::{
     Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
 };
 
-/// The part of a tool id that replaces the id of an entity, for methods of the current object.
+/// The selection in the id of a method of the current object.
 const CURRENT: &str = "current";
 
 /// Returns the id of a method that is bound to the current object.
 pub(super) fn current_method_id(method: &ToolId) -> ToolId {
-    method.unbound().bound_to(CURRENT)
+    method.unbound().bound_by(CURRENT)
 }
 
 /// Returns whether this is the id of a method that is bound to the current object.
 pub(super) fn is_current_method(id: &ToolId) -> bool {
-    id.as_str().ends_with("(current)")
+    *id == current_method_id(id)
 }
 
 /// Returns whether the tool is bound to an object. A method without an object may be decorated, but is not another tool under the

@@ -9,7 +9,7 @@ use self::current_object::{UnboundMethod, bound_method, current_method_id, is_bo
 use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, method_tool_name};
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{ConversationView, InjectionContext};
-use toolwit_core::{Artifact, EntityMethods, NamedTool, Tool, ToolDefinition, ToolProvider, ToolResult};
+use toolwit_core::{Artifact, EntityMethods, NamedTool, Rebinding, Tool, ToolDefinition, ToolProvider, ToolResult};
 
 type Matches = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
 type OfArtifact = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
@@ -238,6 +238,7 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
         } else {
             EntityBinding::New
         },
+        rebinding: Rebinding::Latest,
         shared: None,
         namespace: provider.namespace().to_owned(),
     });

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shared::SharedDiscovery;
-use toolwit_core::ToolId;
+use toolwit_core::{Rebinding, ToolId};
 
 /// The identity of an entity. Two objects with the same identity are the same entity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,6 +54,8 @@ pub struct DiscoveredEntity {
     pub depth: u32,
     /// Whether it is new, and the instance to which its tools are bound.
     pub binding: EntityBinding,
+    /// Whether its tools are rebound when a result returns it again.
+    pub rebinding: Rebinding,
     /// The group, if the result holds many entities of the type.
     pub shared: Option<SharedDiscovery>,
     /// Namespace of its type.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::discovered::{DiscoveredEntity, EntityBinding, EntityIdentity};
 use super::shared::SharedEntities;
-use toolwit_core::ToolId;
+use toolwit_core::{Rebinding, ToolId};
 
 /// The tools and the depth of one entity.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ struct EntityRecord {
 pub struct Entities {
     by_identity: HashMap<EntityIdentity, EntityRecord>,
     depths: HashMap<ToolId, u32>,
+    /// Methods that act on the newest instance of their entity.
+    latest: HashSet<ToolId>,
     /// Number of entities without an id.
     unnamed: usize,
     /// Groups of entities that share their tools, by namespace and type.
@@ -33,6 +35,9 @@ impl Entities {
     pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
+            if discovery.rebinding == Rebinding::Latest {
+                self.latest.insert(tool.clone());
+            }
         }
         if let Some(shared) = &discovery.shared {
             let of = (discovery.namespace.clone(), discovery.prefix.clone());
@@ -71,6 +76,11 @@ impl Entities {
     #[must_use]
     pub fn is_lost(&self, method: &ToolId) -> bool {
         self.lost.contains(method)
+    }
+
+    /// Returns whether a result that holds a method's entity binds the method to the returned instance.
+    pub(crate) fn may_rebind(&self, method: &ToolId) -> bool {
+        self.latest.contains(method) || self.is_lost(method)
     }
 
     /// Returns the tools of an entity, or `None` if no result has returned it.

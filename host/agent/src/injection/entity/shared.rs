@@ -197,7 +197,7 @@ impl Eq for SharedDiscovery {}
 
 /// Returns the id of the method that takes the id of the entity on which it acts.
 pub(crate) fn shared_method_id(method: &ToolId) -> ToolId {
-    method.unbound().bound_to("any")
+    method.unbound().bound_by("any")
 }
 
 /// A method that takes the id of the entity on which it acts.

@@ -13,6 +13,9 @@ use toolwit_core::{
     NamedTool, RevealedTools, Tool, ToolDefinition, ToolExt, ToolFacade, ToolId, ToolSet, decorator_chain,
 };
 
+/// Maximum number of tool names in the guidance of a tool that an exclusive facade locks.
+const NAMES_SHOWN: usize = 20;
+
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
 /// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
 ///
@@ -81,14 +84,12 @@ impl InjectionStrategy for Unfolding {
         if id.is_host() || *id == open.facade.definition.id || open.contains(tool) {
             return CallGate::Ungated;
         }
-        let inner = view.tools().iter().filter(|tool| open.contains(tool));
-        let names: Vec<_> = inner.map(|inner| format!("`{}`", inner.name)).collect();
         CallGate::Locked(format!(
             "`{}` cannot be called now: `{}` is open, and until this turn ends only its tools can be called: {}; to leave it, \
              answer the user, and in the next turn all tools can be called again",
             tool.name,
             open.facade.name,
-            names.join(", ")
+            open.tool_names()
         ))
     }
 }
@@ -98,8 +99,6 @@ struct OpenExclusive<'a> {
     view: ConversationView<'a>,
     facade: &'a NamedTool,
     contents: &'a dyn ToolFacade,
-    /// The addresses of its fixed inner tools.
-    folded: HashSet<*const ()>,
 }
 
 impl<'a> OpenExclusive<'a> {
@@ -114,12 +113,10 @@ impl<'a> OpenExclusive<'a> {
         let mut called: Vec<_> = called.collect();
         called.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
         let open = called.into_iter().filter_map(|(_, facade)| {
-            let contents = facade.tool.facade()?;
             Some(Self {
                 view: *view,
                 facade,
-                contents,
-                folded: contents.folded().iter().map(address).collect(),
+                contents: facade.tool.facade()?,
             })
         });
         open.into_iter().find(Self::has_inner_tools)
@@ -135,8 +132,24 @@ impl<'a> OpenExclusive<'a> {
     fn contains(&self, tool: &NamedTool) -> bool {
         let mut ancestors = self.view.lineage().ancestors(&tool.definition.id);
         let mut layers = decorator_chain(&tool.tool);
-        ancestors.any(|ancestor| *ancestor == self.facade.definition.id)
-            || layers.any(|layer| self.folded.contains(&address(layer)))
+        let is_folded = |layer| {
+            self.contents
+                .folded()
+                .iter()
+                .any(|inner| address(inner) == address(layer))
+        };
+        ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_folded)
+    }
+
+    /// Returns the names of the first of its tools, for the model.
+    fn tool_names(&self) -> String {
+        let mut inner = self.view.tools().iter().filter(|tool| self.contains(tool));
+        let shown = inner.by_ref().take(NAMES_SHOWN);
+        let mut names: Vec<_> = shown.map(|inner| format!("`{}`", inner.name)).collect();
+        if inner.next().is_some() {
+            names.push("and more".to_owned());
+        }
+        names.join(", ")
     }
 }
 

@@ -38,6 +38,10 @@ pub struct Playbook {
     locks: SelectorMap<Unlock>,
     /// The tools that the conversation must have.
     references: Vec<ToolSelector>,
+    /// Whether a lock depends on earlier calls.
+    depends_on_calls: bool,
+    /// Whether the application decided that earlier calls without events do not count.
+    is_restarted: bool,
 }
 
 impl Playbook {
@@ -68,8 +72,17 @@ impl Playbook {
     pub fn with_lock(mut self, tools: impl Into<ToolSelector>, unlock: Unlock) -> Self {
         let tools = tools.into();
         self.references.extend(unlock.references());
+        self.depends_on_calls |= unlock.depends_on_calls();
         self.locks.insert(&tools, unlock);
         self.references.push(tools);
+        self
+    }
+
+    /// Returns the playbook for a conversation that continues a history without its events: the earlier calls unlock nothing.
+    /// Otherwise building fails rather than locking the tools again.
+    #[must_use]
+    pub fn restarted(mut self) -> Self {
+        self.is_restarted = true;
         self
     }
 
@@ -87,6 +100,10 @@ impl InjectionStrategy for Playbook {
 
     fn references(&self) -> Vec<ToolSelector> {
         self.references.clone()
+    }
+
+    fn requires_events(&self) -> bool {
+        self.depends_on_calls && !self.is_restarted
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {

@@ -21,7 +21,7 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 /// fork. Tools that are not in any state can be called in every state.
 ///
 /// A tool is in a state by its identity: also behind a facade, under another name and, for a method, with each instance. The
-/// methods of entities that a tool of a state returned can be called in every state.
+/// methods of entities that a tool of a state returned can be called in every state, unless they are in states themselves.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -58,6 +58,8 @@ pub struct StateMachine<S> {
     /// Positions of the members, by tool.
     members_of: HashMap<ToolId, Vec<usize>>,
     global: HashSet<ToolId>,
+    /// The tools that the conversation must have.
+    references: Vec<ToolSelector>,
     /// The cached state after the first calls of the log, so that the time of a call does not depend on the length of the log.
     reached: Arc<Mutex<Option<ReachedState<S>>>>,
 }
@@ -87,7 +89,8 @@ impl<S: MachineState> StateMachine<S> {
             tools: Vec::new(),
             members: Vec::new(),
             global: HashSet::new(),
-            misplaced: None,
+            references: Vec::new(),
+            failed: None,
         }
     }
 
@@ -182,8 +185,7 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     }
 
     fn references(&self) -> Vec<ToolSelector> {
-        let members = self.members.iter().map(|member| &member.tool);
-        members.chain(&self.global).map(ToolSelector::from).collect()
+        self.references.clone()
     }
 
     fn requires_events(&self) -> bool {
@@ -213,8 +215,9 @@ pub struct StateMachineBuilder<S> {
     tools: Vec<Arc<dyn Tool>>,
     members: Vec<StateTool<S>>,
     global: HashSet<ToolId>,
-    /// The name of a builder method that was called too early.
-    misplaced: Option<&'static str>,
+    references: Vec<ToolSelector>,
+    /// The error of the first invalid call of a builder method, which building returns.
+    failed: Option<Error>,
 }
 
 impl<S: MachineState> StateMachineBuilder<S> {
@@ -234,35 +237,61 @@ impl<S: MachineState> StateMachineBuilder<S> {
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let id = tool.definition().id.clone();
         self.tools.push(tool);
-        self.existing_tool(&id)
+        self.existing_tool(id)
     }
 
     /// Adds a tool to the selected state that the conversation gets in another way: from a plugin, behind a facade, or as a
-    /// method of entities. The tool must be known when the conversation is built.
-    pub fn existing_tool(mut self, tool: &ToolId) -> Self {
-        match &self.state {
-            Some(state) => self.members.push(StateTool {
-                state: state.clone(),
-                tool: tool.unbound(),
-                next: None,
-            }),
-            None => self.misplaced = Some("`tool` is called before `in_state`"),
+    /// method of entities. The tool is given by its id. It must be known when the conversation is built, unless the selector is
+    /// [late](ToolSelector::later), as for a method of entities.
+    pub fn existing_tool(mut self, tool: impl Into<ToolSelector>) -> Self {
+        let tool = tool.into();
+        let id = tool.text().filter(|text| text.contains('#')).map(ToolId::from_text);
+        match (&self.state, id) {
+            (Some(state), Some(id)) => {
+                self.members.push(StateTool {
+                    state: state.clone(),
+                    tool: id.unbound(),
+                    next: None,
+                });
+                self.references.push(tool);
+            }
+            (None, _) => self.fail(Self::misplaced("`tool` is called before `in_state`")),
+            (Some(_), None) => self.fail(
+                Error::new(
+                    ErrorKind::Configuration,
+                    Phase::Registry,
+                    format!("`{}` is not the id of a tool", tool.text().unwrap_or("*")),
+                )
+                .with_suggestion("an id has a `#`, such as `native#query` or `bank#pay`"),
+            ),
         }
         self
+    }
+
+    fn misplaced(message: &str) -> Error {
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
+            "call `in_state`, then `tool` for each of its tools, each optionally followed by `transitions_to`",
+        )
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failed.get_or_insert(error);
     }
 
     /// Makes the tool that was added last lead to another state when its call succeeds.
     pub fn transitions_to(mut self, state: S) -> Self {
         match self.members.last_mut() {
             Some(member) => member.next = Some(state),
-            None => self.misplaced = Some("`transitions_to` is called before `tool`"),
+            None => self.fail(Self::misplaced("`transitions_to` is called before `tool`")),
         }
         self
     }
 
     /// Adds a tool that can be called in every state.
     pub fn global_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.global.insert(tool.definition().id.clone());
+        let id = &tool.definition().id;
+        self.references.push(ToolSelector::from(id));
+        self.global.insert(id.clone());
         self.tools.push(tool);
         self
     }
@@ -270,21 +299,16 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// Creates the machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected, or if a
-    /// transition is set before a tool is added.
+    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected or without an
+    /// id, or if a transition is set before a tool is added.
     pub fn build(self) -> Result<StateMachine<S>, Error> {
-        let refused = |message: &str, hint: &str| {
-            Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
-        };
-        if let Some(message) = self.misplaced {
-            return refused(
-                message,
-                "call `in_state`, then `tool` for each of its tools, each optionally followed by `transitions_to`",
-            );
+        if let Some(error) = self.failed {
+            return Err(error);
         }
-        let Some(initial) = self.initial else {
-            return refused("the state machine has no initial state", "set one with `initial`");
-        };
+        let initial = self.initial.ok_or_else(|| {
+            let message = "the state machine has no initial state";
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("set one with `initial`")
+        })?;
         let mut members_of: HashMap<ToolId, Vec<usize>> = HashMap::new();
         for (at, member) in self.members.iter().enumerate() {
             members_of.entry(member.tool.clone()).or_default().push(at);
@@ -296,6 +320,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
             members: self.members,
             members_of,
             global: self.global,
+            references: self.references,
             reached: Arc::default(),
         })
     }

@@ -87,6 +87,11 @@ impl Unlock {
         self.0.missing(view)
     }
 
+    /// Returns whether it may depend on the earlier calls of the conversation.
+    pub(super) fn depends_on_calls(&self) -> bool {
+        self.0.depends_on_calls()
+    }
+
     /// Returns the tools on whose calls it depends.
     pub(super) fn references(&self) -> Vec<ToolSelector> {
         self.0.references()
@@ -121,6 +126,14 @@ impl Condition {
             Self::Called(tool) => vec![tool.clone()],
             Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::references).collect(),
             Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => Vec::new(),
+        }
+    }
+
+    fn depends_on_calls(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::depends_on_calls),
+            Self::Called(_) | Self::Artifact(_) | Self::When { .. } => true,
+            Self::Blackboard(_) => false,
         }
     }
 

@@ -7,9 +7,9 @@ use zeroize::Zeroizing;
 
 use super::denial_log::{DenialLog, DenialNotice, denied_access, denied_environment, lost_grant, missing_grant};
 use super::key_value_store::KeyValueStore;
-use super::redact::Redactor;
 use super::rights::OpenedRights;
 use super::secret::Secret;
+use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, Denial};
 use crate::inspect::annotations::Requirement;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
@@ -236,6 +236,10 @@ impl CallAuthority {
         for artifact in &mut result.artifacts {
             artifact.kind = clean(&artifact.kind);
             self.redactor.value(&mut artifact.value);
+        }
+        if let Some(follow_up) = &mut result.follow_up {
+            follow_up.tool = clean(&follow_up.tool);
+            follow_up.arguments = clean(&follow_up.arguments);
         }
         result
     }

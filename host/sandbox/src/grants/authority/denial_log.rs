@@ -3,7 +3,7 @@
 use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, MissingGrant, Phase, ToolResult};
 
-use super::redact::Redactor;
+use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, Denial};
 
 /// The maximum number of recorded accesses per call. The number of attempts of a guest is not limited.

@@ -10,11 +10,6 @@ mod key_value_store;
 mod ledger;
 mod loaded_grants;
 mod provider;
-#[cfg_attr(
-    not(feature = "network"),
-    allow(dead_code, reason = "without a network nothing streams through it")
-)]
-mod redact;
 mod rights;
 mod secret;
 
@@ -22,8 +17,6 @@ pub(crate) use call_authority::Authority;
 pub(crate) use conversation::ConversationNumber;
 pub use key_value_store::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub(crate) use provider::{AuthorityProvider, AuthoritySources};
-#[cfg(feature = "network")]
-pub(crate) use redact::StreamMask;
 pub(crate) use rights::{AuthorityRequest, OpenedRights};
 pub(crate) use secret::Secret;
 pub use secret::{SecretError, SecretStore, SecretValues};

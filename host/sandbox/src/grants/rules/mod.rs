@@ -8,6 +8,7 @@ mod effective;
 mod error;
 mod grant;
 mod http_rule;
+mod plain_path;
 mod request_target;
 mod secret_rule;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::canonical;
 use super::error::RuleError;
+use super::plain_path::is_plain_path;
 
 /// The scheme of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,17 +181,10 @@ impl RequestTarget {
         }
     }
 
-    /// Returns whether every server interprets the path in the same way: it has no dot segments, escaped separators or empty
-    /// segments. Only such a path can be compared with a prefix.
+    /// Returns whether every server interprets the path in the same way. Only such a path can be compared with a prefix.
     #[must_use]
     pub fn has_plain_path(&self) -> bool {
-        let path = self.path_without_query().to_ascii_lowercase();
-        let is_dots = |segment: &str| matches!(segment.replace("%2e", ".").as_str(), "." | "..");
-        !path.contains("//")
-            && !["%2f", "%5c", "%00", "\\", ";"].iter().any(|ambiguous| path.contains(ambiguous))
-            && !path.split('/').any(is_dots)
-            // A doubly escaped character: some servers decode twice.
-            && !path.contains("%25")
+        is_plain_path(self.path_without_query())
     }
 
     /// Returns whether the path is a prefix or is below it. Compares complete segments.

@@ -5,10 +5,8 @@
 //! damaged, from another engine or from another user is ignored and replaced.
 
 use std::collections::BTreeSet;
-use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{Hash, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,12 +76,10 @@ impl CodeCache {
     }
 
     /// Stores the machine code of a component. A failure is only logged: the next process compiles again.
-    pub(crate) fn store(&self, engine: &Engine, digest: &str, component: &Component) {
+    pub(crate) fn store(&self, engine: &Engine, digest: &str, code: &[u8]) {
         let name = entry_name(engine, digest);
-        let stored = component
-            .serialize()
-            .map_err(io::Error::other)
-            .and_then(|code| self.write(&name, &code))
+        let stored = self
+            .write(&name, code)
             .and_then(|()| self.shrink_to(self.bytes_max()).map(|_| ()));
         if let Err(error) = stored {
             tracing::debug!(%error, entry = name, "machine code could not be cached");
@@ -92,9 +88,8 @@ impl CodeCache {
 
     /// Writes hash and code to temporary files and renames them, the code last, so that a reader never sees a partial entry.
     fn write(&self, name: &str, code: &[u8]) -> io::Result<()> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
         let hash = self.hash(name, code);
-        let unique = format!(".{}.{}", process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+        let unique = unique_name();
         for (suffix, content) in [(".hash", hash.as_bytes().as_slice()), ("", code)] {
             let temporary = self.directory.join(format!("{unique}{suffix}"));
             create_private_file(&temporary)?.write_all(content)?;
@@ -122,27 +117,33 @@ impl CodeCache {
 
 /// Returns the name of an entry, derived from all inputs of the compilation.
 fn entry_name(engine: &Engine, digest: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    engine.wasmtime.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{digest}-{:016x}.code", hasher.finish())
+    format!("{digest}-{:016x}.code", engine.compatibility_hash())
 }
 
+/// Reads the key. Replaces one of another length, which a process that was stopped midway or a full disk left behind: entries of the
+/// earlier key are then compiled again.
 fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
-    match create_private_file(path) {
-        Ok(mut file) => {
-            let mut key = [0; HASH_BYTES];
-            random_bytes(&mut key)?;
-            file.write_all(&key)?;
-            Ok(key)
+    match fs::read(path) {
+        Ok(key) => {
+            if let Ok(key) = key.try_into() {
+                return Ok(key);
+            }
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut key = [0; HASH_BYTES];
-            // Another process may be writing the key; this process then runs without the cache.
-            File::open(path)?.read_exact(&mut key)?;
-            Ok(key)
-        }
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
     }
+    let mut key = [0; HASH_BYTES];
+    random_bytes(&mut key)?;
+    let temporary = path.with_file_name(unique_name());
+    create_private_file(&temporary)?.write_all(&key)?;
+    fs::rename(&temporary, path)?;
+    Ok(key)
+}
+
+/// Returns a name for a temporary file, which no other process and no other thread uses.
+fn unique_name() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    format!(".{}.{}", process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
 fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {

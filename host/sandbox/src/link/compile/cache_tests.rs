@@ -70,6 +70,23 @@ async fn damaged_or_exchanged_code_is_compiled_again() {
     assert_eq!(answer(&other_user, 1).await, "1");
 }
 
+// attack: H7
+#[tokio::test]
+async fn incomplete_key_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = directory.path().join("code");
+    assert_eq!(answer(&cache, 1).await, "1");
+    for incomplete in [&b""[..], &[7; 31], &[7; 33]] {
+        fs::write(cache.join("key"), incomplete).unwrap();
+        assert_eq!(answer(&cache, 1).await, "1");
+        assert_eq!(fs::read(cache.join("key")).unwrap().len(), 32);
+        let written = fs::metadata(&entries(&cache)[0]).unwrap().modified().unwrap();
+        assert_eq!(answer(&cache, 1).await, "1");
+        let cached = fs::metadata(&entries(&cache)[0]).unwrap().modified().unwrap();
+        assert_eq!(written, cached, "code is cached again");
+    }
+}
+
 // attack: H5
 #[cfg(unix)]
 #[tokio::test]

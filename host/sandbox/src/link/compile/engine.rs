@@ -1,12 +1,15 @@
 //! The wasmtime engines, at most two, each with its linker.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::cache::CodeCache;
+use super::compiler::Compiler;
 use super::workers::CompileWorkers;
+use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
 use crate::inspect::profile::Profile;
 use crate::link::host::host_state::HostState;
 use crate::link::host::wasi;
@@ -21,9 +24,6 @@ const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 /// after each call.
 const RESIDENT_BYTES: usize = 64 << 10;
 
-/// The number of core instances of one component that fit into the pool. Components of large toolchains have about ten.
-const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
-
 /// One engine with its linker.
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
@@ -35,17 +35,19 @@ pub(crate) struct Engines {
     pub(crate) limits: EngineLimits,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
+    pub(super) compiler: Compiler,
     pub(crate) compiling: CompileWorkers,
     plain: OnceLock<Arc<Engine>>,
     concurrent: OnceLock<Arc<Engine>>,
 }
 
 impl Engines {
-    pub(crate) fn new(limits: EngineLimits, code_cache: Option<CodeCache>) -> Result<Self, Error> {
+    pub(crate) fn new(limits: EngineLimits, code_cache: Option<CodeCache>, compiler: Compiler) -> Result<Self, Error> {
         Ok(Self {
             limits,
             ticker: Ticker::start()?,
             code_cache,
+            compiler,
             compiling: CompileWorkers::default(),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
@@ -81,7 +83,7 @@ impl Engine {
         ];
         let mut last_error = None;
         for pool in pools {
-            match wasmtime::Engine::new(&config(profile, limits, pool)) {
+            match wasmtime::Engine::new(&config(profile, limits.stack_bytes_max, pool)) {
                 Ok(engine) => {
                     let linker =
                         wasi::linker(&engine).map_err(|error| internal("the host interfaces do not link", error))?;
@@ -108,6 +110,11 @@ impl Engine {
         .with_source(source))
     }
 
+    /// Returns a hash of everything that machine code of this engine depends on.
+    pub(super) fn compatibility_hash(&self) -> u64 {
+        compatibility_hash(&self.wasmtime)
+    }
+
     /// Compiles a component. This takes seconds for a large component, and cannot be interrupted.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Component, Error> {
         Component::from_binary(&self.wasmtime, bytes).map_err(|error| {
@@ -125,14 +132,26 @@ fn internal(message: &str, source: wasmtime::Error) -> Error {
     Error::new(ErrorKind::Internal, Phase::Load, message).with_source(format!("{source:#}"))
 }
 
-fn config(profile: Profile, limits: &EngineLimits, pool: Option<PoolingAllocationConfig>) -> Config {
+/// Creates an engine that only compiles, and reserves no address space for instances.
+pub(super) fn compiler_engine(profile: Profile, stack_bytes_max: usize) -> wasmtime::Result<wasmtime::Engine> {
+    wasmtime::Engine::new(&config(profile, stack_bytes_max, None))
+}
+
+/// Returns a hash of everything that machine code of an engine depends on.
+pub(super) fn compatibility_hash(engine: &wasmtime::Engine) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.finish()
+}
+
+fn config(profile: Profile, stack_bytes_max: usize, pool: Option<PoolingAllocationConfig>) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
         .consume_fuel(true)
-        .max_wasm_stack(limits.stack_bytes_max)
+        .max_wasm_stack(stack_bytes_max)
         // Host functions run on the same stack as the guest and need additional space.
-        .async_stack_size(limits.stack_bytes_max + (1 << 20))
+        .async_stack_size(stack_bytes_max + (1 << 20))
         .memory_init_cow(true)
         .concurrency_support(matches!(profile, Profile::Concurrent));
     if let Some(pool) = pool {
@@ -145,9 +164,9 @@ fn pool(limits: &EngineLimits, pagemap_scan: Enabled, resident_bytes: usize) -> 
     let instances = limits.instances_max;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
-        .total_core_instances(instances.saturating_mul(CORE_INSTANCES_PER_COMPONENT))
+        .total_core_instances(instances.saturating_mul(CORE_INSTANCES_PER_SLOT))
         .total_memories(instances)
-        .total_tables(instances.saturating_mul(4))
+        .total_tables(instances.saturating_mul(TABLES_PER_SLOT))
         .total_stacks(instances)
         .max_memories_per_module(4)
         .max_tables_per_module(8)

@@ -5,6 +5,10 @@ pub(crate) mod cache_entries;
 pub(crate) mod cache_location;
 #[cfg(test)]
 mod cache_tests;
+mod compile_job;
+pub(crate) mod compiler;
+pub(crate) mod compiler_child;
+mod compiler_process;
 pub(crate) mod engine;
 pub(crate) mod link_once;
 pub(crate) mod linked_component;

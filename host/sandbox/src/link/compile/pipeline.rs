@@ -1,11 +1,15 @@
 //! From a component's bytes to a linked component: machine code from the cache or the compiler, then linking.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use wasmtime::component::Component;
 
+use super::compiler::Compiler;
+use super::compiler_process;
 use super::engine::{Engine, Engines};
 use super::linked_component::LinkedComponent;
+use super::precompiled;
 use super::status::Progress;
 use crate::inspect::inspection::Inspection;
 use crate::inspect::source::Source;
@@ -27,13 +31,23 @@ pub(crate) async fn link(
         None => {
             let workers = engines.compiling.acquire(inspection.size_bytes).await;
             progress.started();
-            let (engine, digest, source) = (engine.clone(), inspection.digest.clone(), source.clone());
-            detached(move || {
-                // Moved into the thread, which continues when its caller stops waiting.
-                let _workers = workers;
-                compile(&engines, &engine, &source, &digest)
-            })
-            .await?
+            match &engines.compiler {
+                Compiler::InProcess => {
+                    let (engines, engine, inspection) = (engines.clone(), engine.clone(), inspection.clone());
+                    let source = source.clone();
+                    detached(move || {
+                        // Moved into the thread, which continues when its caller stops waiting.
+                        let _workers = workers;
+                        compile_here(&engines, &engine, &source, &inspection.digest)
+                    })
+                    .await?
+                }
+                Compiler::Process(program) => {
+                    let code = compile_there(program, &engines, &engine, &source, &inspection).await?;
+                    drop(workers);
+                    install(&engines, &engine, &inspection.digest, code).await?
+                }
+            }
         }
     };
     source.release();
@@ -49,13 +63,56 @@ async fn load_cached(engines: &Arc<Engines>, engine: &Arc<Engine>, digest: &str)
     blocking(load).await
 }
 
-fn compile(engines: &Engines, engine: &Engine, source: &Source, digest: &str) -> Result<Component, Error> {
+/// Compiles a component in this process, and caches the code.
+fn compile_here(engines: &Engines, engine: &Engine, source: &Source, digest: &str) -> Result<Component, Error> {
     let bytes = source.read(digest, engines.limits.component_bytes_max)?;
     let component = engine.compile(&bytes)?;
     if let Some(cache) = &engines.code_cache {
-        cache.store(engine, digest, &component);
+        match component.serialize() {
+            Ok(code) => cache.store(engine, digest, &code),
+            Err(error) => tracing::debug!(%error, "machine code could not be cached"),
+        }
     }
     Ok(component)
+}
+
+/// Compiles a component in a process of its own. Dropping the future ends the process.
+async fn compile_there(
+    program: &Path,
+    engines: &Arc<Engines>,
+    engine: &Engine,
+    source: &Source,
+    inspection: &Arc<Inspection>,
+) -> Result<Vec<u8>, Error> {
+    let (bytes_max, source, digest) = (
+        engines.limits.component_bytes_max,
+        source.clone(),
+        inspection.digest.clone(),
+    );
+    let bytes = blocking(move || source.read(&digest, bytes_max)).await?;
+    compiler_process::compile(program, engine, inspection.profile, &bytes, &engines.limits).await
+}
+
+/// Caches machine code and maps it; without a cache, loads it into memory.
+async fn install(
+    engines: &Arc<Engines>,
+    engine: &Arc<Engine>,
+    digest: &str,
+    code: Vec<u8>,
+) -> Result<Component, Error> {
+    let (engines, engine, digest) = (engines.clone(), engine.clone(), digest.to_owned());
+    let install = move || {
+        let cached = engines.code_cache.as_ref().and_then(|cache| {
+            cache.store(&engine, &digest, &code);
+            cache.load(&engine, &digest)
+        });
+        let loaded = cached.map_or_else(|| precompiled::load(&engine.wasmtime, &code), Ok);
+        loaded.map_err(|error| {
+            let message = "the machine code of its compiler process cannot be loaded";
+            Error::new(ErrorKind::Internal, Phase::Load, message).with_source(format!("{error:#}"))
+        })
+    };
+    blocking(install).await
 }
 
 /// Runs work on a thread of its own, which does not delay the end of the process: a runtime waits for its blocking tasks, and a

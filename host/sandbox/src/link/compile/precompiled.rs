@@ -1,4 +1,5 @@
-//! The only unsafe code of this crate: mapping machine code that this process, or an earlier one of the same user, wrote.
+//! The only unsafe code of this crate: loading machine code that a process of the same user wrote: this one, an earlier one, or its
+//! compiler process.
 #![expect(
     unsafe_code,
     reason = "wasmtime cannot validate machine code; its caller must guarantee where the file comes from"
@@ -17,4 +18,13 @@ pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file is output of `Component::serialize`: its hash is keyed with a secret of this user and covers its
     // name and content, and the directory's mode keeps others from replacing it between check and use.
     unsafe { Component::deserialize_file(engine, path) }
+}
+
+/// Loads machine code that a compiler process returned.
+///
+/// Only [`super::pipeline`] calls this, on code that it has just read from the process that it started.
+pub(crate) fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the code is output of `Engine::precompile_component` in a process of the program that the embedder chose, which
+    // has the same trust as the compiler in this process: both run on the component alone, and nobody else can write to the pipe.
+    unsafe { Component::deserialize(engine, code) }
 }

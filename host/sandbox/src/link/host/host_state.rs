@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wasmtime::Store;
 use wasmtime::component::ResourceTable;
+use wasmtime::{CallHook, Store};
 use wasmtime_wasi::cli::WasiCliView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -11,12 +11,14 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::environment::EnvironmentView;
 use super::files::{Files, FilesView};
 use super::host_api::{CallStack, ConversationAccess};
+use super::host_objects::{OBJECT_BYTES_MAX, held_bytes};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
 use super::log_buffer::LogBuffer;
 use super::wasi::{self, Stdio};
 use crate::grants::authority::Authority;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::GrowthLimiter;
+use crate::link::limits::host_memory::{HostMemory, HostMemoryExceeded};
 use crate::link::limits::host_meter::HostMeter;
 use toolwit_core::Artifact;
 use toolwit_core::limits::CallLimits;
@@ -46,6 +48,7 @@ pub(crate) struct HostState {
     imports_plugin_api: bool,
     /// The number of the session that the instance belongs to.
     session: Option<u64>,
+    memory: HostMemory,
     pub(crate) limiter: GrowthLimiter,
     pub(crate) meter: HostMeter,
     pub(crate) log: LogBuffer,
@@ -68,10 +71,18 @@ impl HostState {
             conversation: None,
             imports_plugin_api: setup.imports_plugin_api,
             session: None,
+            memory: HostMemory::new(limits, OBJECT_BYTES_MAX),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
             log,
         }
+    }
+
+    /// Sets the limits of another call on a reused instance.
+    pub(crate) fn start_call(&mut self, limits: &CallLimits) {
+        self.meter.start_call(limits);
+        self.limiter.start_call(limits);
+        self.memory.start_call(limits, OBJECT_BYTES_MAX);
     }
 
     /// Gives the guest access to the network and the conversation of a call, as far as its authority permits.
@@ -148,6 +159,11 @@ impl HostState {
         self.files.view(&mut self.resources, self.authority.as_ref())
     }
 
+    /// Checks the memory that the guest's resources hold.
+    fn check_memory(&mut self) -> Result<(), HostMemoryExceeded> {
+        self.memory.check(|| held_bytes(&mut self.resources))
+    }
+
     /// Creates a store with every limit set, fuel and epoch included.
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
         let mut store = Store::new(engine, self);
@@ -155,6 +171,9 @@ impl HostState {
         store.call_hook(|mut store, hook| {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
+            if matches!(hook, CallHook::ReturningFromHost) {
+                store.data_mut().check_memory()?;
+            }
             Ok(())
         });
         store.set_max_component_handles(limits.resources_max);

@@ -14,8 +14,15 @@ use toolwit_core::limits::KEY_BYTES_MAX;
 const KEYS_PER_PAGE: usize = 256;
 
 /// A bucket that a guest has opened.
-struct Bucket {
+pub(super) struct Bucket {
     name: String,
+}
+
+impl Bucket {
+    /// Returns the memory of the name.
+    pub(super) fn bytes(&self) -> usize {
+        self.name.capacity()
+    }
 }
 
 /// The type `error` of the interface.

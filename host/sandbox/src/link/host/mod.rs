@@ -5,6 +5,7 @@ mod environment;
 mod files;
 mod frozen;
 pub(crate) mod host_api;
+mod host_objects;
 pub(crate) mod host_state;
 #[cfg_attr(
     not(feature = "network"),

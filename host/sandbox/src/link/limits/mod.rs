@@ -1,7 +1,8 @@
-//! Limits at work in a store: the time, memory, host calls and nested calls of a guest.
+//! Limits at work in a store: the time, memory, host calls and nested calls of a guest, and the host memory that it holds.
 
 pub(crate) mod call_clock;
 pub(crate) mod growth_limiter;
+pub(crate) mod host_memory;
 pub(crate) mod host_meter;
 pub(crate) mod nested_budget;
 pub(crate) mod stop_flag;

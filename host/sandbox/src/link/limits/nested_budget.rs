@@ -13,7 +13,8 @@ pub(crate) struct NestedBudget {
 }
 
 /// A limit that was exceeded, with the amount that would have been used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{used} exceeds the limit of {max}")]
 pub(crate) struct BudgetExceeded {
     pub(crate) max: u64,
     /// The amount that would have been used.

@@ -11,6 +11,36 @@ fn text(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
+// accept: 106
+#[test]
+fn types_map_to_schemas() {
+    let schema = |ty: WitType| function(&ty).input_schema["properties"]["value"].clone();
+    let string = json!({"type": "string"});
+    assert_eq!(schema(WitType::String), string);
+    assert_eq!(schema(WitType::Bool), json!({"type": "boolean"}));
+    assert_eq!(
+        schema(WitType::S16),
+        json!({"type": "integer", "minimum": -32_768, "maximum": 32_767})
+    );
+    assert_eq!(schema(WitType::F64)["anyOf"][0], json!({"type": "number"}));
+    assert_eq!(
+        schema(WitType::List(Box::new(WitType::String))),
+        json!({"type": "array", "items": string})
+    );
+    let size = schema(WitType::Enum(labels(&["small", "very-large"])));
+    assert_eq!(
+        (&size["type"], &size["enum"]),
+        (&json!("string"), &json!(["small", "very_large"]))
+    );
+    let record = schema(WitType::Record(vec![
+        field("name", WitType::String),
+        field("is-new", WitType::Option(Box::new(WitType::Bool))),
+    ]));
+    assert_eq!(record["properties"]["name"], string);
+    assert_eq!(record["required"], json!(["name"]), "an option is not required");
+    assert_eq!(record["additionalProperties"], json!(false));
+}
+
 // attack: E2
 #[test]
 fn inexact_integer_is_refused() {

@@ -311,7 +311,6 @@ fn through_text(value: &Value) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
-    // accept: 106
     #[test]
     fn schemas_are_valid(ty in types()) {
         let function = function(&ty);

@@ -127,19 +127,23 @@ async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
     let directory = tempfile::tempdir().unwrap();
     let id = ToolId::from_text(FORECAST);
     let search = tool_search(directory.path()).await;
-    let (builder, recorder) = recorded([
-        say("one"),
-        call("search_tools", json!({"query": "weather forecast"})),
-        say("two"),
-    ]);
+    let need = || call("search_tools", json!({"need": "weather forecast"}));
+    let (builder, recorder) = recorded([need(), say("one"), need(), say("two")]);
     let mut conversation = builder.strategy(search).build().unwrap();
     conversation.run("Tell me what the weather is like").await.unwrap();
     conversation.remove_tool(&id);
     conversation.run("Tell me what the weather is like").await.unwrap();
+    let results = answers(&recorder);
+    assert!(results[1].contains(FORECAST), "{}", results[1]);
+    assert!(
+        !results[3].contains(FORECAST),
+        "the result does not list it: {}",
+        results[3]
+    );
     let shown = recorder.requests.lock().unwrap().clone();
     assert!(shown[0].names.contains(&"get_forecast".to_owned()));
     assert!(
-        shown[1..]
+        shown[2..]
             .iter()
             .all(|request| !request.names.contains(&"get_forecast".to_owned()))
     );

@@ -7,6 +7,7 @@ mod earlier_searches;
 mod search_tools;
 mod tool_index;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -56,6 +57,8 @@ struct SharedSearch {
     sources: Mutex<Vec<Arc<SourceIndex>>>,
     /// The tools of the conversation that come neither from the registry nor from a source.
     own: Mutex<Arc<ToolIndex>>,
+    /// The ids of the tools that were removed from the conversation.
+    excluded: Mutex<Arc<HashSet<String>>>,
     earlier: Mutex<EarlierSearches>,
     definition: ToolDefinition,
 }
@@ -87,6 +90,7 @@ impl ToolSearch {
             follower: Follower::new(registry.into(), scope, may_use),
             sources: Mutex::default(),
             own: Mutex::default(),
+            excluded: Mutex::default(),
             earlier: Mutex::default(),
             definition: search_tools::definition(),
         };
@@ -143,8 +147,10 @@ impl SharedSearch {
         let sources = lock(&self.sources).clone();
         let indexes = join_all(sources.iter().map(|source| source.index(context, SEARCH_WALL_MAX))).await;
         let (registry, own) = (self.follower.registry(), lock(&self.own).clone());
+        let excluded = lock(&self.excluded).clone();
         let catalogs = indexes.iter().chain([&own]).map(|index| &index.catalog);
-        let may_use = |id: &str| own.tool(id).is_some() || self.follower.may_use(id);
+        let is_excluded = |id: &str| excluded.contains(tool_index::without_path(id));
+        let may_use = |id: &str| (own.tool(id).is_some() || self.follower.may_use(id)) && !is_excluded(id);
         let hits = CatalogUnion::new(catalogs.chain([registry.catalog()])).search(&query, may_use);
         let indexes: Vec<_> = indexes.iter().chain([&own]).collect();
         let describe = |id: &str| {
@@ -179,7 +185,19 @@ impl SharedSearch {
         loaded.collect()
     }
 
-    /// Indexes the tools of the conversation that are neither in the registry nor in a source.
+    /// Follows the tools of the conversation: indexes those that are neither in the registry nor in a source, and omits those that
+    /// were removed by hand from the results.
+    fn follow(&self, tools: &ToolSet) {
+        let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
+        let mut known = lock(&self.excluded);
+        if **known != excluded {
+            *known = Arc::new(excluded);
+            lock(&self.earlier).forget_results();
+        }
+        drop(known);
+        self.index_own(tools);
+    }
+
     fn index_own(&self, tools: &ToolSet) {
         let registry = self.follower.registry();
         let sources = lock(&self.sources).clone();
@@ -267,7 +285,7 @@ impl InjectionStrategy for ToolSearch {
             None => Injection::none(),
         };
         shared.follower.retain(turn.tools(), &injection).await;
-        shared.index_own(turn.tools());
+        shared.follow(turn.tools());
         let mut messages = turn.user_messages();
         let Some(intent) = messages.next() else {
             return injection;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{FoundTool, SharedSearch, lock};
-use toolwit_agent::injection::SEARCH_TOOLS;
+use toolwit_agent::injection::{CallableTools, SEARCH_TOOLS};
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 use toolwit_registry::Query;
 
@@ -57,6 +57,9 @@ impl Tool for SearchTools {
         let Some(need) = NEED.into_iter().find_map(text) else {
             return Ok(ToolResult::error("`need` must describe the tool: `a tool that …`"));
         };
+        if let Some(tools) = CallableTools::of(context) {
+            self.shared.follow(tools);
+        }
         let query = Query::new(need).with_task(text("task").unwrap_or_default());
         let earlier = lock(&self.shared.earlier).result(&query);
         let (found, is_known) = match earlier {

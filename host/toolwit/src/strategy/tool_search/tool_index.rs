@@ -10,6 +10,14 @@ use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId};
 use toolwit_registry::{Catalog, Document};
 
+/// Separates the facades and the inner tool in the id of a document.
+const PATH: char = '>';
+
+/// Returns the id of the tool of a document, without the facades that it is in.
+pub(super) fn without_path(id: &str) -> &str {
+    id.rsplit(PATH).next().unwrap_or(id)
+}
+
 /// Tools with a search index. Inner tools of facades are indexed as tools behind the facade.
 #[derive(Default)]
 pub(super) struct ToolIndex {
@@ -40,12 +48,12 @@ impl ToolIndex {
 
     /// Adds the inner tools of a facade as documents that the outermost facade leads to.
     fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
-        let is_too_deep = path.as_str().matches('>').count() >= FACADE_DEPTH_MAX;
+        let is_too_deep = path.as_str().matches(PATH).count() >= FACADE_DEPTH_MAX;
         let facade = tool.facade().filter(|_| !is_too_deep);
         for inner in facade.into_iter().flat_map(|facade| facade.folded()) {
             let definition = inner.definition();
             // Unique, also if the same tool is in several facades.
-            let id = ToolId::from_text(&format!("{path}>{}", definition.id));
+            let id = ToolId::from_text(&format!("{path}{PATH}{}", definition.id));
             let mut document = Document::of_definition(definition).behind([outermost.as_str()]);
             document.id = id.to_string();
             self.inner.insert(document.id.clone(), definition.description.clone());

@@ -31,7 +31,7 @@ impl Guest for Probe {
         Ok(write_zeros(&mut with_text_error(fs::File::create(path))?, bytes))
     }
 
-    fn hoard(path: String, bytes: u64, files: u32) -> u64 {
+    fn orphan(path: String, bytes: u64, files: u32) -> u64 {
         let (mut held, mut open) = (0, Vec::new());
         for _ in 0..files {
             let Ok(mut file) = fs::File::create(&path) else { break };

@@ -209,6 +209,7 @@ fn star_matches_at_least_one_level_and_never_every_host() {
     assert!(one_grant(r#"http = [{ host = "a.com", any-host = true }]"#).is_err());
 }
 
+// attack: K7
 #[test]
 fn path_prefix_matches_complete_segments() {
     let effective = effective(r#"http = [{ host = "example.com", path = "/v1/a" }]"#);
@@ -234,6 +235,10 @@ fn path_prefix_matches_complete_segments() {
         "/v1/a\\..\\b",
         "/v1/a b",
         "/v1/a\r\nX: y",
+        "/v1/a/%u002e%u002e/b",
+        "/v1/a/%c0%ae%c0%ae/b",
+        "/v1/a/.%09./b",
+        "/v1/a/%ef%bc%8e%ef%bc%8e/b",
     ] {
         assert!(!may(outside), "{outside:?}");
     }

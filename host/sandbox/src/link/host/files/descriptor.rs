@@ -48,7 +48,6 @@ impl types::HostDescriptor for FilesView<'_> {
         sync(fd: Fd) -> FsResult<()>;
         set_times(fd: Fd, accessed: types::NewTimestamp, modified: types::NewTimestamp) -> FsResult<()>;
         read(fd: Fd, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)>;
-        read_directory(fd: Fd) -> FsResult<Resource<ReaddirIterator>>;
         stat(fd: Fd) -> FsResult<types::DescriptorStat>;
         metadata_hash(fd: Fd) -> FsResult<types::MetadataHashValue>;
     }
@@ -61,6 +60,11 @@ impl types::HostDescriptor for FilesView<'_> {
         ReadWrite remove_directory_at([] path) -> FsResult<()>;
         ReadWrite unlink_file_at([] path) -> FsResult<()>;
         Read metadata_hash_at([flags: types::PathFlags] path) -> FsResult<types::MetadataHashValue>;
+    }
+
+    async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
+        self.require_granted(&fd)?;
+        self.list(fd).await
     }
 
     async fn get_flags(&mut self, fd: Fd) -> FsResult<types::DescriptorFlags> {

@@ -5,6 +5,7 @@
 //! draws on a quota.
 
 mod descriptor;
+mod directory_listing;
 mod guest_path;
 mod quota_stream;
 
@@ -17,6 +18,7 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
 use wasmtime_wasi::{FsPerms, OpenMode};
 
+pub(super) use self::directory_listing::DirectoryListing;
 use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, gap, reserve};
 use super::host_state::HostState;
@@ -176,6 +178,14 @@ impl FilesView<'_> {
         }
     }
 
+    /// Reads the entries of a directory. The index of the stream refers to a resource of another type than wasmtime's.
+    async fn list(&mut self, directory: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
+        let entries = types::HostDescriptor::read_directory(&mut self.wasi, directory).await?;
+        let listing = DirectoryListing::new(self.wasi.table.delete(entries)?);
+        let stream = self.wasi.table.push(listing)?;
+        Ok(Resource::new_own(stream.rep()))
+    }
+
     /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is that of the first write; `None` for
     /// a stream that appends.
     fn with_quota(
@@ -242,10 +252,14 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
         &mut self,
         stream: Resource<ReaddirIterator>,
     ) -> FsResult<Option<types::DirectoryEntry>> {
-        types::HostDirectoryEntryStream::read_directory_entry(&mut self.wasi, stream).await
+        let listing = Resource::<DirectoryListing>::new_borrow(stream.rep());
+        self.wasi.table.get_mut(&listing)?.next()
     }
 
     fn drop(&mut self, stream: Resource<ReaddirIterator>) -> wasmtime::Result<()> {
-        types::HostDirectoryEntryStream::drop(&mut self.wasi, stream)
+        self.wasi
+            .table
+            .delete(Resource::<DirectoryListing>::new_own(stream.rep()))?;
+        Ok(())
     }
 }

@@ -81,6 +81,11 @@ impl CallStack {
         &self.caller
     }
 
+    /// Returns the numbers of the session instances that wait for this call to end.
+    pub(crate) fn held_sessions(context: &ToolContext) -> Arc<[u64]> {
+        Self::of(context).map_or_else(|| [].into(), |stack| stack.sessions.clone())
+    }
+
     /// Refuses a call into an instance that waits for this call to end.
     ///
     /// # Errors

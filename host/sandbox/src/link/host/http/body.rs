@@ -1,4 +1,4 @@
-//! HTTP bodies whose bytes are counted and redacted while they stream, under time limits.
+//! HTTP bodies that are limited and redacted while they stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,8 +9,10 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wasmtime_wasi_http::{Error, WasiBody};
 
+use super::counted_stream::connection_error;
 use super::http_budget::HttpBudget;
-use crate::grants::authority::{Authority, StreamMask};
+use crate::grants::authority::Authority;
+use crate::grants::redact::StreamMask;
 
 /// The body of a guest's request.
 pub(super) struct OutgoingBody {
@@ -46,10 +48,9 @@ impl Body for OutgoingBody {
     }
 }
 
-/// The body of a response to a guest.
+/// The body of a response to a guest. Its connection counts the bytes.
 pub(super) struct IncomingBody {
     body: hyper::body::Incoming,
-    budget: Arc<HttpBudget>,
     /// The authority whose redactor removes secrets from the body.
     authority: Authority,
     mask: StreamMask,
@@ -62,7 +63,6 @@ pub(super) struct IncomingBody {
 impl IncomingBody {
     pub(super) fn new(
         body: hyper::body::Incoming,
-        budget: Arc<HttpBudget>,
         authority: Authority,
         between_bytes: std::time::Duration,
         deadline: Instant,
@@ -70,7 +70,6 @@ impl IncomingBody {
         let first = deadline.min(Instant::now() + between_bytes);
         Self {
             body,
-            budget,
             authority,
             mask: StreamMask::default(),
             between_bytes,
@@ -97,10 +96,11 @@ impl Body for IncomingBody {
             }
             let frame = match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(Some(Err(error))) => return self.end(Error::from(error)),
+                Poll::Ready(Some(Err(error))) => return self.end(connection_error(error)),
                 Poll::Ready(None) => {
                     self.has_ended = true;
-                    let rest = self.mask.finish();
+                    let this = &mut *self;
+                    let rest = this.mask.finish(&this.authority.redactor);
                     return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
                 }
                 Poll::Pending => {
@@ -118,9 +118,6 @@ impl Body for IncomingBody {
             self.timer.as_mut().reset(next);
             // Trailers are dropped.
             let Ok(data) = frame.into_data() else { continue };
-            if let Err(exceeded) = self.budget.take_bytes(data.len()) {
-                return self.end(Error::HttpResponseBodySize(Some(exceeded.max)));
-            }
             let this = &mut *self;
             let ready = this.mask.push(&this.authority.redactor, data);
             if !ready.is_empty() {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use http::header::HOST;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
 use rustls::pki_types::ServerName;
@@ -15,6 +15,8 @@ use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{IncomingBody, OutgoingBody};
+use super::counted_stream::{CountedStream, connection_error};
+use super::searchable::{require_searchable, restrict_response};
 use super::secret_placement::insert_secrets;
 use super::{AdmittedRequest, Network, SendFuture};
 use crate::grants::{AccessRequest, RequestHost, Scheme, decide_address};
@@ -45,6 +47,9 @@ fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Re
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
     parts.uri = path.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
+    if admitted.is_searched() {
+        restrict_response(&mut parts.headers);
+    }
     let host = HeaderValue::from_str(&admitted.target.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
     parts.headers.insert(HOST, host);
     let header_bytes: usize = parts
@@ -73,6 +78,7 @@ async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<
         match tokio::time::timeout(wall_max, connecting).await {
             Ok(Ok(stream)) => {
                 let _ = stream.set_nodelay(true);
+                let stream = CountedStream::new(stream, admitted.budget.clone());
                 return match admitted.target.scheme {
                     Scheme::Http => Ok(Box::new(stream)),
                     Scheme::Https => secured(&admitted.network, &admitted.target.host, stream).await,
@@ -111,7 +117,11 @@ async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     Ok(addresses)
 }
 
-async fn secured(network: &Network, host: &RequestHost, stream: TcpStream) -> Result<Box<dyn Stream>, Error> {
+async fn secured(
+    network: &Network,
+    host: &RequestHost,
+    stream: impl Stream + 'static,
+) -> Result<Box<dyn Stream>, Error> {
     let name = match host {
         RequestHost::Name(name) => ServerName::try_from(name.clone()).map_err(|_| Error::TlsProtocolError)?,
         RequestHost::Address(address) => ServerName::from(*address),
@@ -133,7 +143,10 @@ async fn exchange(
     let between_bytes = shorter(options.between_bytes_timeout, limits.between_bytes_wall_max);
     let mut builder = http1::Builder::new();
     builder.max_buf_size(limits.header_bytes_max);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
+    let (mut sender, connection) = builder
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(connection_error)?;
     let mut connection = Box::pin(connection);
     let (mut is_open, mut failed) = (true, None);
     let waiting = async {
@@ -154,45 +167,39 @@ async fn exchange(
     let until = admitted.deadline.min(Instant::now() + first_byte);
     let response = timeout_at(until, waiting)
         .await
-        .map_err(|_| Error::ConnectionReadTimeout)??;
+        .map_err(|_| Error::ConnectionReadTimeout)?
+        .map_err(connection_error)?;
     let driver: SendFuture<()> = Box::new(async move {
         if is_open {
-            connection.await?;
+            connection.await.map_err(connection_error)?;
         }
         Ok(())
     });
     Ok((incoming(admitted, response, between_bytes)?, driver))
 }
 
-/// Converts a response to the form that the guest receives: counted, with timeouts, and without secrets that the server echoes.
+/// Converts a response to the form that the guest receives: with timeouts, and without secrets that the server echoes.
 fn incoming(
     admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,
     between_bytes: Duration,
 ) -> Result<Response<WasiBody>, Error> {
     let (mut parts, body) = response.into_parts();
-    let header_bytes: usize = parts
-        .headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len())
-        .sum();
-    if admitted.budget.take_bytes(header_bytes).is_err() {
-        return Err(Error::HttpResponseHeaderSectionSize(u32::try_from(header_bytes).ok()));
+    if admitted.is_searched() {
+        require_searchable(&parts.headers)?;
     }
     let redactor = &admitted.authority.redactor;
     if !redactor.is_idle() {
+        let names: Vec<HeaderName> = parts.headers.keys().cloned().collect();
+        for name in names.iter().filter(|name| redactor.finds_in(name.as_str())) {
+            parts.headers.remove(name);
+        }
         for value in parts.headers.values_mut() {
             let mut bytes = value.as_bytes().to_vec();
             redactor.mask(&mut bytes);
             *value = HeaderValue::from_bytes(&bytes).map_err(|_| Error::HttpProtocolError)?;
         }
     }
-    let body = IncomingBody::new(
-        body,
-        admitted.budget.clone(),
-        admitted.authority.clone(),
-        between_bytes,
-        admitted.deadline,
-    );
+    let body = IncomingBody::new(body, admitted.authority.clone(), between_bytes, admitted.deadline);
     Ok(Response::from_parts(parts, body.boxed_unsync()))
 }

@@ -4,9 +4,13 @@
 #[cfg(feature = "network")]
 mod body;
 #[cfg(feature = "network")]
+mod counted_stream;
+#[cfg(feature = "network")]
 mod dial;
 mod http_budget;
 mod resolve;
+#[cfg(feature = "network")]
+mod searchable;
 mod secret_placement;
 #[cfg(feature = "network")]
 mod trust;
@@ -26,7 +30,15 @@ pub use resolve::{Resolve, ResolveFuture};
 pub(crate) use trust::ExtraRoots;
 
 use crate::grants::authority::Authority;
+#[cfg(feature = "network")]
+use crate::grants::authority::Secret;
 use crate::grants::{AccessRequest, HttpRule, RequestTarget};
+
+/// The size of one write of a guest to the body of a message, in bytes. wasmtime's default is 1 MiB.
+pub(super) const BODY_CHUNK_BYTES: usize = 64 << 10;
+
+/// The number of such writes that are buffered. wasmtime buffers one more.
+pub(super) const BODY_CHUNKS: usize = 1;
 
 type SendFuture<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
@@ -92,6 +104,18 @@ pub(crate) struct AdmittedRequest {
     pub(crate) budget: Arc<HttpBudget>,
     pub(crate) deadline: Instant,
     pub(crate) network: Arc<Network>,
+}
+
+#[cfg(feature = "network")]
+impl AdmittedRequest {
+    /// Returns whether the response is searched for a secret that the host may know.
+    fn is_searched(&self) -> bool {
+        let is_known = |secret: &Secret| {
+            let target = secret.rule.target.as_ref();
+            target.is_some_and(|to| to.host.matches(&self.target.host))
+        };
+        self.authority.secrets.iter().any(is_known)
+    }
 }
 
 impl HttpGate {
@@ -189,6 +213,14 @@ fn is_forbidden(name: &HeaderName) -> bool {
 impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
         Arc::new(is_forbidden)
+    }
+
+    fn p2_outgoing_body_buffer_chunks(&mut self) -> usize {
+        BODY_CHUNKS
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK_BYTES
     }
 
     fn set_host_header(&mut self) -> bool {

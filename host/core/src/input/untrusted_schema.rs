@@ -1,15 +1,13 @@
-//! Restricts the schemas of guests, so that compiling them and validating arguments take limited time and memory.
+//! Restricts the schemas of guests and servers, so that compiling them takes limited time and memory.
 
-use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
 
-use toolwit_core::limits::{
-    SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX, SCHEMA_PARTS_SUM_MAX, SCHEMA_PATTERN_BYTES_MAX,
+use super::input_validator::InputValidator;
+use crate::limits::{
+    SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX, SCHEMA_PARTS_SUM_MAX, SCHEMA_PATTERN_BYTES_SUM_MAX,
     SCHEMA_PATTERNS_MAX,
 };
-use toolwit_core::text::parse_json;
-use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{InputValidator, ToolDefinition};
+use crate::text::{parse_json, printable};
 
 /// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: for an adjacent
 /// `additionalProperties`, for patterns that are plain text, and for all patterns if one is not.
@@ -48,50 +46,47 @@ const DATA: [&str; 5] = ["examples", "example", "default", "const", "enum"];
 /// The supported dialects of JSON Schema.
 const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
 
-/// The number of values and patterns in the schemas of one component so far.
-#[derive(Default)]
-pub(crate) struct SchemaBudget {
+/// Reads the schemas of one untrusted component or server, which share limits.
+#[derive(Debug, Default)]
+pub struct UntrustedSchemas {
     values: usize,
     patterns: usize,
+    pattern_bytes: usize,
 }
 
-/// Parses and checks a schema of a guest. The error is the predicate of a sentence about the schema.
-pub(crate) fn read(text: &str, used: &mut SchemaBudget) -> Result<Value, String> {
-    if text.len() > SCHEMA_BYTES_MAX {
-        return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
+impl UntrustedSchemas {
+    /// Parses, checks and compiles a schema. [`InputValidator::of_untrusted`] then validates arguments with it.
+    ///
+    /// # Errors
+    /// The predicate of a sentence about the schema.
+    pub fn read(&mut self, text: &str) -> Result<Value, String> {
+        if text.len() > SCHEMA_BYTES_MAX {
+            return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
+        }
+        let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", short(&error.to_string())))?;
+        let mut walk = Walk {
+            root: &schema,
+            values: 0,
+            used: self,
+        };
+        walk.schema(&schema, Position::ROOT)?;
+        let pattern_bytes = InputValidator::pattern_bytes(&schema)
+            .map_err(|error| format!("is not valid: {}", short(&error.to_string())))?;
+        self.pattern_bytes = self.pattern_bytes.saturating_add(pattern_bytes);
+        if self.pattern_bytes > SCHEMA_PATTERN_BYTES_SUM_MAX {
+            return Err(format!(
+                "is too much: the patterns of all schemas together have more than {SCHEMA_PATTERN_BYTES_SUM_MAX} bytes in compiled form"
+            ));
+        }
+        Ok(schema)
     }
-    let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", short(&error.to_string())))?;
-    let mut walk = Walk {
-        root: &schema,
-        values: 0,
-        used,
-    };
-    walk.schema(&schema, Position::ROOT)?;
-    Ok(schema)
-}
-
-/// Compiles a schema. Patterns match in linear time. The error is the predicate of a sentence about the schema.
-pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
-    jsonschema::options()
-        .with_pattern_options(PatternOptions::regex().size_limit(SCHEMA_PATTERN_BYTES_MAX))
-        .build(schema)
-        .map_err(|error| format!("is not valid: {}", short(&error.to_string())))
-}
-
-/// Compiles the input schema of a dynamic tool into a validator of its arguments.
-pub(crate) fn input_validator(definition: &ToolDefinition) -> Result<InputValidator, Error> {
-    let validator = compile(&definition.input_schema).map_err(|why| {
-        let message = format!("its input schema {why}");
-        Error::new(ErrorKind::Internal, Phase::Validate, message)
-    })?;
-    Ok(InputValidator::with(validator))
 }
 
 /// Visits a schema and all schemas that it refers to.
 struct Walk<'a> {
     root: &'a Value,
     values: usize,
-    used: &'a mut SchemaBudget,
+    used: &'a mut UntrustedSchemas,
 }
 
 /// The position of a value in the walk.
@@ -225,9 +220,7 @@ fn unsupported(keyword: &str) -> String {
     format!("uses `{keyword}`, which is not supported")
 }
 
-fn short(text: &str) -> String {
-    toolwit_core::text::printable(text)
-        .chars()
-        .take(QUOTED_CHARS_MAX)
-        .collect()
+/// Returns untrusted text for an error message.
+pub(super) fn short(text: &str) -> String {
+    printable(text).chars().take(QUOTED_CHARS_MAX).collect()
 }

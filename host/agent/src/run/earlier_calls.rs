@@ -1,0 +1,38 @@
+//! The effect of earlier calls of a response on the tools of later ones.
+
+use std::collections::HashSet;
+
+use crate::toolbox::Toolbox;
+use toolwit_core::{NamedTool, ToolId};
+
+/// The calls of a response before one of its calls.
+#[derive(Default)]
+pub(super) struct EarlierCalls {
+    tools: HashSet<ToolId>,
+    count: usize,
+    opens_exclusive_facade: bool,
+}
+
+impl EarlierCalls {
+    /// Adds a call, whose tool may not exist yet.
+    pub(super) fn add(&mut self, tool: Option<&NamedTool>) {
+        self.count += 1;
+        let Some(tool) = tool else { return };
+        self.tools.insert(tool.definition.id.clone());
+        self.opens_exclusive_facade |= tool.tool.facade().is_some_and(|facade| facade.is_exclusive());
+    }
+
+    /// Returns whether the calls may lock a tool, or bind it to another object or other arguments. Such a tool must not be called
+    /// before they are answered:
+    ///
+    /// - an exclusive facade locks all other tools;
+    /// - the tool that injected it, such as a facade, may inject it again for its new arguments;
+    /// - any call may return a newer instance of an entity whose type rebinds to it, or recover an object that was lost.
+    pub(super) fn may_change(&self, tool: &NamedTool, toolbox: &Toolbox) -> bool {
+        let id = &tool.definition.id;
+        let parent = toolbox.lineage().parent(id);
+        self.opens_exclusive_facade
+            || parent.is_some_and(|parent| !parent.is_host() && self.tools.contains(parent))
+            || (self.count > 0 && toolbox.entities().may_rebind(id))
+    }
+}

@@ -1,0 +1,85 @@
+//! Decorators and locks of tools that other tools call.
+
+use super::*;
+use toolwit_core::ToolDefinition;
+
+/// A tool that calls the tool with an id itself.
+struct Caller {
+    definition: ToolDefinition,
+    callee: &'static str,
+}
+
+/// Returns the tool `caller`, which calls the tool with this id.
+fn caller_of(callee: &'static str) -> Caller {
+    let definition = ToolDefinition::new(ToolId::native("caller"), "caller", "", json!({"type": "object"}));
+    Caller { definition, callee }
+}
+
+#[async_trait]
+impl Tool for Caller {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let tools = context.tools().unwrap();
+        tools.call_tool(self.callee, arguments, context).await
+    }
+
+    fn calls_tools(&self) -> bool {
+        true
+    }
+}
+
+// accept: 80
+#[tokio::test]
+async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
+    let caller = || caller_of("native#erase");
+    let free = run_steps([invoke("caller")], |builder| builder.tool(caller()).strategy(Injecting)).await;
+    assert_eq!(free[0], "erase");
+    let decorated = |builder: ConversationBuilder| {
+        builder
+            .tool(caller())
+            .strategy(Injecting)
+            .decorate("native#erase", denial())
+    };
+    assert!(run_steps([invoke("caller")], decorated).await[0].contains(DENIED));
+    let locked = Playbook::new().with_lock("native#erase", Unlock::by("caller"));
+    let locked = run_steps([invoke("caller")], |builder| {
+        builder.tool(caller()).strategy(Injecting).strategy(locked)
+    })
+    .await;
+    assert!(locked[0].contains("there is no tool"), "{}", locked[0]);
+}
+
+/// A strategy that can restore the tool `github#search`.
+struct GitHub;
+
+impl InjectionStrategy for GitHub {
+    fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
+        Injection::none()
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        let names = vec!["search".to_owned(), "github_search".to_owned()];
+        let search = || Arc::new(echo("found").with_identity(tool.clone(), names)) as Arc<dyn Tool>;
+        (tool.as_str() == "github#search").then(search)
+    }
+}
+
+// accept: 80
+#[tokio::test]
+async fn a_nested_call_of_a_restored_tool_meets_the_decorators_of_the_name_that_it_would_get() {
+    let set = |builder: ConversationBuilder| {
+        let builder = builder.tool(caller_of("github#search")).tools([echo("search")]);
+        builder.strategy(GitHub)
+    };
+    assert_eq!(run_steps([invoke("caller")], set).await[0], "found");
+    let guarded = |builder| set(builder).decorate(ToolSelector::later("github_search"), denial());
+    let guarded = run_steps([invoke("caller")], guarded).await;
+    assert!(
+        guarded[0].contains(DENIED) && guarded[0].contains("github#search"),
+        "{}",
+        guarded[0]
+    );
+}

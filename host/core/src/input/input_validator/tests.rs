@@ -1,0 +1,159 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::ToolId;
+
+fn definition(schema: Value) -> ToolDefinition {
+    ToolDefinition::new(ToolId::from_text("p#t"), "t", "", schema)
+}
+
+fn check(schema: Value, arguments: &Value) -> Result<Arguments, ToolError> {
+    let validator = InputValidator::of(&definition(schema)).unwrap();
+    validator.check(arguments.as_object().unwrap().clone())
+}
+
+fn message(schema: Value, arguments: &Value) -> String {
+    check(schema, arguments).unwrap_err().report().message.clone()
+}
+
+#[test]
+fn the_first_violations_are_reported_with_their_paths() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"items": {"type": "string"}}, "b": {"maximum": 3}},
+        "required": ["c"],
+    });
+    let text = message(schema.clone(), &json!({"a": [1], "b": 4}));
+    for part in [
+        "/a/0: 1 is not of type \"string\"",
+        "/b: 4 is greater than",
+        "\"c\" is a required property",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(text.matches("; ").count(), 2, "{text}");
+    let many = message(schema.clone(), &json!({"a": vec![1; 1_000], "c": 0}));
+    assert!(
+        many.starts_with("/a/0: 1 is not"),
+        "one violation of many is reported: {many}"
+    );
+    let long = message(schema, &json!({"a": [{"x": "é".repeat(10_000)}], "c": 0}));
+    assert!((400..700).contains(&long.len()), "a quoted value is cut: {long}");
+}
+
+#[test]
+fn the_longest_ordinary_arguments_are_within_the_budget() {
+    let point = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "numbers": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+            "points": {"type": "array", "items": {"$ref": "#/$defs/point"}},
+            "text": {"type": "string", "pattern": "^[a-z ]*$"},
+        },
+        "$defs": {"point": point},
+    });
+    for arguments in [
+        json!({"numbers": vec![1; 2_000_000]}),
+        json!({"points": vec![json!({"x": 1}); 500_000]}),
+        json!({"text": "a b ".repeat(1_000_000)}),
+    ] {
+        check(schema.clone(), &arguments).unwrap();
+    }
+}
+
+#[test]
+fn a_recursive_schema_of_a_native_tool_is_accepted() {
+    let tree =
+        json!({"type": "object", "properties": {"children": {"items": {"$ref": "#"}}, "size": {"type": "integer"}}});
+    check(tree.clone(), &json!({"children": [{"children": [{"size": 1}]}]})).unwrap();
+    let text = message(tree, &json!({"children": [{"children": [{"size": "1"}]}]}));
+    assert!(text.contains("/children/0/children/0/size"), "{text}");
+}
+
+#[test]
+fn a_pattern_with_lookaround_is_for_trusted_schemas_only() {
+    let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(?!x)"}}});
+    check(schema.clone(), &json!({"a": "y"})).unwrap();
+    check(schema.clone(), &json!({"a": "x"})).unwrap_err();
+    assert!(InputValidator::of_untrusted(&definition(schema)).is_err());
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..4).prop_map(Value::from),
+        prop_oneof![Just(1.0), Just(0.5), Just(-2.0)].prop_map(Value::from),
+        "[a-c]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map("[a-c]{1,2}", inner, 0..4)
+                .prop_map(|fields| fields.into_iter().collect::<serde_json::Map<_, _>>().into()),
+        ]
+    })
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let types = ["null", "boolean", "integer", "number", "string", "array", "object"];
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        proptest::sample::select(types.to_vec()).prop_map(|name| json!({"type": name})),
+        value().prop_map(|value| json!({"const": value})),
+        proptest::collection::vec(value(), 1..4).prop_map(|values| json!({"enum": values})),
+        "[a-c]{1,2}[+*]?".prop_map(|pattern| json!({"pattern": pattern})),
+        (0_u8..4).prop_map(|count| json!({"minLength": count, "maxItems": count, "minProperties": count})),
+        (-2_i8..3).prop_map(|number| json!({"minimum": number, "multipleOf": 0.5})),
+        Just(json!({"uniqueItems": true})),
+        "[a-c]".prop_map(|name| json!({"required": [name]})),
+    ];
+    leaf.prop_recursive(4, 32, 3, |inner| {
+        let list = proptest::collection::vec(inner.clone(), 1..4);
+        let three = (inner.clone(), inner.clone(), inner.clone());
+        prop_oneof![
+            (proptest::sample::select(vec!["allOf", "anyOf", "oneOf"]), list.clone())
+                .prop_map(|(key, schemas)| json!({key: schemas})),
+            inner.clone().prop_map(|schema| json!({"not": schema})),
+            three.prop_map(|(one, two, three)| json!({"if": one, "then": two, "else": three})),
+            (list, inner.clone()).prop_map(|(first, rest)| json!({"prefixItems": first, "items": rest})),
+            inner
+                .clone()
+                .prop_map(|schema| json!({"contains": schema, "maxContains": 2})),
+            inner.clone().prop_map(|schema| json!({"propertyNames": schema})),
+            (inner.clone(), inner.clone(), inner).prop_map(|(one, two, three)| json!({
+                "properties": {"a": one},
+                "patternProperties": {"^b": two},
+                "additionalProperties": three,
+            })),
+        ]
+    })
+}
+
+proptest! {
+    // attack: E8
+    #[test]
+    fn counting_steps_does_not_change_the_outcome(schema in schema(), value in value()) {
+        let schema = json!({"type": "object", "properties": {"a": schema}});
+        let arguments = json!({"a": value});
+        let expected = jsonschema::is_valid(&schema, &arguments);
+        prop_assert_eq!(check(schema.clone(), &arguments).is_ok(), expected);
+        if let Ok(schema) = crate::UntrustedSchemas::default().read(&schema.to_string()) {
+            let validator = InputValidator::of_untrusted(&definition(schema)).unwrap();
+            prop_assert_eq!(validator.check(arguments.as_object().unwrap().clone()).is_ok(), expected);
+        }
+    }
+
+    #[test]
+    fn a_budget_that_is_used_up_is_reported_whatever_the_outcome(steps in 1_u64..30, value in value()) {
+        let validator = InputValidator::of(&definition(json!({"type": "object", "additionalProperties": {"items": true}}))).unwrap();
+        let arguments = json!({"a": [value, 1, 2, 3], "b": []});
+        let budget = StepBudget { steps, ..validator.budget(u64::MAX, 0) };
+        let outcome = budget.run(|| validator.validator.is_valid(MeteredValue(&arguments)));
+        prop_assert!(outcome.is_none_or(|is_valid| is_valid));
+    }
+}

@@ -1,0 +1,130 @@
+//! The keyword `uniqueItems`, in linear time.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
+use jsonschema::json::cmp;
+use serde_json::{Number, Value};
+
+/// Returns whether all items differ, as JSON Schema compares them: `1` equals `1.0`.
+///
+/// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and `[1, [2]]`.
+/// This hash depends on the structure, and its key is random.
+pub(super) fn all_distinct(items: &[Value]) -> bool {
+    let mut seen = HashSet::with_capacity(items.len());
+    items.iter().all(|item| seen.insert(Item(item)))
+}
+
+/// An item with the equality of JSON Schema.
+struct Item<'a>(&'a Value);
+
+impl PartialEq for Item<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        cmp::equal(self.0, other.0)
+    }
+}
+
+impl Eq for Item<'_> {}
+
+impl Hash for Item<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.0 {
+            Value::Null => 0_u8.hash(state),
+            Value::Bool(value) => (1_u8, value).hash(state),
+            Value::Number(number) => hash_number(number, state),
+            Value::String(text) => (5_u8, text).hash(state),
+            Value::Array(items) => {
+                (6_u8, items.len()).hash(state);
+                items.iter().for_each(|item| Item(item).hash(state));
+            }
+            Value::Object(fields) => {
+                (7_u8, fields.len()).hash(state);
+                let mut sorted: Vec<_> = fields.iter().collect();
+                sorted.sort_unstable_by_key(|(name, _)| *name);
+                for (name, field) in sorted {
+                    name.hash(state);
+                    Item(field).hash(state);
+                }
+            }
+        }
+    }
+}
+
+/// Hashes equal numbers alike, however they are written.
+fn hash_number(number: &Number, state: &mut impl Hasher) {
+    /// 2^63 and 2^64, which are exact.
+    const I64_END: f64 = 9_223_372_036_854_775_808.0;
+    const U64_END: f64 = 18_446_744_073_709_551_616.0;
+    if let Some(integer) = number.as_i64() {
+        return (2_u8, integer).hash(state);
+    }
+    if let Some(integer) = number.as_u64() {
+        return (3_u8, integer).hash(state);
+    }
+    let float = number.as_f64().unwrap_or(f64::NAN);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    if float.fract() != 0.0 {
+        (4_u8, float.to_bits()).hash(state);
+    } else if (-I64_END..I64_END).contains(&float) {
+        (2_u8, float as i64).hash(state);
+    } else if (I64_END..U64_END).contains(&float) {
+        (3_u8, float as u64).hash(state);
+    } else {
+        (4_u8, float.to_bits()).hash(state);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::hash::DefaultHasher;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn hash(value: &Value) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        Item(value).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn equal_numbers_have_one_hash_and_structures_their_own() {
+        for (one, other) in [
+            (json!(1), json!(1.0)),
+            (json!(0), json!(-0.0)),
+            (json!(-3), json!(-3.0)),
+            (json!(1_u64 << 63), json!(9_223_372_036_854_775_808.0)),
+            (json!({"a": 1, "b": [2]}), json!({"b": [2.0], "a": 1})),
+        ] {
+            assert!(cmp::equal(&one, &other), "{one} {other}");
+            assert_eq!(hash(&one), hash(&other), "{one} {other}");
+            assert!(!all_distinct(&[one, json!("between"), other]));
+        }
+        let alike = [
+            json!([[1], 2]),
+            json!([1, [2]]),
+            json!([1, 2]),
+            json!([[], 1, 2]),
+            json!([[1, 2]]),
+        ];
+        assert!(all_distinct(&alike));
+        let hashes: HashSet<u64> = alike.iter().map(hash).collect();
+        assert_eq!(hashes.len(), alike.len());
+    }
+
+    proptest! {
+        #[test]
+        fn all_distinct_agrees_with_pairwise_comparison(numbers in proptest::collection::vec(-3_i8..3, 0..8)) {
+            let items: Vec<Value> = numbers
+                .iter()
+                .enumerate()
+                .map(|(at, number)| if at % 2 == 0 { json!([number]) } else { json!([f64::from(*number)]) })
+                .collect();
+            let pairwise = (0..items.len()).all(|one| (0..one).all(|other| !cmp::equal(&items[one], &items[other])));
+            prop_assert_eq!(all_distinct(&items), pairwise);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! An Aho–Corasick automaton over the secrets of a call: it finds all of them in one pass over a text.
+//!
+//! The crate `aho-corasick` does not wipe its tables when they are dropped. It also does not report how much of a pattern a state
+//! has read, which a stream must know to pass on everything else.
+
+use zeroize::{DefaultIsZeroes, Zeroizing};
+
+/// The state of a search: the longest end of the text that begins a pattern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct State(u32);
+
+/// A state of the automaton with its place in the tree of all patterns. The index 0 is the root, which is the child of no state.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    /// The last byte of the text that leads here.
+    byte: u8,
+    first_child: u32,
+    next_sibling: u32,
+    /// The state of the longest proper end of this text that begins a pattern.
+    fallback: u32,
+    /// The length of the text that leads here.
+    depth: u32,
+    /// The length of the longest pattern that ends here, or 0.
+    matched: u32,
+}
+
+impl DefaultIsZeroes for Node {}
+
+/// The automaton. Its tables are wiped from memory when it is dropped.
+#[derive(Default)]
+pub(super) struct Automaton {
+    nodes: Zeroizing<Vec<Node>>,
+    /// The child of the root for each byte, because most bytes of a text are read at the root.
+    from_root: Zeroizing<Vec<u32>>,
+}
+
+impl Automaton {
+    /// Creates the automaton of some patterns. Without patterns, it allocates nothing and must not read.
+    pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+        let states = 1 + patterns.clone().map(<[u8]>::len).sum::<usize>();
+        if states == 1 {
+            return Self::default();
+        }
+        let mut automaton = Self {
+            // Allocated once: a vector that grows leaves copies behind, which are not wiped.
+            nodes: Zeroizing::new(Vec::with_capacity(states)),
+            from_root: Zeroizing::new(vec![0; 256]),
+        };
+        automaton.nodes.push(Node::default());
+        for pattern in patterns {
+            automaton.insert(pattern);
+        }
+        automaton.link();
+        automaton
+    }
+
+    /// Returns whether there are no patterns.
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Reads a byte. Follows at most as many fallbacks as bytes were read before, so that a text takes linear time.
+    pub(super) fn step(&self, state: State, byte: u8) -> State {
+        let mut at = state.0;
+        while at != 0 {
+            if let Some(next) = self.child(at, byte) {
+                return State(next);
+            }
+            at = self.node(at).fallback;
+        }
+        State(self.from_root[usize::from(byte)])
+    }
+
+    /// Returns the number of bytes at the end of the text that begin a pattern.
+    pub(super) fn depth(&self, state: State) -> usize {
+        self.node(state.0).depth as usize
+    }
+
+    /// Returns the length of the longest pattern that ends here, or 0.
+    pub(super) fn matched(&self, state: State) -> usize {
+        self.node(state.0).matched as usize
+    }
+
+    fn node(&self, at: u32) -> &Node {
+        &self.nodes[at as usize]
+    }
+
+    fn child(&self, at: u32, byte: u8) -> Option<u32> {
+        self.children(at).find(|child| self.node(*child).byte == byte)
+    }
+
+    fn children(&self, at: u32) -> impl Iterator<Item = u32> {
+        let existing = |at: u32| Some(at).filter(|at| *at != 0);
+        let first = existing(self.node(at).first_child);
+        std::iter::successors(first, move |at| existing(self.node(*at).next_sibling))
+    }
+
+    fn insert(&mut self, pattern: &[u8]) {
+        let mut at = 0;
+        for byte in pattern {
+            at = match self.child(at, *byte) {
+                Some(child) => child,
+                None => self.add_child(at, *byte),
+            };
+        }
+        let end = &mut self.nodes[at as usize];
+        end.matched = end.depth;
+    }
+
+    fn add_child(&mut self, parent: u32, byte: u8) -> u32 {
+        // The number of states is limited by the size of the store of secrets.
+        let child = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        let parent = &mut self.nodes[parent as usize];
+        let node = Node {
+            byte,
+            next_sibling: parent.first_child,
+            depth: parent.depth + 1,
+            ..Node::default()
+        };
+        parent.first_child = child;
+        if parent.depth == 0 {
+            self.from_root[usize::from(byte)] = child;
+        }
+        self.nodes.push(node);
+        child
+    }
+
+    /// Sets the fallbacks, in the order of depth: a fallback is always less deep than its state.
+    fn link(&mut self) {
+        let mut level: Vec<u32> = self.children(0).collect();
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for parent in level {
+                let fallback = State(self.node(parent).fallback);
+                let children: Vec<u32> = self.children(parent).collect();
+                for child in &children {
+                    let target = self.step(fallback, self.node(*child).byte).0;
+                    let shorter = self.node(target).matched;
+                    let node = &mut self.nodes[*child as usize];
+                    node.fallback = target;
+                    node.matched = node.matched.max(shorter);
+                }
+                next.extend(children);
+            }
+            level = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn automaton(patterns: &[&str]) -> Automaton {
+        Automaton::new(patterns.iter().map(|pattern| pattern.as_bytes()))
+    }
+
+    /// Returns the end and the length of each match.
+    fn matches(automaton: &Automaton, text: &str) -> Vec<(usize, usize)> {
+        let mut state = State::default();
+        let ends = text.bytes().enumerate().filter_map(|(at, byte)| {
+            state = automaton.step(state, byte);
+            let length = automaton.matched(state);
+            (length > 0).then_some((at + 1, length))
+        });
+        ends.collect()
+    }
+
+    #[test]
+    fn overlapping_patterns_are_all_found() {
+        let automaton = automaton(&["he", "she", "hers", "his"]);
+        assert_eq!(matches(&automaton, "ushers his"), [(4, 3), (6, 4), (10, 3)]);
+        assert_eq!(matches(&automaton, "hhe shis"), [(3, 2), (8, 3)]);
+        assert!(!automaton.is_empty() && Automaton::new(std::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn the_depth_is_the_part_of_a_pattern_that_was_read() {
+        let automaton = automaton(&["abcabd"]);
+        let mut state = State::default();
+        let depths = "xabcabcabd".bytes().map(|byte| {
+            state = automaton.step(state, byte);
+            automaton.depth(state)
+        });
+        assert_eq!(depths.collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 3, 4, 5, 6]);
+    }
+
+    // attack: K3
+    #[test]
+    fn a_text_takes_at_most_two_steps_for_each_byte() {
+        // Long patterns of one byte, and text that leaves them again and again, follow the most fallbacks.
+        let patterns = [
+            "a".repeat(500),
+            format!("{}b", "a".repeat(300)),
+            format!("b{}", "a".repeat(200)),
+        ];
+        let automaton = Automaton::new(patterns.iter().map(String::as_bytes));
+        for text in [
+            "a".repeat(20_000),
+            format!("{}c", "a".repeat(499)).repeat(40),
+            "ab".repeat(10_000),
+        ] {
+            let (mut steps, mut state) = (0, State::default());
+            for byte in text.bytes() {
+                let mut at = state.0;
+                while at != 0 && automaton.child(at, byte).is_none() {
+                    at = automaton.node(at).fallback;
+                    steps += 1;
+                }
+                steps += 1;
+                state = automaton.step(state, byte);
+            }
+            assert!(steps <= 2 * text.len(), "{steps} steps for {} bytes", text.len());
+        }
+    }
+}

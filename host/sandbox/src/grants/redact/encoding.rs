@@ -1,0 +1,242 @@
+//! The encodings in which a secret is recognized, and their decoders.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::automaton::{Automaton, State};
+use super::escape::{Escape, EscapeKind};
+
+/// The number of line breaks that are skipped in the middle of base64. A sender breaks its lines with one or two characters.
+const LINE_BREAKS_MAX: u8 = 2;
+
+/// An encoding of text or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Plain,
+    /// Some characters are replaced by escapes.
+    Escaped(EscapeKind),
+    /// Hex digits, if the first byte begins `skipped` digits after the beginning of a run of digits.
+    Hex {
+        skipped: u8,
+    },
+    /// Base64 of either alphabet, if the first byte begins `skipped` digits after the beginning of a run of digits.
+    Base64 {
+        skipped: u8,
+    },
+}
+
+impl Encoding {
+    pub(super) const ALL: [Self; 11] = [
+        Self::Plain,
+        Self::Escaped(EscapeKind::Percent),
+        Self::Escaped(EscapeKind::Form),
+        Self::Escaped(EscapeKind::Backslash),
+        Self::Escaped(EscapeKind::Entity),
+        Self::Hex { skipped: 0 },
+        Self::Hex { skipped: 1 },
+        Self::Base64 { skipped: 0 },
+        Self::Base64 { skipped: 1 },
+        Self::Base64 { skipped: 2 },
+        Self::Base64 { skipped: 3 },
+    ];
+}
+
+/// The search for secrets in a text of one encoding. The text can come in pieces.
+pub(super) struct Reader {
+    decoder: Decoder,
+    search: Search,
+}
+
+enum Decoder {
+    Plain,
+    Escaped(Escape),
+    Digits(Digits),
+}
+
+impl Reader {
+    pub(super) fn new(encoding: Encoding) -> Self {
+        let decoder = match encoding {
+            Encoding::Plain => Decoder::Plain,
+            Encoding::Escaped(kind) => Decoder::Escaped(Escape::new(kind)),
+            Encoding::Hex { skipped } => Decoder::Digits(Digits::new(4, skipped)),
+            Encoding::Base64 { skipped } => Decoder::Digits(Digits::new(6, skipped)),
+        };
+        Self {
+            decoder,
+            search: Search::default(),
+        }
+    }
+
+    /// Reads a piece of the text that begins at the position `from`. Reports the range of each secret that ends in it.
+    pub(super) fn read(&mut self, secrets: &Automaton, piece: &[u8], from: u64, found: &mut dyn FnMut(Range<u64>)) {
+        let search = &mut self.search;
+        match &mut self.decoder {
+            Decoder::Plain => {
+                for (at, byte) in (from..).zip(piece) {
+                    search.accept(secrets, *byte, at..at + 1, found);
+                }
+            }
+            Decoder::Escaped(escape) => {
+                for (at, byte) in (from..).zip(piece) {
+                    escape.read(*byte, at, &mut |byte, range| search.accept(secrets, byte, range, found));
+                }
+            }
+            Decoder::Digits(digits) => {
+                for (at, byte) in (from..).zip(piece) {
+                    match digits.read(*byte, at) {
+                        Digit::Incomplete => {}
+                        Digit::Decoded(byte, range) => search.accept(secrets, byte, range, found),
+                        Digit::None => search.reset(),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the text: an escape that is not complete is plain text.
+    pub(super) fn end(&mut self, secrets: &Automaton, found: &mut dyn FnMut(Range<u64>)) {
+        let search = &mut self.search;
+        if let Decoder::Escaped(escape) = &mut self.decoder {
+            escape.end(&mut |byte, range| search.accept(secrets, byte, range, found));
+        }
+    }
+
+    /// Returns the position from which on the text could be the beginning of a secret, or `None`.
+    pub(super) fn undecided_from(&self) -> Option<u64> {
+        let pending = match &self.decoder {
+            Decoder::Plain => None,
+            Decoder::Escaped(escape) => escape.begins_at(),
+            Decoder::Digits(digits) => digits.begins_at(),
+        };
+        self.search.starts.front().copied().or(pending)
+    }
+}
+
+/// The search in decoded text.
+#[derive(Default)]
+struct Search {
+    state: State,
+    /// The positions of the last decoded bytes that begin a secret.
+    starts: VecDeque<u64>,
+}
+
+impl Search {
+    fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, found: &mut dyn FnMut(Range<u64>)) {
+        self.state = secrets.step(self.state, byte);
+        let depth = secrets.depth(self.state);
+        if depth == 0 {
+            self.starts.clear();
+            return;
+        }
+        self.starts.push_back(range.start);
+        while self.starts.len() > depth {
+            self.starts.pop_front();
+        }
+        let first = secrets
+            .matched(self.state)
+            .checked_sub(1)
+            .and_then(|more| self.starts.iter().rev().nth(more));
+        if let Some(start) = first {
+            found(*start..range.end);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.state = State::default();
+        self.starts.clear();
+    }
+}
+
+/// A decoder of digits that encode 4 or 6 bits each.
+struct Digits {
+    bits_per_digit: u32,
+    skipped: u8,
+    /// The number of digits that are still to be skipped in this run.
+    to_skip: u8,
+    bits: u32,
+    bit_count: u32,
+    /// The position of the last digit.
+    last: u64,
+    line_breaks: u8,
+}
+
+/// What a decoder of digits makes of a byte.
+enum Digit {
+    /// The digit completes no byte.
+    Incomplete,
+    /// The digit completes this byte.
+    Decoded(u8, Range<u64>),
+    /// The byte is not a digit: a run of digits ends.
+    None,
+}
+
+impl Digits {
+    fn new(bits_per_digit: u32, skipped: u8) -> Self {
+        Self {
+            bits_per_digit,
+            skipped,
+            to_skip: skipped,
+            bits: 0,
+            bit_count: 0,
+            last: 0,
+            line_breaks: 0,
+        }
+    }
+
+    fn read(&mut self, byte: u8, at: u64) -> Digit {
+        let is_hex = self.bits_per_digit == 4;
+        let value = if is_hex { hex_digit(byte) } else { base64_digit(byte) };
+        let Some(value) = value else {
+            // Lines of base64 end at a complete byte.
+            let is_line_break = !is_hex && self.bit_count == 0 && matches!(byte, b'\r' | b'\n');
+            if is_line_break && self.line_breaks < LINE_BREAKS_MAX {
+                self.line_breaks += 1;
+                return Digit::Incomplete;
+            }
+            *self = Self::new(self.bits_per_digit, self.skipped);
+            return Digit::None;
+        };
+        self.line_breaks = 0;
+        if self.to_skip > 0 {
+            self.to_skip -= 1;
+            return Digit::Incomplete;
+        }
+        let start = if self.bit_count > 0 { self.last } else { at };
+        self.last = at;
+        self.bits = (self.bits << self.bits_per_digit) | u32::from(value);
+        self.bit_count += self.bits_per_digit;
+        let Some(rest) = self.bit_count.checked_sub(8) else {
+            return Digit::Incomplete;
+        };
+        let decoded = (self.bits >> rest).to_be_bytes()[3];
+        self.bit_count = rest;
+        self.bits &= (1 << rest) - 1;
+        Digit::Decoded(decoded, start..at + 1)
+    }
+
+    /// Returns the position of a digit whose byte is not complete.
+    fn begins_at(&self) -> Option<u64> {
+        (self.bit_count > 0).then_some(self.last)
+    }
+}
+
+/// Returns the value of a hex digit.
+pub(super) fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+fn base64_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}

@@ -1,0 +1,261 @@
+//! Escapes in text: of URLs, of JSON and programming languages, and of HTML.
+
+use std::ops::Range;
+
+use super::encoding::hex_digit;
+
+/// The maximum length of an escape, in bytes.
+const ESCAPE_BYTES_MAX: usize = 12;
+
+/// The names of HTML for characters of ASCII.
+const ENTITIES: [(&str, u8); 5] = [
+    ("&amp;", b'&'),
+    ("&apos;", b'\''),
+    ("&gt;", b'>'),
+    ("&lt;", b'<'),
+    ("&quot;", b'"'),
+];
+
+/// A kind of escapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EscapeKind {
+    /// `%41`, and `%u0041` as in old JavaScript.
+    Percent,
+    /// As [`Percent`](Self::Percent), with `+` for a space.
+    Form,
+    /// `\"`, `\u0041`, `\u{41}`, `\U00000041`, `\x41`, `\101`, as in JSON, JavaScript, Python, C and Rust.
+    Backslash,
+    /// `&amp;`, `&#65;`, `&#x41;`, as in HTML and XML.
+    Entity,
+}
+
+/// What the beginning of an escape is.
+enum Progress {
+    /// An escape may follow.
+    Incomplete,
+    /// An escape of this byte.
+    Byte(u8),
+    /// An escape of this character.
+    Character(char),
+    /// Not an escape.
+    Other,
+}
+
+/// A decoder of text in which any characters may be escaped.
+pub(super) struct Escape {
+    kind: EscapeKind,
+    /// The beginning of a possible escape.
+    pending: [u8; ESCAPE_BYTES_MAX],
+    pending_bytes: usize,
+    /// The position of the first pending byte.
+    begins_at: u64,
+}
+
+impl Escape {
+    pub(super) fn new(kind: EscapeKind) -> Self {
+        Self {
+            kind,
+            pending: [0; ESCAPE_BYTES_MAX],
+            pending_bytes: 0,
+            begins_at: 0,
+        }
+    }
+
+    /// Returns the position of an escape that is not complete.
+    pub(super) fn begins_at(&self) -> Option<u64> {
+        (self.pending_bytes > 0).then_some(self.begins_at)
+    }
+
+    /// Reads a byte, and passes on what it decodes to.
+    pub(super) fn read(&mut self, byte: u8, at: u64, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+        if self.pending_bytes == 0 {
+            if byte == self.kind.mark() {
+                self.begins_at = at;
+                self.push(byte);
+            } else {
+                decoded(self.kind.plain(byte), at..at + 1);
+            }
+            return;
+        }
+        self.push(byte);
+        let range = self.begins_at..at + 1;
+        match self.kind.progress(&self.pending[..self.pending_bytes]) {
+            Progress::Incomplete if self.pending_bytes < ESCAPE_BYTES_MAX => {}
+            Progress::Incomplete | Progress::Other => self.read_as_plain(decoded),
+            Progress::Byte(byte) => {
+                self.pending_bytes = 0;
+                decoded(byte, range);
+            }
+            Progress::Character(character) => {
+                self.pending_bytes = 0;
+                for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                    decoded(byte, range.clone());
+                }
+            }
+        }
+    }
+
+    /// Ends the text: the pending bytes are plain text.
+    pub(super) fn end(&mut self, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+        while self.pending_bytes > 0 {
+            self.read_as_plain(decoded);
+        }
+    }
+
+    /// Passes on the first pending byte as plain text, and reads the others again.
+    fn read_as_plain(&mut self, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+        let (pending, count, from) = (self.pending, self.pending_bytes, self.begins_at);
+        self.pending_bytes = 0;
+        decoded(pending[0], from..from + 1);
+        for (at, byte) in (from + 1..).zip(&pending[1..count]) {
+            self.read(*byte, at, decoded);
+        }
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.pending[self.pending_bytes] = byte;
+        self.pending_bytes += 1;
+    }
+}
+
+impl EscapeKind {
+    /// Returns the byte with which an escape begins.
+    fn mark(self) -> u8 {
+        match self {
+            Self::Percent | Self::Form => b'%',
+            Self::Backslash => b'\\',
+            Self::Entity => b'&',
+        }
+    }
+
+    /// Decodes a byte that does not begin an escape.
+    fn plain(self, byte: u8) -> u8 {
+        if self == Self::Form && byte == b'+' { b' ' } else { byte }
+    }
+
+    fn progress(self, text: &[u8]) -> Progress {
+        match self {
+            Self::Percent | Self::Form => percent(&text[1..]),
+            Self::Backslash => backslash(&text[1..]),
+            Self::Entity => entity(text),
+        }
+    }
+}
+
+fn percent(text: &[u8]) -> Progress {
+    match text {
+        [b'u' | b'U', digits @ ..] => fixed(digits, 4),
+        digits => fixed_byte(digits),
+    }
+}
+
+fn backslash(text: &[u8]) -> Progress {
+    match text {
+        [b'u', b'{'] => Progress::Incomplete,
+        [b'u', b'{', digits @ .., b'}'] => character(hex(digits)),
+        [b'u', b'{', digits @ ..] if hex(digits).is_some() => Progress::Incomplete,
+        // Two escapes for a character beyond the first 65,536.
+        [b'u', high @ ..] if high.len() >= 4 && hex(&high[..4]).is_some_and(is_high) => pair(high),
+        [b'u', digits @ ..] => fixed(digits, 4),
+        [b'U', digits @ ..] => fixed(digits, 8),
+        [b'x', digits @ ..] => fixed_byte(digits),
+        [b'0'..=b'3'] | [b'0'..=b'3', b'0'..=b'7'] => Progress::Incomplete,
+        [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] => {
+            Progress::Byte((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
+        }
+        [b'n'] => Progress::Byte(b'\n'),
+        [b'r'] => Progress::Byte(b'\r'),
+        [b't'] => Progress::Byte(b'\t'),
+        [b'b'] => Progress::Byte(8),
+        [b'f'] => Progress::Byte(12),
+        [other] => Progress::Byte(*other),
+        _ => Progress::Other,
+    }
+}
+
+fn entity(text: &[u8]) -> Progress {
+    let number = match text {
+        [b'&', b'#', b'x' | b'X', digits @ ..] => Some((digits, 16)),
+        [b'&', b'#', digits @ ..] => Some((digits, 10)),
+        _ => None,
+    };
+    let Some((digits, radix)) = number else {
+        let mut named = ENTITIES.iter().filter(|(name, _)| name.as_bytes().starts_with(text));
+        return match named.next() {
+            Some((name, byte)) if name.len() == text.len() => Progress::Byte(*byte),
+            Some(_) => Progress::Incomplete,
+            None => Progress::Other,
+        };
+    };
+    let (digits, is_complete) = match digits {
+        [digits @ .., b';'] => (digits, true),
+        digits => (digits, false),
+    };
+    let number = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| u32::from_str_radix(digits, radix).ok());
+    match number {
+        Some(number) if is_complete => character(Some(number)),
+        None if is_complete || !digits.is_empty() => Progress::Other,
+        _ => Progress::Incomplete,
+    }
+}
+
+/// A number of exactly two hex digits.
+fn fixed_byte(digits: &[u8]) -> Progress {
+    match digits {
+        [] => Progress::Incomplete,
+        [high] if hex_digit(*high).is_some() => Progress::Incomplete,
+        [high, low] => match (hex_digit(*high), hex_digit(*low)) {
+            (Some(high), Some(low)) => Progress::Byte(high * 16 + low),
+            _ => Progress::Other,
+        },
+        _ => Progress::Other,
+    }
+}
+
+/// A character whose number has exactly `length` hex digits.
+fn fixed(digits: &[u8], length: usize) -> Progress {
+    match hex(digits) {
+        number @ Some(_) if digits.len() == length => character(number),
+        Some(_) => Progress::Incomplete,
+        None if digits.is_empty() => Progress::Incomplete,
+        None => Progress::Other,
+    }
+}
+
+/// The digits of a high surrogate, then an escape of a low one.
+fn pair(text: &[u8]) -> Progress {
+    let (high, low) = text.split_at(4);
+    match low {
+        [] | [b'\\'] | [b'\\', b'u'] => Progress::Incomplete,
+        [b'\\', b'u', digits @ ..] => match (hex(high), hex(digits)) {
+            (Some(high), Some(low)) if digits.len() == 4 => {
+                let pair = [high, low].map(|unit| u16::try_from(unit).unwrap_or_default());
+                match char::decode_utf16(pair).next() {
+                    Some(Ok(character)) => Progress::Character(character),
+                    _ => Progress::Other,
+                }
+            }
+            (_, Some(_)) => Progress::Incomplete,
+            _ => Progress::Other,
+        },
+        _ => Progress::Other,
+    }
+}
+
+fn is_high(unit: u32) -> bool {
+    (0xd800..0xdc00).contains(&unit)
+}
+
+/// Returns the number that hex digits denote. `None` for no digits and for other characters.
+fn hex(digits: &[u8]) -> Option<u32> {
+    let digit = |number: u32, byte: &u8| Some(number.checked_mul(16)? + u32::from(hex_digit(*byte)?));
+    (!digits.is_empty()).then(|| digits.iter().try_fold(0, digit)).flatten()
+}
+
+fn character(number: Option<u32>) -> Progress {
+    number
+        .and_then(char::from_u32)
+        .map_or(Progress::Other, Progress::Character)
+}

@@ -1,0 +1,199 @@
+//! Redaction of secrets in results, logs and streams.
+//!
+//! A text is read once in each [`Encoding`], and an automaton searches all secrets in what it decodes to. The cost is linear in the
+//! length of the text, and does not depend on the number of secrets.
+
+mod automaton;
+mod encoding;
+mod escape;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+
+use self::automaton::Automaton;
+use self::encoding::{Encoding, Reader};
+use toolwit_core::Arguments;
+
+/// The text that replaces a secret.
+const MARK: &str = "[redacted]";
+
+/// The minimum length of a text to search for, in bytes. Shorter texts would match too often.
+const SECRET_BYTES_MIN: usize = 4;
+
+/// Finds the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or HTML, in hex, and
+/// in base64, also in the middle of longer text.
+#[derive(Default)]
+pub(crate) struct Redactor {
+    secrets: Automaton,
+}
+
+impl Redactor {
+    pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let long = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN);
+        Self {
+            secrets: Automaton::new(long.map(str::as_bytes)),
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// Returns whether a text contains a secret.
+    pub(crate) fn finds_in(&self, text: &str) -> bool {
+        !self.find(text.as_bytes()).is_empty()
+    }
+
+    /// Replaces every secret in a text.
+    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found = self.find(text.as_bytes());
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let bytes = text.as_bytes();
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        for range in found {
+            clean.extend_from_slice(&bytes[at..range.start]);
+            clean.extend_from_slice(MARK.as_bytes());
+            at = range.end;
+        }
+        clean.extend_from_slice(&bytes[at..]);
+        Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
+    }
+
+    /// Replaces every secret in the strings, numbers and keys of a value.
+    pub(crate) fn value(&self, value: &mut Value) {
+        if self.is_idle() {
+            return;
+        }
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|field| self.value(field));
+                if fields.keys().any(|key| self.finds_in(key)) {
+                    *fields = std::mem::take(fields)
+                        .into_iter()
+                        .map(|(key, field)| (self.text(&key).into_owned(), field))
+                        .collect();
+                }
+            }
+            Value::Number(number) => {
+                if self.finds_in(&number.to_string()) {
+                    *value = Value::String(MARK.to_owned());
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    /// Replaces every secret in the values and keys of arguments.
+    pub(crate) fn fields(&self, arguments: Arguments) -> Arguments {
+        let mut value = Value::Object(arguments);
+        self.value(&mut value);
+        match value {
+            Value::Object(arguments) => arguments,
+            _ => Arguments::new(),
+        }
+    }
+
+    /// Overwrites every secret in place, so that the length still matches the `content-length` header.
+    pub(crate) fn mask(&self, bytes: &mut [u8]) {
+        for range in self.find(bytes) {
+            bytes[range].fill(b'*');
+        }
+    }
+
+    /// Returns the ranges of all secrets, in order and without overlaps.
+    fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        if self.is_idle() {
+            return found;
+        }
+        for encoding in Encoding::ALL {
+            let mut reader = Reader::new(encoding);
+            let mut report = |range: Range<u64>| add(&mut found, as_index(range.start)..as_index(range.end));
+            reader.read(&self.secrets, bytes, 0, &mut report);
+            reader.end(&self.secrets, &mut report);
+        }
+        found.sort_unstable_by_key(|range| range.start);
+        let mut merged = Vec::with_capacity(found.len());
+        for range in found {
+            add(&mut merged, range);
+        }
+        merged
+    }
+}
+
+/// Adds a range. Extends the last one if they overlap.
+fn add(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if range.start < last.end && last.start < range.end => {
+            *last = last.start.min(range.start)..last.end.max(range.end);
+        }
+        _ => ranges.push(range),
+    }
+}
+
+fn as_index(position: u64) -> usize {
+    usize::try_from(position).unwrap_or(usize::MAX)
+}
+
+/// Masks secrets in a stream, including those that are split between chunks. Buffers only bytes that could be the beginning of a
+/// secret, at most as many as the longest encoding of a secret has.
+#[derive(Default)]
+pub(crate) struct StreamMask {
+    readers: Vec<Reader>,
+    buffer: BytesMut,
+    /// The position of the buffer in the stream.
+    position: u64,
+}
+
+impl StreamMask {
+    /// Takes a chunk and returns the bytes that can be passed on.
+    pub(crate) fn push(&mut self, redactor: &Redactor, chunk: Bytes) -> Bytes {
+        if redactor.is_idle() {
+            return chunk;
+        }
+        if self.readers.is_empty() {
+            self.readers.extend(Encoding::ALL.map(Reader::new));
+        }
+        let from = self.position + self.buffer.len() as u64;
+        self.buffer.extend_from_slice(&chunk);
+        let end = self.position + self.buffer.len() as u64;
+        let mut undecided_from = end;
+        for reader in &mut self.readers {
+            let buffer = &mut self.buffer;
+            let mut mask = |range: Range<u64>| {
+                buffer[as_index(range.start - self.position)..as_index(range.end - self.position)].fill(b'*');
+            };
+            reader.read(&redactor.secrets, &chunk, from, &mut mask);
+            undecided_from = undecided_from.min(reader.undecided_from().unwrap_or(end));
+        }
+        let ready = self.buffer.split_to(as_index(undecided_from - self.position));
+        self.position = undecided_from;
+        ready.freeze()
+    }
+
+    /// Returns the buffered bytes at the end of the stream.
+    pub(crate) fn finish(&mut self, redactor: &Redactor) -> Bytes {
+        let buffer = &mut self.buffer;
+        let mut mask = |range: Range<u64>| {
+            buffer[as_index(range.start - self.position)..as_index(range.end - self.position)].fill(b'*');
+        };
+        for reader in &mut self.readers {
+            reader.end(&redactor.secrets, &mut mask);
+        }
+        self.buffer.split().freeze()
+    }
+}

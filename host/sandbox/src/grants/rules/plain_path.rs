@@ -1,0 +1,111 @@
+//! Paths that every server interprets in the same way.
+//!
+//! A server may decode a path before it resolves dot segments: with the escapes of the standard, with others, twice, or to the
+//! nearest character of another character set. So a path is plain only if none of that could lead to another place.
+
+/// Characters that some servers convert to a dot, a separator or an escape, although they are others.
+const LOOKALIKES: [char; 14] = [
+    '\u{2024}', '\u{2025}', '\u{2026}', '\u{2044}', '\u{2215}', '\u{2216}', '\u{29f5}', '\u{29f8}', '\u{29f9}',
+    '\u{fe52}', '\u{fe68}', '\u{ff0e}', '\u{ff0f}', '\u{ff3c}',
+];
+
+/// Characters that separate segments or parameters, or begin an escape, in some servers.
+const SEPARATORS: [char; 4] = ['/', '\\', ';', '%'];
+
+/// Returns whether a path has one meaning: no empty segments, no dot segments, and no escapes of separators, control characters,
+/// lookalikes or bytes that are not UTF-8.
+pub(super) fn is_plain_path(path: &str) -> bool {
+    let segments: Vec<&str> = path.split('/').collect();
+    // The path begins with a separator, and may end with one.
+    let inner = segments.get(1..segments.len().saturating_sub(1)).unwrap_or_default();
+    !inner.contains(&"") && segments.iter().all(|segment| is_plain_segment(segment))
+}
+
+fn is_plain_segment(segment: &str) -> bool {
+    let Some(decoded) = decoded(segment) else {
+        return false;
+    };
+    let is_ambiguous =
+        |character: char| character.is_control() || SEPARATORS.contains(&character) || LOOKALIKES.contains(&character);
+    // Some servers ignore spaces and dots at the end of a name.
+    let is_dots = !decoded.is_empty()
+        && decoded
+            .chars()
+            .all(|character| character == '.' || character.is_whitespace());
+    !is_dots && !decoded.contains(is_ambiguous)
+}
+
+/// Decodes the escapes of a segment. Returns `None` for an escape that is not of the standard, or not of UTF-8.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' {
+            let digits = [char::from(rest.next()?), char::from(rest.next()?)];
+            let [high, low] = digits.map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
+            high? * 16 + low?
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: K7
+    #[test]
+    fn a_path_that_a_server_could_decode_to_another_is_not_plain() {
+        for plain in [
+            "/",
+            "/v1",
+            "/v1/",
+            "/v1/a.b/..c/~d:e@f",
+            "/v1/a%20b",
+            "/v1/caf%C3%A9",
+            "/v1/%E6%97%A5",
+            "/a/b..",
+            "/.well-known/x",
+        ] {
+            assert!(is_plain_path(plain), "{plain}");
+        }
+        for other in [
+            "/v1/%u002e%u002e/x",
+            "/v1/%c0%ae%c0%ae/x",
+            "/v1/%e0%80%ae/x",
+            "/v1/.%09./x",
+            "/v1/..%09/x",
+            "/v1/..%20/x",
+            "/v1/...%20./x",
+            "/v1/%2e%2E/x",
+            "/v1/./x",
+            "/v1/a%2fb",
+            "/v1/a%5Cb",
+            "/v1/a%00b",
+            "/v1/a%0d%0ab",
+            "/v1/a%7fb",
+            "/v1/a%3bb",
+            "/v1/a;b",
+            "/v1/a\\b",
+            "/v1/%252e",
+            "/v1/a%",
+            "/v1/a%2",
+            "/v1/a%zz",
+            "/v1/a%+1",
+            "/v1/%ae%ae/x",
+            "/v1/%ff",
+            "/v1/%c2%85",
+            "/v1/%ef%bc%8e%ef%bc%8e/x",
+            "/v1/a%ef%bc%8fb",
+            "/v1/a%e2%88%95b",
+            "/v1/a%e2%80%a4b",
+            "/v1//a",
+            "//v1",
+            "/v1//",
+        ] {
+            assert!(!is_plain_path(other), "{other}");
+        }
+    }
+}

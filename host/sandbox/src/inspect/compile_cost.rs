@@ -1,0 +1,203 @@
+//! An estimate of the work to compile a function, from one pass over its code.
+//!
+//! The work of a compiler is linear in the size of ordinary code. A function of a few kilobytes can make it a million times larger:
+//! where control flow joins, the compiler chooses a value for each variable that differs between the paths, so that the work is the
+//! product of paths and variables. The estimate counts these products.
+
+use std::collections::HashSet;
+
+use wasmparser::{BlockType, CompositeInnerType, FuncType, FunctionBody, Operator, WasmModuleResources};
+
+use super::refusal::Refusal;
+use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
+
+/// The work for a function in addition to its code: its frame, its trampolines and its metadata.
+const WORK_PER_FUNCTION: u64 = 100;
+
+/// The number of declared locals that take one unit of work.
+const LOCALS_PER_UNIT: u64 = 4;
+
+/// The estimated work to compile the functions of a component. One unit is about the work for one instruction.
+#[derive(Default)]
+pub(super) struct CompileCost {
+    sum: u64,
+    largest: u64,
+}
+
+impl CompileCost {
+    /// Adds a function. Refuses the component at the limits.
+    pub(super) fn add(
+        &mut self,
+        index: u32,
+        signature: u32,
+        body: &FunctionBody<'_>,
+        resources: &impl WasmModuleResources,
+    ) -> Result<(), Refusal> {
+        let mut function = FunctionCost::new(resources, signature);
+        function.read(body)?;
+        if function.work > FUNCTION_WORK_MAX {
+            return Err(Refusal::TooMuchWork(format!(
+                "function {index} takes too much work to compile: more than {FUNCTION_WORK_MAX} units, in {} bytes of code",
+                body.range().len()
+            )));
+        }
+        self.sum = self.sum.saturating_add(function.work);
+        self.largest = self.largest.max(function.work);
+        if self.sum > COMPONENT_WORK_MAX {
+            return Err(Refusal::TooMuchWork(format!(
+                "its functions take too much work to compile: more than {COMPONENT_WORK_MAX} units"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CompileCost {
+    fn drop(&mut self) {
+        eprintln!("WORK sum {} largest {}", self.sum, self.largest);
+    }
+}
+
+/// A block, loop, conditional or function body that is being read.
+#[derive(Default)]
+struct Frame {
+    is_loop: bool,
+    /// The number of paths that join at its label.
+    paths: u64,
+    parameters: u64,
+    results: u64,
+    /// The locals that its code sets. They may differ between the paths.
+    assigned: HashSet<u32>,
+}
+
+struct FunctionCost<'a, R> {
+    resources: &'a R,
+    frames: Vec<Frame>,
+    work: u64,
+}
+
+impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
+    fn new(resources: &'a R, signature: u32) -> Self {
+        let mut cost = Self {
+            resources,
+            frames: Vec::new(),
+            work: WORK_PER_FUNCTION,
+        };
+        let (parameters, results) = cost.arity(signature);
+        cost.work += parameters + results;
+        cost.frames.push(Frame {
+            parameters,
+            results,
+            ..Frame::default()
+        });
+        cost
+    }
+
+    /// Reads a body. Stops at the limit of work.
+    fn read(&mut self, body: &FunctionBody<'_>) -> Result<(), Refusal> {
+        for locals in body.get_locals_reader()? {
+            let (count, _) = locals?;
+            self.work += u64::from(count) / LOCALS_PER_UNIT;
+        }
+        for operator in body.get_operators_reader()? {
+            self.operator(&operator?)?;
+            if self.work > FUNCTION_WORK_MAX {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Refusal> {
+        self.work += 1;
+        match operator {
+            Operator::Block { blockty } | Operator::If { blockty } => self.open(false, *blockty),
+            Operator::Loop { blockty } => self.open(true, *blockty),
+            Operator::Else => self.jump(0),
+            Operator::End => self.close(),
+            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.assigned.insert(*local_index);
+                }
+            }
+            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.jump(*relative_depth),
+            Operator::BrOnNull { relative_depth } | Operator::BrOnNonNull { relative_depth } => {
+                self.jump(*relative_depth);
+            }
+            Operator::BrTable { targets } => {
+                self.jump(targets.default());
+                for target in targets.targets() {
+                    self.jump(target?);
+                }
+            }
+            Operator::Return => self.work += self.frames.first().map_or(0, |frame| frame.results),
+            Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                let signature = self.resources.type_index_of_function(*function_index);
+                self.call(signature.unwrap_or_default());
+            }
+            Operator::CallIndirect { type_index, .. }
+            | Operator::ReturnCallIndirect { type_index, .. }
+            | Operator::CallRef { type_index }
+            | Operator::ReturnCallRef { type_index } => self.call(*type_index),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, is_loop: bool, block: BlockType) {
+        let (parameters, results) = match block {
+            BlockType::Empty => (0, 0),
+            BlockType::Type(_) => (0, 1),
+            BlockType::FuncType(signature) => self.arity(signature),
+        };
+        self.frames.push(Frame {
+            is_loop,
+            parameters,
+            results,
+            ..Frame::default()
+        });
+    }
+
+    fn jump(&mut self, depth: u32) {
+        let depth = usize::try_from(depth).unwrap_or(usize::MAX);
+        if let Some(at) = self.frames.len().checked_sub(depth.saturating_add(1)) {
+            let frame = &mut self.frames[at];
+            frame.paths += 1;
+            self.work += 1 + if frame.is_loop { frame.parameters } else { frame.results };
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        // One path falls through, into a loop or out of a block.
+        let joined = frame.parameters + frame.results + frame.assigned.len() as u64;
+        self.work = self.work.saturating_add(joined.saturating_mul(frame.paths + 1));
+        if let Some(outer) = self.frames.last_mut() {
+            let (mut more, fewer) = (frame.assigned, std::mem::take(&mut outer.assigned));
+            if more.len() < fewer.len() {
+                outer.assigned = fewer;
+                outer.assigned.extend(more.drain());
+            } else {
+                more.extend(fewer);
+                outer.assigned = more;
+            }
+        }
+    }
+
+    fn call(&mut self, signature: u32) {
+        let (parameters, results) = self.arity(signature);
+        self.work += parameters + results;
+    }
+
+    /// Returns the numbers of parameters and results of a function type.
+    fn arity(&self, signature: u32) -> (u64, u64) {
+        let count = |function: &FuncType| (function.params().len() as u64, function.results().len() as u64);
+        match self.resources.sub_type_at(signature) {
+            Some(ty) => match &ty.composite_type.inner {
+                CompositeInnerType::Func(function) => count(function),
+                _ => (0, 0),
+            },
+            None => (0, 0),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The reason why a validator refuses a component.
+
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The reason why bytes are refused as a component.
+pub(super) enum Refusal {
+    /// They are not a valid component.
+    Invalid {
+        message: String,
+        /// The position of the error in the bytes.
+        offset: usize,
+    },
+    /// Compiling the component takes too much work.
+    TooMuchWork(String),
+}
+
+impl From<wasmparser::Error> for Refusal {
+    fn from(error: wasmparser::Error) -> Self {
+        Self::Invalid {
+            message: error.message().to_owned(),
+            offset: error.offset(),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid { message, offset } => {
+                let message = format!("it is not a valid component: {} at byte {offset}", one_line(&message));
+                Self::new(ErrorKind::MalformedComponent, Phase::Load, message)
+            }
+            Refusal::TooMuchWork(message) => Self::new(ErrorKind::Unsupported, Phase::Load, message)
+                .with_suggestion("report it to the author of the plugin"),
+        }
+    }
+}
+
+/// Formats a parser's message as one line of at most 300 characters.
+fn one_line(message: &str) -> String {
+    const CHARS_MAX: usize = 300;
+    message
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(CHARS_MAX)
+        .collect()
+}

@@ -1,0 +1,56 @@
+//! What a host and its compiler process exchange.
+//!
+//! The host passes a [`CompileJob`] as the second argument and the component on standard input, which it keeps open: the process
+//! ends when its host does. On standard output the process writes a [`ReplyHeader`], then the machine code or an error message.
+
+use serde::{Deserialize, Serialize};
+
+use crate::inspect::profile::Profile;
+
+/// The first argument of a compiler process.
+pub(super) const COMPILE_ARGUMENT: &str = "toolwit-compile-component";
+
+/// The maximum length of an error message of a compiler process, in bytes.
+pub(super) const MESSAGE_BYTES: usize = 4 << 10;
+
+/// A component to compile, and the limits of the process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CompileJob {
+    pub(super) profile: Profile,
+    pub(super) stack_bytes_max: usize,
+    /// The size of the component.
+    pub(super) component_bytes: u64,
+    /// The hash of the host's engine. Code of another engine is of no use.
+    pub(super) engine: u64,
+    pub(super) memory_bytes_max: u64,
+    pub(super) processor_seconds_max: u64,
+}
+
+/// The outcome, and the length of what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReplyHeader {
+    pub(super) is_code: bool,
+    pub(super) bytes: u64,
+}
+
+impl ReplyHeader {
+    pub(super) const BYTES: usize = 9;
+
+    pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut header = [u8::from(self.is_code); Self::BYTES];
+        header[1..].copy_from_slice(&self.bytes.to_le_bytes());
+        header
+    }
+
+    /// Returns `None` for bytes that no compiler process of this version writes.
+    pub(super) fn from_bytes([outcome, bytes @ ..]: [u8; Self::BYTES]) -> Option<Self> {
+        Some(Self {
+            is_code: match outcome {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+            bytes: u64::from_le_bytes(bytes),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The compiler process: compiles one component under limits of memory and processor time.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES, ReplyHeader};
+use super::engine::{compatibility_hash, compiler_engine};
+
+/// The exit code for a job of another version of the program.
+const OTHER_VERSION: u8 = 2;
+
+/// Compiles one component and returns the exit code, if a host started this process for that; otherwise returns `None` at once.
+///
+/// A program that [`Compiler::Process`](crate::Compiler::Process) names calls it at the start of `main`, before it starts threads
+/// and reads its arguments:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     if let Some(exit) = toolwit_sandbox::run_compiler_if_asked() {
+///         return exit;
+///     }
+///     // The program itself.
+///     ExitCode::SUCCESS
+/// }
+/// ```
+#[must_use]
+pub fn run_compiler_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != COMPILE_ARGUMENT {
+        return None;
+    }
+    let exit = match read_job(arguments.next()) {
+        Some(job) => limit_process(&job).and_then(|()| compile(&job)),
+        None => Ok(ExitCode::from(OTHER_VERSION)),
+    };
+    Some(exit.unwrap_or(ExitCode::FAILURE))
+}
+
+fn read_job(argument: Option<OsString>) -> Option<CompileJob> {
+    serde_json::from_str(argument?.to_str()?).ok()
+}
+
+/// Limits this process, before it reads the component. Only Linux enforces the limit of memory.
+#[cfg(unix)]
+fn limit_process(job: &CompileJob) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// The address space that is reserved and never used, in bytes: the program, and arenas of the allocator.
+    const RESERVED_BYTES: u64 = 4 << 30;
+    let limit = |resource: Resource, current: u64, maximum: u64| {
+        let earlier = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let limit = Rlimit {
+            current: Some(current.min(earlier)),
+            maximum: Some(maximum.min(earlier)),
+        };
+        setrlimit(resource, limit).map_err(io::Error::from)
+    };
+    let (memory, seconds) = (job.memory_bytes_max, job.processor_seconds_max);
+    let reserved = memory.saturating_add(RESERVED_BYTES);
+    limit(Resource::Core, 0, 0)?;
+    limit(Resource::Fsize, 0, 0)?;
+    limit(Resource::Data, memory, memory)?;
+    limit(Resource::As, reserved, reserved)?;
+    // The kernel sends SIGXCPU at the first value, and SIGKILL at the second.
+    limit(Resource::Cpu, seconds, seconds + 1)
+}
+
+#[cfg(not(unix))]
+fn limit_process(_job: &CompileJob) -> io::Result<()> {
+    Ok(())
+}
+
+fn compile(job: &CompileJob) -> io::Result<ExitCode> {
+    let mut component = vec![0; usize::try_from(job.component_bytes).unwrap_or(usize::MAX)];
+    io::stdin().read_exact(&mut component)?;
+    end_with_host()?;
+    let engine = match compiler_engine(job.profile, job.stack_bytes_max) {
+        Ok(engine) if compatibility_hash(&engine) == job.engine => engine,
+        _ => return Ok(ExitCode::from(OTHER_VERSION)),
+    };
+    match engine.precompile_component(&component) {
+        Ok(code) => reply(true, &code)?,
+        Err(error) => reply(false, error.root_cause().to_string().as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends this process when its host ends, which closes standard input.
+fn end_with_host() -> io::Result<()> {
+    let wait = || {
+        // Nothing follows the component.
+        let _ = io::stdin().read(&mut [0]);
+        exit_immediately();
+    };
+    std::thread::Builder::new().spawn(wait).map(|_| ())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing else runs in a compiler process, and its compiler cannot be interrupted"
+)]
+fn exit_immediately() {
+    std::process::exit(1);
+}
+
+fn reply(is_code: bool, reply: &[u8]) -> io::Result<()> {
+    let reply = if is_code {
+        reply
+    } else {
+        &reply[..reply.len().min(MESSAGE_BYTES)]
+    };
+    let header = ReplyHeader {
+        is_code,
+        bytes: reply.len() as u64,
+    };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&header.to_bytes())?;
+    stdout.write_all(reply)?;
+    stdout.flush()
+}

@@ -1,0 +1,197 @@
+//! The host's side of a compiler process: starts it, passes the component, and reads the machine code.
+
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES, ReplyHeader};
+use super::engine::Engine;
+use crate::inspect::profile::Profile;
+use toolwit_core::limits::{ByteCount, EngineLimits, Span};
+use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
+
+/// The memory of a compiler process for a component of no size, in bytes.
+const MEMORY_BYTES_BASE: u64 = 256 << 20;
+
+/// The memory of each thread of a compiler process, in bytes. It has a thread for each processor.
+const MEMORY_BYTES_PER_THREAD: u64 = 4 << 20;
+
+/// The memory of a compiler process for each byte of the component, in bytes. Interpreters of several megabytes take a third.
+const MEMORY_BYTES_PER_BYTE: u64 = 128;
+
+/// The processor time of a compiler process for a component of no size.
+const PROCESSOR_SECONDS_BASE: u64 = 20;
+
+/// The processor time of a compiler process for each MiB of the component. A slow machine takes a third.
+const PROCESSOR_SECONDS_PER_MIB: u64 = 20;
+
+/// The size of the machine code of a component, as a multiple of its size. Large components have two to four.
+const CODE_BYTES_PER_BYTE: u64 = 32;
+
+/// The size of the machine code that a small component may have in addition, in bytes.
+const CODE_BYTES_BASE: u64 = 16 << 20;
+
+/// Compiles a component in a process of a program. Dropping the future ends the process.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] if the compiler refuses the component, or ends at its limits; [`ErrorKind::Internal`] if the program
+/// cannot be started, or is not a compiler of this version.
+pub(super) async fn compile(
+    program: &Path,
+    engine: &Engine,
+    profile: Profile,
+    component: &[u8],
+    limits: &EngineLimits,
+) -> Result<Vec<u8>, Error> {
+    let job = job(engine, profile, component.len() as u64, limits);
+    let mut child = start(program, &job).map_err(|error| not_started(program, error))?;
+    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(not_started(program, io::Error::other("it has no standard streams")));
+    };
+    let conversation = converse(stdin, stdout, component);
+    let reply = match tokio::time::timeout(limits.compile_wall_max, conversation).await {
+        Ok(reply) => reply,
+        Err(_) => return Err(too_slow(limits.compile_wall_max)),
+    };
+    match reply {
+        Ok(Reply::Code(code)) => Ok(code),
+        Ok(Reply::Refused(message)) => Err(Error::new(
+            ErrorKind::Unsupported,
+            Phase::Load,
+            format!("it could not be compiled: {message}"),
+        )),
+        Err(error) => Err(died(child, &job, error).await),
+    }
+}
+
+fn job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineLimits) -> CompileJob {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let memory_bytes = MEMORY_BYTES_PER_BYTE
+        .saturating_mul(component_bytes)
+        .saturating_add(MEMORY_BYTES_BASE + threads * MEMORY_BYTES_PER_THREAD);
+    CompileJob {
+        profile,
+        stack_bytes_max: limits.stack_bytes_max,
+        component_bytes,
+        engine: engine.compatibility_hash(),
+        memory_bytes_max: memory_bytes.min(limits.compile_memory_bytes_max),
+        processor_seconds_max: PROCESSOR_SECONDS_BASE + component_bytes.div_ceil(1 << 20) * PROCESSOR_SECONDS_PER_MIB,
+    }
+}
+
+fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
+    Command::new(program)
+        .arg(COMPILE_ARGUMENT)
+        .arg(serde_json::to_string(job)?)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+}
+
+enum Reply {
+    Code(Vec<u8>),
+    Refused(String),
+}
+
+/// Passes the component and reads the reply. Keeps standard input open until then.
+async fn converse(mut stdin: ChildStdin, mut stdout: ChildStdout, component: &[u8]) -> io::Result<Reply> {
+    let write = async {
+        // Fails if the process has ended, which reading reports.
+        let _: io::Result<()> = stdin.write_all(component).await;
+        stdin
+    };
+    let (stdin, reply) = tokio::join!(write, read_reply(&mut stdout, component.len() as u64));
+    drop(stdin);
+    reply
+}
+
+async fn read_reply(stdout: &mut ChildStdout, component_bytes: u64) -> io::Result<Reply> {
+    let mut header = [0; ReplyHeader::BYTES];
+    stdout.read_exact(&mut header).await?;
+    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    let header = ReplyHeader::from_bytes(header).ok_or_else(|| invalid("its reply is not one of this version"))?;
+    let bytes_max = if header.is_code {
+        component_bytes
+            .saturating_mul(CODE_BYTES_PER_BYTE)
+            .saturating_add(CODE_BYTES_BASE)
+    } else {
+        MESSAGE_BYTES as u64
+    };
+    let bytes = usize::try_from(header.bytes).unwrap_or(usize::MAX);
+    if header.bytes > bytes_max {
+        return Err(invalid("its machine code is too large"));
+    }
+    let mut reply = vec![0; bytes];
+    stdout.read_exact(&mut reply).await?;
+    Ok(if header.is_code {
+        Reply::Code(reply)
+    } else {
+        Reply::Refused(printable(&String::from_utf8_lossy(&reply)))
+    })
+}
+
+fn not_started(program: &Path, error: io::Error) -> Error {
+    let message = format!("the compiler process `{}` could not be started", program.display());
+    Error::new(ErrorKind::Internal, Phase::Load, message)
+        .with_suggestion("check the program of `Compiler::Process`")
+        .with_source(error)
+}
+
+fn too_slow(wall_max: Duration) -> Error {
+    let message = format!("compiling it takes longer than {}", Span(wall_max));
+    let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
+    refused(message).with_limit(ExceededLimit::new("compile_wall_max", ms, ms))
+}
+
+/// Describes why a compiler process ended without a valid reply.
+async fn died(mut child: Child, job: &CompileJob, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::InvalidData {
+        return refused(format!("its compiler process failed: {error}"));
+    }
+    match child.wait().await {
+        Ok(status) if is_out_of_time(status) => refused(format!(
+            "compiling it takes more than {} s of processor time",
+            job.processor_seconds_max
+        )),
+        Ok(status) if status.code().is_none() => refused(format!(
+            "compiling it takes more than {} of memory, or crashes the compiler",
+            ByteCount(job.memory_bytes_max)
+        ))
+        .with_limit(ExceededLimit::new(
+            "compile_memory_bytes_max",
+            job.memory_bytes_max,
+            job.memory_bytes_max,
+        ))
+        .with_source(status.to_string()),
+        Ok(status) => Error::new(
+            ErrorKind::Internal,
+            Phase::Load,
+            format!("the compiler process is not one of this version: it ended with {status}"),
+        )
+        .with_suggestion("call `run_compiler_if_asked` at the start of `main` of the program"),
+        Err(error) => Error::new(ErrorKind::Internal, Phase::Load, "the compiler process was lost").with_source(error),
+    }
+}
+
+fn refused(message: String) -> Error {
+    Error::new(ErrorKind::Unsupported, Phase::Load, message).with_suggestion("report it to the author of the plugin")
+}
+
+#[cfg(unix)]
+fn is_out_of_time(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
+}
+
+#[cfg(not(unix))]
+fn is_out_of_time(_status: ExitStatus) -> bool {
+    false
+}

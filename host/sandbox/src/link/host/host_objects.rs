@@ -1,0 +1,151 @@
+//! The memory of the host that the resources of a guest hold, by their types.
+//!
+//! Buffers count with the most that they can hold, because a guest can fill them without another call. A type that is not named
+//! here counts with [`OBJECT_BYTES`].
+
+use std::any::Any;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
+use wasmtime_wasi_http::FieldMap;
+use wasmtime_wasi_http::p2::bindings::http::types::{Method, Scheme};
+use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostIncomingBody};
+use wasmtime_wasi_http::p2::types::{
+    HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
+};
+
+use super::files::DirectoryListing;
+use super::http::{BODY_CHUNK_BYTES, BODY_CHUNKS};
+use super::keyvalue::Bucket;
+use toolwit_core::limits::{GUEST_PATH_BYTES_MAX, HEADER_BYTES_MAX};
+
+/// A resource without data of its own: its entries in the tables of the host and of wasmtime.
+const OBJECT_BYTES: usize = 1 << 10;
+
+/// A header field without its name and value. The map of the fields allocates twice what it holds when it grows.
+const FIELD_BYTES: usize = 256;
+
+/// The fields of a header list at its limit: wasmtime counts less for a short field than it takes.
+const FIELDS_BYTES_MAX: usize = 4 * HEADER_BYTES_MAX;
+
+/// A stream: wasmtime reads and writes files in pieces of this size.
+const STREAM_BYTES: usize = 64 << 10;
+
+/// The body of a message that the guest writes: its chunks, the one that waits for a free place, and its trailers.
+const OUTGOING_BODY_BYTES: usize = (BODY_CHUNKS + 1) * BODY_CHUNK_BYTES + FIELDS_BYTES_MAX;
+
+/// A request that was sent, until its response is dropped: its fields and body, the buffers of the connection and of TLS, and the
+/// fields and one chunk of the response.
+const EXCHANGE_BYTES: usize = OUTGOING_BODY_BYTES + 2 * FIELDS_BYTES_MAX + (256 << 10);
+
+/// The most that one resource holds in addition to data that the guest passes with its calls.
+pub(super) const OBJECT_BYTES_MAX: u64 = EXCHANGE_BYTES as u64;
+
+/// Returns the memory that all resources hold.
+pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
+    let bytes = resources
+        .iter_mut()
+        .map(|object| OBJECT_BYTES.saturating_add(content_bytes(object)));
+    bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
+fn content_bytes(object: &dyn Any) -> usize {
+    if object.is::<DynInputStream>() || object.is::<DynOutputStream>() {
+        STREAM_BYTES
+    } else if object.is::<Descriptor>() {
+        GUEST_PATH_BYTES_MAX
+    } else if let Some(listing) = object.downcast_ref::<DirectoryListing>() {
+        listing.bytes()
+    } else if let Some(bucket) = object.downcast_ref::<Bucket>() {
+        bucket.bytes()
+    } else {
+        message_bytes(object)
+    }
+}
+
+/// Returns the memory of a resource of `wasi:http`.
+fn message_bytes(object: &dyn Any) -> usize {
+    let body = |is_open: bool, bytes: usize| if is_open { bytes } else { 0 };
+    if let Some(fields) = object.downcast_ref::<FieldMap>() {
+        fields_bytes(fields)
+    } else if let Some(request) = object.downcast_ref::<HostOutgoingRequest>() {
+        request_bytes(request) + body(request.body.is_some(), OUTGOING_BODY_BYTES)
+    } else if let Some(response) = object.downcast_ref::<HostOutgoingResponse>() {
+        fields_bytes(&response.headers) + body(response.body.is_some(), OUTGOING_BODY_BYTES)
+    } else if let Some(response) = object.downcast_ref::<HostFutureIncomingResponse>() {
+        body(
+            !matches!(response, HostFutureIncomingResponse::Consumed),
+            EXCHANGE_BYTES,
+        )
+    } else if let Some(response) = object.downcast_ref::<HostIncomingResponse>() {
+        fields_bytes(&response.headers) + body(response.body.is_some(), EXCHANGE_BYTES)
+    } else if let Some(trailers) = object.downcast_ref::<HostFutureTrailers>() {
+        body(matches!(trailers, HostFutureTrailers::Waiting(_)), EXCHANGE_BYTES)
+    } else {
+        body(object.is::<HostIncomingBody>(), EXCHANGE_BYTES)
+    }
+}
+
+fn request_bytes(request: &HostOutgoingRequest) -> usize {
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
+    let method = match &request.method {
+        Method::Other(method) => method.capacity(),
+        _ => 0,
+    };
+    let scheme = match &request.scheme {
+        Some(Scheme::Other(scheme)) => scheme.capacity(),
+        _ => 0,
+    };
+    fields_bytes(&request.headers) + text(&request.path_with_query) + text(&request.authority) + method + scheme
+}
+
+fn fields_bytes(fields: &FieldMap) -> usize {
+    let bytes =
+        |(name, value): (&http::HeaderName, &http::HeaderValue)| FIELD_BYTES + name.as_str().len() + value.len();
+    fields.iter().map(bytes).sum()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: K1
+    #[test]
+    fn resources_count_with_what_they_can_hold() {
+        let mut resources = ResourceTable::new();
+        assert_eq!(held_bytes(&mut resources), 0);
+        let mut fields = FieldMap::new_mutable(HEADER_BYTES_MAX);
+        let value = http::HeaderValue::from_bytes(&[b'x'; 1000]).unwrap();
+        fields.append_raw(http::HeaderName::from_static("name"), value).unwrap();
+        let shared = resources.push(fields.clone()).unwrap();
+        let list = held_bytes(&mut resources);
+        assert!((2000..4000).contains(&list), "{list}");
+        let request = HostOutgoingRequest {
+            method: Method::Other("x".repeat(100_000)),
+            scheme: Some(Scheme::Other("x".repeat(100_000))),
+            authority: Some("x".repeat(100_000)),
+            path_with_query: Some("x".repeat(100_000)),
+            headers: fields,
+            body: None,
+        };
+        resources.push(request).unwrap();
+        assert!(held_bytes(&mut resources) > 2 * list + 400_000 - OBJECT_BYTES as u64);
+        resources.push(HostFutureIncomingResponse::Consumed).unwrap();
+        let consumed = held_bytes(&mut resources);
+        let stream: DynInputStream = Box::new(wasmtime_wasi::p2::pipe::ClosedInputStream);
+        let stream = resources.push(stream).unwrap();
+        assert_eq!(
+            held_bytes(&mut resources),
+            consumed + (STREAM_BYTES + OBJECT_BYTES) as u64
+        );
+        resources.delete(stream).unwrap();
+        resources.delete(shared).unwrap();
+        assert_eq!(
+            held_bytes(&mut resources),
+            consumed - list,
+            "a dropped resource counts no more"
+        );
+    }
+}

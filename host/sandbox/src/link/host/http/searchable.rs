@@ -1,0 +1,86 @@
+//! Responses in which a secret can be found.
+//!
+//! A host that received a secret may echo it. The guest chooses how, within the request: a compressed response hides a secret, and
+//! parts of a response contain parts of one. So the requests to such a host ask for plain and complete responses.
+
+use http::header::{ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, IF_RANGE, RANGE, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use wasmtime_wasi_http::Error;
+
+/// Removes the headers that ask for another encoding or for parts, and asks for a plain response.
+pub(super) fn restrict_response(headers: &mut HeaderMap) {
+    for name in [ACCEPT_CHARSET, IF_RANGE, RANGE] {
+        headers.remove(name);
+    }
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}
+
+/// Refuses a response that is encoded.
+///
+/// # Errors
+/// [`Error::HttpResponseContentCoding`] and [`Error::HttpResponseTransferCoding`], with the encoding.
+pub(super) fn require_searchable(headers: &HeaderMap) -> Result<(), Error> {
+    if let Some(coding) = other_than(headers, &CONTENT_ENCODING, "identity") {
+        return Err(Error::HttpResponseContentCoding(Some(coding)));
+    }
+    match other_than(headers, &TRANSFER_ENCODING, "chunked") {
+        Some(coding) => Err(Error::HttpResponseTransferCoding(Some(coding))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the value of a header that differs from the plain one.
+fn other_than(headers: &HeaderMap, name: &HeaderName, plain: &str) -> Option<String> {
+    let values = headers.get_all(name).iter();
+    let texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
+    texts.into_iter().find(|text| !text.is_empty() && text != plain)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        fields.iter().map(field).collect()
+    }
+
+    // attack: K5
+    #[test]
+    fn headers_that_ask_for_hidden_or_partial_responses_are_replaced() {
+        let mut asked = headers(&[
+            ("accept", "text/plain"),
+            ("accept-encoding", "gzip"),
+            ("accept-charset", "utf-16"),
+            ("range", "bytes=0-3"),
+            ("if-range", "x"),
+        ]);
+        restrict_response(&mut asked);
+        assert_eq!(
+            asked,
+            headers(&[("accept", "text/plain"), ("accept-encoding", "identity")])
+        );
+    }
+
+    // attack: K5
+    #[test]
+    fn an_encoded_response_is_refused() {
+        for plain in [
+            headers(&[]),
+            headers(&[("content-encoding", "identity"), ("transfer-encoding", "Chunked")]),
+        ] {
+            assert!(require_searchable(&plain).is_ok(), "{plain:?}");
+        }
+        for encoded in [
+            headers(&[("content-encoding", "gzip")]),
+            headers(&[("content-encoding", "identity"), ("content-encoding", "br")]),
+            headers(&[("content-encoding", "identity, gzip")]),
+            headers(&[("transfer-encoding", "gzip, chunked")]),
+        ] {
+            assert!(require_searchable(&encoded).is_err(), "{encoded:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The limit on the memory of the host that the resources of a guest hold.
+
+use toolwit_core::limits::CallLimits;
+
+/// The memory of the host that the resources of an instance hold, and its limit.
+///
+/// A guest makes resources in many interfaces: headers, requests, bodies, streams, files, buckets. Their memory is not counted where
+/// they are made, where one could be forgotten, but measured in the table that holds all of them, after each call into the host.
+/// A measurement is skipped while the calls since the last one cannot have reached the limit.
+#[derive(Debug)]
+pub(crate) struct HostMemory {
+    bytes_max: u64,
+    /// The most that one call into the host adds.
+    growth_bytes_max: u64,
+    /// The most that the resources can hold now: what was measured, and the growth since.
+    bytes_at_most: u64,
+}
+
+/// The limit was exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the guest holds {bytes} bytes of the host's memory")]
+pub(crate) struct HostMemoryExceeded {
+    /// The memory that the resources of the guest hold.
+    pub(crate) bytes: u64,
+}
+
+impl HostMemory {
+    /// Creates the count of an instance without resources. `object_bytes_max` is the most that one resource holds in addition to
+    /// the data that the guest passes.
+    pub(crate) fn new(limits: &CallLimits, object_bytes_max: u64) -> Self {
+        Self {
+            bytes_max: limits.host_memory_bytes_max,
+            growth_bytes_max: limits.host_call_bytes_max.saturating_add(object_bytes_max),
+            bytes_at_most: 0,
+        }
+    }
+
+    /// Sets the limit of another call. Resources of earlier calls count too.
+    pub(crate) fn start_call(&mut self, limits: &CallLimits, object_bytes_max: u64) {
+        let bytes_at_most = self.bytes_at_most;
+        *self = Self {
+            bytes_at_most,
+            ..Self::new(limits, object_bytes_max)
+        };
+    }
+
+    /// Checks the limit after a call into the host. `measure` returns the memory that all resources hold.
+    ///
+    /// # Errors
+    /// [`HostMemoryExceeded`].
+    pub(crate) fn check(&mut self, measure: impl FnOnce() -> u64) -> Result<(), HostMemoryExceeded> {
+        self.bytes_at_most = self.bytes_at_most.saturating_add(self.growth_bytes_max);
+        if self.bytes_at_most <= self.bytes_max {
+            return Ok(());
+        }
+        let bytes = measure();
+        self.bytes_at_most = bytes;
+        if bytes > self.bytes_max {
+            return Err(HostMemoryExceeded { bytes });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: K1
+    #[test]
+    fn memory_is_measured_before_the_limit_can_be_exceeded() {
+        let limits = CallLimits {
+            host_memory_bytes_max: 100,
+            host_call_bytes_max: 20,
+            ..CallLimits::default()
+        };
+        let mut memory = HostMemory::new(&limits, 20);
+        let unmeasured = || -> u64 { unreachable!("two calls add at most 80 bytes") };
+        assert_eq!(memory.check(unmeasured), Ok(()));
+        assert_eq!(memory.check(unmeasured), Ok(()));
+        assert_eq!(memory.check(|| 70), Ok(()));
+        assert_eq!(memory.check(|| 101), Err(HostMemoryExceeded { bytes: 101 }));
+        memory.start_call(&limits, 20);
+        assert_eq!(memory.check(|| 90), Ok(()), "another call keeps what was measured");
+    }
+}
