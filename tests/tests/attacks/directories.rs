@@ -56,7 +56,7 @@ async fn denied(host: &TestHost, tool: &str, arguments: serde_json::Value) -> St
     denied.map(|denied| denied.reason.clone()).unwrap_or_default()
 }
 
-// attack: J1
+// attack: L1
 #[tokio::test]
 async fn a_planted_link_is_not_followed_for_the_same_plugin() {
     for inner in [INNER, WRITABLE_INNER] {
@@ -76,7 +76,7 @@ async fn a_planted_link_is_not_followed_for_the_same_plugin() {
     }
 }
 
-// attack: J1
+// attack: L1
 #[tokio::test]
 async fn a_planted_link_is_not_followed_for_another_plugin() {
     let setup = || {
@@ -102,7 +102,7 @@ async fn a_planted_link_is_not_followed_for_another_plugin() {
     );
 }
 
-// attack: J2
+// attack: L2
 #[tokio::test]
 async fn another_directory_than_the_granted_one_needs_a_new_grant() {
     let host = Setup::new()
@@ -144,7 +144,7 @@ fn read_rules(directory: &Path, access: AccessMode) -> GrantRules {
     }
 }
 
-// attack: J7
+// attack: L7
 #[tokio::test]
 async fn a_removed_directory_denies_only_what_it_granted() {
     let own = r#"{ host = "{dir}/own-data", guest = "/own" }"#;
@@ -186,7 +186,7 @@ async fn a_removed_directory_denies_only_what_it_granted() {
     assert_eq!(host.value("read", json!({"path": "/own/a"})).await, "new");
 }
 
-// attack: J8
+// attack: L8
 #[tokio::test]
 async fn explain_knows_used_grants_missing_directories_and_nested_rules() {
     let within = r#"{ host = "{dir}/data/in", guest = "/out/in" }"#;
@@ -235,7 +235,7 @@ async fn explain_knows_used_grants_missing_directories_and_nested_rules() {
     denied(&host, "entries", json!({"path": "/out"})).await;
 }
 
-// attack: J10
+// attack: L10
 #[tokio::test]
 async fn a_directory_with_plugins_is_granted_for_reading_only() {
     let plugins = guests().await;

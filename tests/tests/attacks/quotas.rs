@@ -10,7 +10,7 @@ use crate::host::Setup;
 const QUOTA_BYTES: u64 = 200 << 10;
 const WRITE: &str = r#"files = [{ host = "{dir}/data", guest = "/data", access = "read-write", quota = "200KiB" }]"#;
 
-// attack: J3
+// attack: L3
 #[tokio::test]
 async fn removed_files_count_while_they_are_open() {
     let host = Setup::new().grant(WRITE).start().await;
@@ -30,7 +30,7 @@ async fn removed_files_count_while_they_are_open() {
     }
 }
 
-// attack: J4
+// attack: L4
 #[tokio::test]
 async fn a_file_does_not_move_from_one_quota_to_another() {
     let directory = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ async fn a_file_does_not_move_from_one_quota_to_another() {
     assert_eq!(fs::read_dir(host.directory.path().join("small")).unwrap().count(), 0);
 }
 
-// attack: J5
+// attack: L5
 #[tokio::test]
 async fn no_hole_is_larger_than_the_quota() {
     let host = Setup::new().grant(WRITE).start().await;
@@ -88,7 +88,7 @@ async fn no_hole_is_larger_than_the_quota() {
         .await;
 }
 
-// attack: J6
+// attack: L6
 #[tokio::test]
 async fn a_tree_beyond_the_longest_path_does_not_block_later_writes() {
     let host = Setup::new().grant(WRITE).start().await;

@@ -110,7 +110,7 @@ fn fuzzed_request_reaches_granted_hosts_only() {
     run("gate", fuzz::gate);
 }
 
-// attack: J1
+// attack: L1
 #[cfg(unix)]
 #[test]
 fn granted_directories_follow_no_link_that_a_plugin_can_plant() {

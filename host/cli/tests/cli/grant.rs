@@ -473,7 +473,7 @@ fn project_grants_apply_only_after_they_are_accepted() {
     assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
 }
 
-// attack: J9
+// attack: L9
 #[test]
 fn one_of_several_processes_gets_a_grant_for_one_call() {
     let workspace = workspace();

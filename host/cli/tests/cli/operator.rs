@@ -284,7 +284,7 @@ fn call_of_a_broken_plugin_reports_the_cause() {
     );
 }
 
-// attack: J12
+// attack: L12
 #[cfg(unix)]
 #[test]
 fn links_out_of_a_plugin_directory_are_neither_copied_nor_followed() {

@@ -273,7 +273,7 @@ mod sqlite {
         assert_eq!(SqliteStore::open(&path).unwrap().packages().unwrap().len(), 100);
     }
 
-    // attack: J13
+    // attack: L13
     #[cfg(unix)]
     #[test]
     fn only_the_owner_can_read_a_store() {

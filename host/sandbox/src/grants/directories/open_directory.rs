@@ -146,7 +146,7 @@ mod tests {
         open(&rule(tempfile::tempdir().unwrap().path(), "read"), &area(&[]), None).unwrap();
     }
 
-    // attack: J1
+    // attack: L1
     #[test]
     fn links_are_followed_only_outside_of_writable_directories() {
         let directory = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    // attack: J1
+    // attack: L1
     #[test]
     fn writable_directory_behind_a_planted_link_is_not_opened() {
         let directory = tempfile::tempdir().unwrap();
@@ -189,7 +189,7 @@ mod tests {
         assert!(!neighbour.is_replaceable, "the link made nothing writable");
     }
 
-    // attack: J2
+    // attack: L2
     #[test]
     fn another_directory_at_the_path_of_a_recorded_one_is_not_opened() {
         let directory = tempfile::tempdir().unwrap();

@@ -152,7 +152,7 @@ mod tests {
         reserve_after_pause(&quota, 10_000);
     }
 
-    // attack: J3
+    // attack: L3
     #[cfg(unix)]
     #[test]
     fn a_removed_file_is_freed_when_it_is_closed() {
@@ -181,7 +181,7 @@ mod tests {
         reserve_after_pause(&quota, 15_000);
     }
 
-    // attack: J6
+    // attack: L6
     #[cfg(unix)]
     #[test]
     fn a_tree_deeper_than_any_path_is_measured() {

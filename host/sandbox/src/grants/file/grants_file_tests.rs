@@ -96,7 +96,7 @@ fn a_directory_that_does_not_exist_is_not_granted() {
     assert!(!path.exists(), "nothing is written");
 }
 
-// attack: J11
+// attack: L11
 #[cfg(unix)]
 #[test]
 fn a_change_that_fails_is_not_in_the_log() {
@@ -124,7 +124,7 @@ fn a_change_that_fails_is_not_in_the_log() {
     assert!(fs::read_to_string(&log).unwrap().contains("tool b"));
 }
 
-// attack: J9
+// attack: L9
 #[test]
 fn a_use_is_recorded_once_and_not_in_a_damaged_record() {
     let directory = tempfile::tempdir().unwrap();

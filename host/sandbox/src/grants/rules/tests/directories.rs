@@ -31,7 +31,7 @@ fn directory_is_granted_by_complete_names() {
     );
 }
 
-// attack: J8
+// attack: L8
 #[test]
 fn read_only_directory_inside_a_writable_one_is_reached_through_it() {
     let rules = r#"files = [
@@ -55,7 +55,7 @@ fn read_only_directory_inside_a_writable_one_is_reached_through_it() {
     }
 }
 
-// attack: J7
+// attack: L7
 #[test]
 fn directory_that_cannot_be_opened_allows_and_hides_nothing() {
     let mut effective = effective(
