@@ -3,6 +3,11 @@
 //! The fuzzers in `fuzz/` run them guided by coverage; `tests/fuzz` runs a limited number of mutants of the seeds with the
 //! tests.
 
+#[cfg(unix)]
+use std::sync::OnceLock;
+
+#[cfg(unix)]
+use tempfile::TempDir;
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::limits::LimitRequest;
 use toolwit::registry::{Manifest, Project, ProjectLimits};
@@ -29,6 +34,34 @@ pub fn component(data: &[u8]) {
         tools.map(|tool| tool.id.to_string()).collect()
     };
     assert_eq!(names(&inspection), names(&restored));
+}
+
+/// The links of [`directories`], with their targets.
+#[cfg(unix)]
+const LINKS: [(&str, &str); 5] = [
+    ("link", "work"),
+    ("deep", "work/in/deep"),
+    ("work/out", "outside"),
+    ("work/in/up", "outside"),
+    ("work/in/round", "work"),
+];
+
+/// Opens granted directories in a small tree with links, one rule per line, and decides on an access to the path in the last line.
+#[cfg(unix)]
+pub fn directories(data: &[u8]) {
+    static TREE: OnceLock<TempDir> = OnceLock::new();
+    let tree = TREE.get_or_init(|| {
+        let tree = tempfile::tempdir().expect("a directory can be created");
+        for directory in ["work/in/deep", "outside", "other"] {
+            std::fs::create_dir_all(tree.path().join(directory)).expect("a directory can be created");
+        }
+        for (link, target) in LINKS {
+            let target = tree.path().join(target);
+            std::os::unix::fs::symlink(target, tree.path().join(link)).expect("a link can be created");
+        }
+        tree
+    });
+    toolwit::sandbox::fuzz::directories(tree.path(), &LINKS, data);
 }
 
 /// Parses configuration files: manifests and projects, which are untrusted, and grants, which may contain mistakes. A project never

@@ -98,6 +98,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.chars().all(fits) {
         return Err("contains characters that are not allowed in a plugin's name");
     }
+    if name.starts_with('.') {
+        return Err("starts with a dot");
+    }
     if RESERVED.contains(&identity_of(name).as_str()) {
         return Err("is reserved: the ids of the host's own tools begin with it");
     }

@@ -1,7 +1,15 @@
-//! The entry point of the fuzzers to the private mapping between WIT and JSON. Not part of the public API.
+//! The entry points of the fuzzers to private code: the mapping between WIT and JSON, and the directories of grants. Not part of the
+//! public API.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::grants::directories::{GrantableArea, OpenDirectory, WritableRoots};
+use crate::grants::{
+    AccessMode, AccessRequest, DeclaredCapabilities, DirectoryRule, EffectiveRights, UnenforceableRule,
+};
 use crate::values::decode::{NoHandles, decode_arguments};
 use crate::values::encode::encode;
 use crate::values::types::{Case, Field, Label, WitType};
@@ -90,4 +98,116 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
 
 fn label(at: usize) -> Label {
     Label::new(&format!("item-{at}"))
+}
+
+/// The maximum number of rules of one input of [`directories`].
+const RULES_MAX: usize = 4;
+
+/// Opens the directories of rules, and decides on an access.
+///
+/// Each line of the input except the last is a rule: a path below `root`, a path of the guest, and `rw` for a writable directory.
+/// The last line is a path of the guest. `links` lists the links below `root`, each with its target, as paths below `root`. No link
+/// inside a writable directory may be followed, and an access may be allowed only by a rule whose directory was opened.
+///
+/// # Panics
+/// If one of them happens, which means that the fuzzer has found a bug.
+#[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
+pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut lines: Vec<&str> = text.lines().collect();
+    let path = lines.pop().unwrap_or_default();
+    let rules: Vec<_> = lines
+        .iter()
+        .take(RULES_MAX)
+        .filter_map(|line| directory_rule(root, line))
+        .collect();
+    let area = GrantableArea {
+        writable: WritableRoots::of(&rules),
+        ..GrantableArea::default()
+    };
+    let opened = rules.iter().map(|rule| {
+        let opened = OpenDirectory::open(rule, &area, None, &Arc::default());
+        (rule, opened.map(|directory| directory.path))
+    });
+    let opened: Vec<OpenedRule<'_>> = opened.collect();
+    let is_writable = |directory: &Path| {
+        let writable = opened.iter().filter(|(rule, _)| rule.access == AccessMode::ReadWrite);
+        let mut paths = writable.filter_map(|(_, path)| path.as_ref().ok());
+        paths.any(|path| directory.starts_with(path))
+    };
+    for (rule, path) in opened
+        .iter()
+        .filter_map(|(rule, path)| Some((rule, path.as_ref().ok()?)))
+    {
+        let (expected, followed) = resolved(root, links, &rule.host);
+        assert_eq!(*path, expected, "{rule}");
+        let planted = followed.iter().find(|link| link.parent().is_some_and(is_writable));
+        assert!(planted.is_none(), "{rule} follows {planted:?} under {opened:?}");
+    }
+    check_decisions(&opened, path);
+}
+
+/// A rule, and the real path of its directory or why it cannot be opened.
+type OpenedRule<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
+
+/// Decides on an access to a path of the guest, which only a rule with an open directory may allow.
+fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
+    let mut rights = EffectiveRights {
+        declared: DeclaredCapabilities::from_imports(["wasi:filesystem/preopens@0.2.6"]),
+        ..EffectiveRights::default()
+    };
+    for (rule, path) in opened {
+        if rights.rules.files.iter().any(|earlier| earlier.guest == rule.guest) {
+            continue;
+        }
+        rights.rules.files.push(DirectoryRule::clone(rule));
+        let guest = rule.guest.clone();
+        match path {
+            Ok(path) => drop(rights.opened.insert(guest, path.clone())),
+            Err(error) => {
+                let reason = error.to_string();
+                let position = None;
+                rights
+                    .unenforceable
+                    .insert(guest, UnenforceableRule { position, reason });
+            }
+        }
+    }
+    for mode in [AccessMode::Read, AccessMode::ReadWrite] {
+        let allowed = rights.require(&AccessRequest::File(path, mode)).is_ok();
+        let allows = |rule: &DirectoryRule| {
+            let guest = Path::new(path);
+            let is_open = rights.opened.contains_key(&rule.guest);
+            let climbs = guest.components().any(|part| part == Component::ParentDir);
+            is_open && !climbs && guest.starts_with(&rule.guest) && (mode == AccessMode::Read || rule.access == mode)
+        };
+        assert!(
+            !allowed || rights.rules.files.iter().any(allows),
+            "{mode} {path} under {opened:?}"
+        );
+    }
+}
+
+fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
+    let mut parts = line.split(' ');
+    let host = root.join(parts.next()?.trim_start_matches('/'));
+    let guest = parts.next()?;
+    let access = match parts.next() {
+        Some("rw") => AccessMode::ReadWrite,
+        _ => AccessMode::Read,
+    };
+    DirectoryRule::new(host.to_str()?, guest, access, None).ok()
+}
+
+/// Resolves a path with a list of links instead of the file system. Returns the links that it leads through, too.
+fn resolved(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
+    let (mut real, mut followed) = (PathBuf::new(), Vec::new());
+    for part in path.components() {
+        real.push(part);
+        while let Some((link, target)) = links.iter().find(|(link, _)| real == root.join(link)) {
+            followed.push(root.join(link));
+            real = root.join(target);
+        }
+    }
+    (real, followed)
 }

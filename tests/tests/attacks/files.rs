@@ -211,15 +211,19 @@ async fn a_neighbour_of_a_granted_directory_is_not_granted() {
 // attack: C7
 #[cfg(unix)]
 #[tokio::test]
-async fn directory_that_cannot_be_granted_stops_the_calls_of_its_plugin() {
+async fn directory_that_cannot_be_granted_is_denied_with_the_reason() {
     let refused = |rule: &str| {
         let rule = format!("files = [{{ host = \"{rule}\", guest = \"/data\" }}]");
         async move {
             let host = Setup::new().grant(&rule).start().await;
-            let error = host.denial("read", json!({"path": "/data/a"})).await;
+            let read = host.call("read", json!({"path": "/data/a"})).await.unwrap();
             let directory = host.directory.path().to_str().unwrap().to_owned();
-            assert!(!error.to_string().contains(&directory), "the model reads it: {error}");
-            error.denied[0].reason.clone()
+            assert!(
+                read.is_error() && !read.for_llm.contains(&directory),
+                "the model reads it: {}",
+                read.for_llm
+            );
+            read.denied[0].reason.clone()
         }
     };
     let missing = refused("{dir}/nowhere").await;
@@ -256,27 +260,27 @@ async fn directory_that_cannot_be_granted_stops_the_calls_of_its_plugin() {
 
 // attack: C7
 #[tokio::test]
-async fn rule_that_cannot_be_enforced_affects_only_its_plugin() {
+async fn rule_that_cannot_be_enforced_affects_nothing_else() {
     let good = format!("version = 1\n[[grant]]\nplugin = \"probe\"\nany-version = true\n{READ}\n");
     let bad = READ.replace("{dir}/data", "{dir}").replace("/data\" }]", "/all\" }]");
-    let bad = format!("scope = \"once\"\n{bad}");
+    let bad = format!("{bad}\nconfig = {{ colour = \"red\" }}");
     let host = Setup::new().file(&good).grant_to(&["keeper"], &bad).start().await;
     fs::write(host.data().join("a"), "inside").unwrap();
     assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "inside");
-    let error = host.denial("settings", json!({})).await;
-    assert!(error.message.contains("cannot be enforced"), "{error}");
-    let again = host.denial("settings", json!({})).await;
-    assert!(
-        again.message.contains("cannot be enforced"),
-        "a refused call does not use up the grant: {again}"
-    );
+    assert_eq!(host.value("settings", json!({})).await, json!([["colour", "red"]]));
     let registry = host.host.registry();
     let plugin = |name: &str| registry.plugins().find(|plugin| plugin.name() == name).unwrap().clone();
-    let explained = plugin("keeper").explain(&AccessRequest::Setting("a")).await.unwrap();
+    let request = AccessRequest::File("/all/a", AccessMode::Read);
+    let explained = plugin("keeper").explain(&request).await.unwrap();
     assert!(
         matches!(explained.decision, Decision::Denied(Denial::Unenforceable(_))),
         "{explained}"
     );
+    let explained = plugin("keeper")
+        .explain(&AccessRequest::Setting("colour"))
+        .await
+        .unwrap();
+    assert!(explained.decision.is_allowed(), "{explained}");
     let request = AccessRequest::File("/data/a", AccessMode::Read);
     assert!(plugin("probe").explain(&request).await.unwrap().decision.is_allowed());
 

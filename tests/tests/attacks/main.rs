@@ -7,6 +7,7 @@
 )]
 
 mod conversations;
+mod directories;
 mod download;
 mod files;
 mod grants;
@@ -15,6 +16,7 @@ mod nesting;
 mod network;
 mod policy;
 mod process;
+mod quotas;
 mod reach;
 mod running;
 mod secrets;

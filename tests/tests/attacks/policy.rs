@@ -45,7 +45,13 @@ fn random_grant(choices: &mut Choices, case: u64) -> String {
         choices.one(&["always", "always", "session", "once"])
     )];
     let mut directories = Vec::new();
-    for (host, guest) in [("data", "/data"), ("deep", "/data/in"), ("out", "/out")] {
+    // Among them a directory inside another, at the same path for the guest, and one that does not exist.
+    for (hosts, guest) in [
+        (&["data"][..], "/data"),
+        (&["deep", "data/in", "missing"], "/data/in"),
+        (&["out", "data/in", "missing"], "/out"),
+    ] {
+        let host = choices.one(hosts);
         let access = choices.one(&["", "read", "read-write"]);
         if !access.is_empty() {
             directories.push(format!(

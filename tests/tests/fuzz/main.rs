@@ -109,3 +109,10 @@ fn configuration_files_are_parsed_or_refused() {
 fn fuzzed_request_reaches_granted_hosts_only() {
     run("gate", fuzz::gate);
 }
+
+// attack: L1
+#[cfg(unix)]
+#[test]
+fn granted_directories_follow_no_link_that_a_plugin_can_plant() {
+    run("directories", fuzz::directories);
+}

@@ -331,14 +331,9 @@ fn grant_that_cannot_be_enforced_is_refused_and_found() {
     let granted = workspace.run(&["grant", "files", "--read", "data::/data"]);
     assert_eq!((granted.code, look().code), (Some(0), Some(0)), "{granted}");
 
-    // The directory disappears after it was granted.
+    // The directory disappears after it was granted: the rule allows nothing, and the plugin can be called.
     std::fs::remove_dir(workspace.path().join("data")).unwrap();
-    let stopped = look();
-    assert_eq!(stopped.code, Some(4), "{stopped}");
-    assert!(
-        stopped.stderr.contains("denied: files: be called: the grant at line "),
-        "{stopped}"
-    );
+    assert_eq!(look().stdout.trim(), "7");
     let sum = workspace.run(&["call", "add", r#"{"a": 1, "b": 2}"#]);
     assert_eq!(
         (sum.code, sum.stdout.trim()),
@@ -348,7 +343,9 @@ fn grant_that_cannot_be_enforced_is_refused_and_found() {
     let doctor = workspace.run(&["doctor"]);
     assert_eq!(doctor.code, Some(2), "{doctor}");
     assert!(
-        doctor.stdout.contains("files cannot be called: the grant at line "),
+        doctor
+            .stdout
+            .contains("a rule of files allows nothing: the grant at line "),
         "{doctor}"
     );
     let explained = workspace.run(&["explain", "files", "read /data/a"]);
@@ -637,4 +634,33 @@ fn concurrent_acceptances_leave_one_complete_proposal() {
             });
         }
     });
+}
+
+// attack: L9
+#[test]
+fn one_of_several_processes_gets_a_grant_for_one_call() {
+    let workspace = workspace();
+    let record = workspace.path().join("grants.toml.used");
+    let grant_once = || workspace.run(&["grant", "settings", "--config", "greeting=hello", "--once"]);
+    let greet = || workspace.run(&["call", "greet"]).stdout.trim().to_owned();
+    assert_eq!(greet(), "nothing", "the component is compiled and cached");
+    for scope in ["--once", "--session"] {
+        workspace.run(&["grant", "settings", "--config", "greeting=hello", scope]);
+        let calls: Vec<_> = (0..6).map(|_| workspace.start(&["call", "greet"])).collect();
+        let answers = calls.into_iter().map(|call| call.wait_with_output().unwrap().stdout);
+        let greeted = answers.filter(|answer| answer.starts_with(b"hello")).count();
+        assert_eq!(greeted, 1, "{scope}");
+        let explained = workspace.run(&["explain", "settings", "config", "greeting"]);
+        assert!(explained.stdout.contains("used up"), "{explained}");
+        workspace.run(&["revoke", "settings"]);
+    }
+    // A record that an interrupted write has shortened grants nothing.
+    grant_once();
+    let complete = std::fs::read_to_string(&record).unwrap();
+    std::fs::write(&record, &complete[..complete.len() / 2 + 7]).unwrap();
+    let explained = workspace.run(&["explain", "settings", "config", "greeting"]);
+    assert!(explained.stdout.contains("cannot be recorded"), "{explained}");
+    assert_eq!(greet(), "nothing");
+    std::fs::write(&record, complete).unwrap();
+    assert_eq!((greet(), greet()), ("hello".to_owned(), "nothing".to_owned()));
 }

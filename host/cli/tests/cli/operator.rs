@@ -310,3 +310,54 @@ fn call_of_a_broken_plugin_reports_the_cause() {
         "{called}"
     );
 }
+
+// attack: L12
+#[cfg(unix)]
+#[test]
+fn links_out_of_a_plugin_directory_are_neither_copied_nor_followed() {
+    use std::os::unix::fs::symlink;
+    let component = wat::parse_str(PLAIN).unwrap();
+    let workspace = Workspace::new()
+        .file("new/plain.wasm", &component)
+        .file("outside/secret", "package root:secret;\n")
+        .file("outside/kept/kept.wasm", &component)
+        .file("outside/kept/kept.toml", "");
+    let at = |path: &str| workspace.path().join(path);
+    for extension in ["wit", "toml"] {
+        let link = at("new/plain").with_extension(extension);
+        symlink(at("outside/secret"), &link).unwrap();
+        for source in ["new/plain.wasm", "new"] {
+            let refused = workspace.run(&["add", source]);
+            assert_eq!(refused.code, Some(2), "{refused}");
+            assert!(refused.stderr.contains("a link that leads out"), "{refused}");
+        }
+        std::fs::remove_file(link).unwrap();
+    }
+    // A file that is too large to be read is not copied either.
+    std::fs::File::create(at("new/plain.wit"))
+        .unwrap()
+        .set_len(3 << 30)
+        .unwrap();
+    let refused = workspace.run(&["add", "new/plain.wasm"]);
+    assert!(
+        refused.code != Some(0) && refused.stderr.contains("plain.wit cannot be copied"),
+        "{refused}"
+    );
+    assert_eq!(std::fs::read_dir(at("tools")).unwrap().count(), 0);
+    std::fs::remove_file(at("new/plain.wit")).unwrap();
+    assert_eq!(workspace.run(&["add", "new/plain.wasm"]).code, Some(0));
+
+    symlink(at("outside/kept"), at("tools/kept")).unwrap();
+    let removed = workspace.run(&["remove", "kept"]);
+    assert_eq!(removed.stderr, "removed tools/kept\n", "{removed}");
+    assert!(!at("tools/kept").is_symlink());
+    assert_eq!(std::fs::read_dir(at("outside/kept")).unwrap().count(), 2);
+    for name in [".", ".."] {
+        let workspace = Workspace::new().file(&format!("new/{name}.wasm"), &component);
+        let refused = workspace.run(&["add", &format!("new/{name}.wasm")]);
+        assert_eq!(refused.code, Some(3), "{refused}");
+        assert!(refused.stderr.contains("starts with a dot"), "{refused}");
+        let granted = workspace.run(&["grant", name, "--config", "a=b"]);
+        assert_ne!(granted.code, Some(0), "{granted}");
+    }
+}

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use semver::Version;
 
-use super::FILE_EXTENSIONS;
 use super::add_error::AddError;
 use super::index::{PackageIndex, Release};
 use super::remote_file::{Download, FileDigest, FileUrl, RemoteFile};
 use super::source::{PackageQuery, PackageSource, check_remote_name};
 use super::write::write_atomically;
+use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package, has_same_identity};
 use crate::registry::Registry;
 use crate::scan::{blocking, downloaded_package};
-use toolwit_core::limits::PACKAGE_INDEX_BYTES_MAX;
+use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, PACKAGE_INDEX_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, read_component};
 
 /// The behaviour of an [`Installation`] if the directory already has a package with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct AddedPackage {
 /// Adds packages to a plugin directory: from files, from a URL, or from an index.
 ///
 /// Every component is inspected first; if one is broken, nothing is written. The manifest and the WIT file next to a component
-/// file are copied with it. A downloaded package is one file, whose digest is checked before it is parsed or written. Nothing is
+/// file are copied with it, unless one is a link out of their directory or too large to be read, which is an error. A downloaded package is one file, whose digest is checked before it is parsed or written. Nothing is
 /// compiled and no guest code runs.
 #[derive(Clone)]
 pub struct Installation {
@@ -304,12 +304,7 @@ fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Resul
         Some(earlier) => earlier.path.clone(),
         None => directory.join(&package.name).with_added_extension(EXTENSION),
     };
-    write_files(new, &target, directory).map_err(|error| {
-        let message = format!("{} could not be written: {error}", target.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message)
-            .with_plugin(&*package.name)
-            .with_source(error)
-    })?;
+    write_files(new, &target, directory).map_err(|error| error.with_plugin(&*package.name))?;
     let plugin = package.plugin();
     let (url, version) = match &new.files {
         NewFiles::OnDisk => (None, None),
@@ -330,22 +325,43 @@ fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Resul
     })
 }
 
-fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
+fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
+    let failed = |error: io::Error| {
+        let message = format!("{} could not be written: {error}", target.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
     for extension in FILE_EXTENSIONS {
         let (from, to) = (
             new.package.path.with_extension(extension),
             target.with_extension(extension),
         );
         match &new.files {
-            NewFiles::Downloaded { component, .. } if extension == EXTENSION => write_atomically(&to, component)?,
+            NewFiles::Downloaded { component, .. } if extension == EXTENSION => {
+                write_atomically(&to, component).map_err(failed)?;
+            }
             NewFiles::OnDisk if is_same_file(&from, &to) => {}
-            NewFiles::OnDisk if from.is_file() => write_atomically(&to, &fs::read(&from)?)?,
-            _ if to.is_file() => fs::remove_file(&to)?,
+            NewFiles::OnDisk if from.is_file() => {
+                let bytes = read_component(&from, bytes_max(extension)).map_err(|error| {
+                    let message = format!("{} cannot be copied: {}", from.display(), error.message);
+                    Error::new(error.kind, Phase::Registry, message).with_source(error)
+                })?;
+                write_atomically(&to, &bytes).map_err(failed)?;
+            }
+            _ if to.is_file() => fs::remove_file(&to).map_err(failed)?,
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Returns the size up to which a host reads a file of a package.
+fn bytes_max(extension: &str) -> u64 {
+    match extension {
+        MANIFEST_EXTENSION => MANIFEST_BYTES_MAX,
+        WIT_EXTENSION => WIT_BYTES_MAX,
+        _ => EngineLimits::default().component_bytes_max,
+    }
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

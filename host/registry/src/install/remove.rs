@@ -1,7 +1,7 @@
 //! Deleting packages from a plugin directory.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::FILE_EXTENSIONS;
 use crate::live::LiveRegistry;
@@ -19,7 +19,8 @@ pub struct RemovedPackage {
 }
 
 impl LiveRegistry {
-    /// Deletes the files of a package, also of a broken one, and its metadata in the store.
+    /// Deletes the files of a package, also of a broken one, and its metadata in the store. Of a folder that is a link, only the link
+    /// is deleted.
     ///
     /// Running calls finish. The plugin's grants and stored values are unchanged.
     ///
@@ -29,7 +30,7 @@ impl LiveRegistry {
     pub async fn remove_package(&self, name: &str) -> Result<RemovedPackage, Error> {
         let registry = self.current();
         let package = only_package(&registry, name)?;
-        let files = delete_files(package)?;
+        let files = delete_files(package, self.paths())?;
         self.refresh().await?;
         Ok(RemovedPackage {
             name: package.name.clone(),
@@ -67,12 +68,21 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }
 
-/// Deletes the files of a package, the component first, so that a partial deletion leaves no package.
-fn delete_files(package: &Package) -> Result<Vec<PathBuf>, Error> {
+/// Deletes the files of a package, the component first, so that a partial deletion leaves no package. `paths` are those that the
+/// registry scans.
+fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let failed = |error: std::io::Error| {
         let message = format!("{} could not be removed: {error}", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
     };
+    // The package's own folder. A component that was named itself, or that is in a plugin directory, has none.
+    let is_scanned = |path: &Path| paths.iter().any(|scanned| scanned == path);
+    let folder = package.path.parent();
+    let folder = folder.filter(|folder| !is_scanned(folder) && !is_scanned(&package.path));
+    if let Some(link) = folder.filter(|folder| folder.is_symlink()) {
+        fs::remove_file(link).map_err(failed)?;
+        return Ok(vec![link.to_owned()]);
+    }
     let mut deleted = Vec::new();
     for extension in FILE_EXTENSIONS.iter().rev() {
         let file = package.path.with_extension(extension);
@@ -85,10 +95,8 @@ fn delete_files(package: &Package) -> Result<Vec<PathBuf>, Error> {
     if deleted.is_empty() {
         return Err(failed(std::io::Error::other("it is a directory")));
     }
-    // Deletes the package's own folder, unless it contains other files.
-    if let Some(folder) = package.path.parent()
-        && folder.file_name() == package.path.file_stem()
-    {
+    // Deletes the folder, unless it contains other files.
+    if let Some(folder) = folder {
         let _ = fs::remove_dir(folder);
     }
     Ok(deleted)

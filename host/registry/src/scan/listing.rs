@@ -58,10 +58,14 @@ pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<Compon
 
 fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()> {
     if !fs::metadata(path)?.is_dir() {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let root = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
+        let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
         files.push(ComponentFile {
+            // The component may be a link, because it was named itself.
+            refused: first_leading_outside(&root, sidecars.iter().filter(|path| path.is_symlink())),
             sidecars: Sidecars::of(path),
             path: path.to_owned(),
-            refused: None,
         });
         return Ok(());
     }

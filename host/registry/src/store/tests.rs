@@ -274,6 +274,29 @@ mod sqlite {
         assert_eq!(SqliteStore::open(&path).unwrap().packages().unwrap().len(), 100);
     }
 
+    // attack: L13
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_a_store() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let rights = |name: &str| {
+            let metadata = std::fs::metadata(directory.path().join(name)).unwrap();
+            metadata.permissions().mode() & 0o777
+        };
+        let files = ["store.db", "store.db-wal", "store.db-shm"];
+        let path = directory.path().join(files[0]);
+        let store = SqliteStore::open(&path).unwrap();
+        assert_eq!(files.map(rights), [0o600; 3]);
+        // One that an earlier version created.
+        for file in files {
+            std::fs::set_permissions(directory.path().join(file), std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        let other = SqliteStore::open(&path).unwrap();
+        assert_eq!(files.map(rights), [0o600; 3]);
+        drop((store, other));
+    }
+
     #[test]
     fn damaged_store_is_renamed_and_created_again() {
         let directory = tempfile::tempdir().unwrap();

@@ -41,6 +41,8 @@ pub struct RuntimeOptions {
     pub secret_values: SecretValues,
     /// Further files and directories that cannot be granted, in addition to the paths in these options.
     pub protected: Vec<PathBuf>,
+    /// Files and directories from which plugins are loaded. They can be granted for reading only.
+    pub plugins: Vec<PathBuf>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
@@ -68,7 +70,7 @@ impl Runtime {
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
     /// read or are invalid, for secrets of the application that cannot be used, and for such certificates. A granted rule that
-    /// cannot be enforced is not an error: it affects only the calls of its plugin.
+    /// cannot be enforced is not an error: it allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
@@ -81,6 +83,7 @@ impl Runtime {
             secret_values: options.secret_values,
             keyvalue: options.keyvalue,
             protected,
+            plugins: options.plugins,
         })?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]

@@ -23,5 +23,5 @@ pub use rules::{
     EnvRule, Explanation, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,
     HostPattern, HttpRule, KeyValueRule, MissingResources, NoGrantReason, RandomRule, RequestHost, RequestMismatch,
     RequestTarget, RuleError, Scheme, SecretPlacement, SecretRule, SecretSource, SecretTarget, UnenforceableRule,
-    canonical, check_name, decide, decide_address, decide_call, stale_grants,
+    canonical, check_name, decide, decide_address, stale_grants,
 };

@@ -312,7 +312,8 @@ impl ToolwitBuilder {
         builder.scan().await
     }
 
-    async fn scan(self) -> Result<Toolwit, Error> {
+    async fn scan(mut self) -> Result<Toolwit, Error> {
+        self.runtime.plugins.extend(self.paths.iter().cloned());
         let long_running = self.runtime.long_running.clone();
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));

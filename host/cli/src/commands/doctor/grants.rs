@@ -21,7 +21,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
         let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
         stale(plugin, grants, findings);
         match plugin.rights().await {
-            Ok(rights) => refused_calls(plugin, &rights, findings),
+            Ok(rights) => ineffective_rules(plugin, &rights, findings),
             Err(error) if can_read_secrets => findings.error("secrets", &error),
             Err(_) => {}
         }
@@ -49,12 +49,12 @@ fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
     }
 }
 
-/// Reports why no call of a plugin runs: a rule that cannot be enforced, or a secret that does not exist. Warns about granted
-/// variables without a value.
-fn refused_calls(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
+/// Reports granted rules without effect: those that cannot be enforced, and secrets that do not exist, without which no call of the
+/// plugin runs. Warns about granted variables without a value.
+fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
     let name = plugin.name();
-    if let Some(rule) = &rights.unenforceable {
-        let message = format!("{name} cannot be called: {rule}");
+    for rule in rights.unenforceable.values() {
+        let message = format!("a rule of {name} allows nothing: {rule}");
         let show = SuggestedCommand::new("grant").operand(name);
         let revoke = SuggestedCommand::new("revoke").operand(name).operand("RULE");
         let hint = format!("`{show}` shows its rules, `{revoke}` removes one");

@@ -28,15 +28,25 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
         create_private(directory).map_err(StoreError::Directory)?;
     }
-    match prepare(Connection::open(path)?) {
+    match connect(path) {
         Err(StoreError::Database(error)) if is_damage(&error) && !has_store_header(path) => Err(StoreError::Foreign),
         Err(StoreError::Database(error)) if is_damage(&error) => {
             tracing::warn!(store = %path.display(), %error, "the store is damaged; it is renamed and created again");
             rename_damaged(path).map_err(StoreError::Directory)?;
-            prepare(Connection::open(path)?)
+            connect(path)
         }
         other => other,
     }
+}
+
+/// Opens a database file that only the owner can read. SQLite gives its log the same permissions.
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    create_private_file(path).map_err(StoreError::Directory)?;
+    let connection = prepare(Connection::open(path)?)?;
+    if let Err(error) = make_private(path) {
+        tracing::warn!(store = %path.display(), %error, "other users may be able to read the store");
+    }
+    Ok(connection)
 }
 
 pub(super) fn in_memory() -> Result<Connection, StoreError> {
@@ -108,20 +118,60 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// The endings of the files that SQLite keeps next to a database.
+const LOG_ENDINGS: [&str; 2] = ["-wal", "-shm"];
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
 /// Renames a damaged store to `….damaged` for inspection, and deletes its log. Replaces an earlier damaged store.
 fn rename_damaged(path: &Path) -> std::io::Result<()> {
-    let with_suffix = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    fs::rename(path, with_suffix(".damaged"))?;
-    for suffix in ["-wal", "-shm"] {
-        match fs::remove_file(with_suffix(suffix)) {
+    fs::rename(path, with_ending(path, ".damaged"))?;
+    for ending in LOG_ENDINGS {
+        match fs::remove_file(with_ending(path, ending)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// Creates a file that only the owner can read, unless it exists.
+fn create_private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the rights of other users to a store that was created with them.
+#[cfg(unix)]
+fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let logs = LOG_ENDINGS.map(|ending| with_ending(path, ending));
+    for file in logs.iter().map(PathBuf::as_path).chain([path]) {
+        let is_open = fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
+        if is_open {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
+/// Other platforms take the permissions of the directory.
+#[cfg(not(unix))]
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "setting permissions can fail on other platforms"
+)]
+fn make_private(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -1,37 +1,30 @@
 //! The current grants: the content of the grants file, which is read again after every change.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::directory_opener::DirectoryOpener;
 use super::file_stamp::FileStamp;
 use super::ledger::{GrantUse, Ledger};
+use super::loaded_grants::LoadedGrants;
 use super::rights::{AuthorityRequest, OpenedRights};
-use crate::grants::directories::DirectoryQuota;
-use crate::grants::directories::OpenDirectory;
-use crate::grants::file::private_file::sibling;
 use crate::grants::file::read_grants_file;
-use crate::grants::{
-    AccessMode, Capability, DirectoryRule, EffectiveRights, Grant, GrantRules, GrantScope, GrantedVersion, Grants,
-    GrantsError, NoGrantReason, UnenforceableRule, stale_grants,
-};
+use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase};
 
 /// The current grants: those of the application, and those of the file.
 ///
 /// While the file cannot be read or is invalid, no grant applies, including those of the application. A rule that cannot be
-/// enforced affects only its plugin.
+/// enforced allows nothing; all others apply.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// The grants of the application.
     fixed: Vec<Grant>,
-    /// Files of the host to which no plugin may have access.
-    protected: Vec<PathBuf>,
     state: Mutex<GrantsState>,
 }
 
-#[derive(Default)]
 struct GrantsState {
     stamp: Option<FileStamp>,
     loaded: Option<LoadedGrants>,
@@ -40,50 +33,39 @@ struct GrantsState {
     ledger: Ledger,
     /// The plugins and digests for which lost grants have been announced.
     announced: HashSet<(String, String)>,
-    quotas: HashMap<PathBuf, Arc<DirectoryQuota>>,
-}
-
-/// The directories of a grant, in the order of its rules, or the first rule that cannot be enforced.
-type OpenedGrant = Result<Vec<Arc<OpenDirectory>>, UnenforceableRule>;
-
-/// Valid grants, with their directories opened.
-struct LoadedGrants {
-    grants: Grants,
-    opened: Vec<OpenedGrant>,
-    /// The cached rights of each plugin and digest, discarded when the file changes.
-    rights: HashMap<(String, String), Arc<OpenedRights>>,
+    directories: DirectoryOpener,
 }
 
 impl CurrentGrants {
-    /// Reads the grants file. Without a file, only the grants of the application apply.
+    /// Reads the grants file. Without a file, only the grants of the application apply. No plugin gets access to `protected`, and
+    /// no plugin can write to `plugins`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
-    pub(crate) fn open(file: Option<PathBuf>, fixed: Vec<Grant>, mut protected: Vec<PathBuf>) -> Result<Self, Error> {
+    pub(crate) fn open(
+        file: Option<PathBuf>,
+        fixed: Vec<Grant>,
+        mut protected: Vec<PathBuf>,
+        plugins: &[PathBuf],
+    ) -> Result<Self, Error> {
         protected.extend(file.iter().cloned());
-        let protected = protected
-            .iter()
-            .map(|path| {
-                std::fs::canonicalize(path)
-                    .or_else(|_| std::path::absolute(path))
-                    .unwrap_or_else(|_| path.clone())
-            })
-            .collect();
+        let state = GrantsState {
+            stamp: None,
+            loaded: None,
+            broken: None,
+            ledger: file.as_deref().map(Ledger::of).unwrap_or_default(),
+            announced: HashSet::new(),
+            directories: DirectoryOpener::new(file.clone(), &protected, plugins),
+        };
         let current = Self {
             file,
             fixed,
-            protected,
-            state: Mutex::default(),
+            state: Mutex::new(state),
         };
         let mut state = current.lock();
-        if let Some(file) = &current.file {
-            state.ledger = Ledger::open(sibling(file, ".used")).map_err(|error| unreadable(file, &error))?;
-            current.refresh(&mut state, file);
-            if let Some(error) = state.broken.take() {
-                return Err(error);
-            }
-        } else if !current.fixed.is_empty() {
-            state.loaded = Some(current.opened(Vec::new(), &mut HashMap::new()));
+        current.refresh(&mut state);
+        if let Some(error) = state.broken.take() {
+            return Err(error);
         }
         drop(state);
         Ok(current)
@@ -92,22 +74,24 @@ impl CurrentGrants {
     /// Lists the plugins that the grants refer to.
     pub(crate) fn plugins(&self) -> Vec<String> {
         let state = self.lock();
-        let grants = state.loaded.iter().flat_map(|loaded| &loaded.grants.grants);
+        let grants = state.loaded.iter().flat_map(LoadedGrants::grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Returns whether the file has changed since it was read. Compares metadata only, which is cheap enough for every call.
+    /// Returns whether the file or a granted directory has changed since it was read. Compares metadata only, which is cheap enough
+    /// for every call.
     pub(crate) fn is_stale(&self) -> bool {
-        self.file
+        let state = self.lock();
+        let file_changed = self
+            .file
             .as_ref()
-            .is_some_and(|file| self.lock().stamp.as_ref() != Some(&FileStamp::of(file)))
+            .is_some_and(|file| state.stamp.as_ref() != Some(&FileStamp::of(file)));
+        file_changed || state.loaded.as_ref().is_some_and(LoadedGrants::is_outdated)
     }
 
     /// Reads the file again and opens the directories that it grants. Blocks on the disk.
     pub(crate) fn reread(&self) {
-        if let Some(file) = &self.file {
-            self.refresh(&mut self.lock(), file);
-        }
+        self.refresh(&mut self.lock());
     }
 
     /// Checks that the host can enforce rules.
@@ -115,13 +99,9 @@ impl CurrentGrants {
     /// # Errors
     /// For the first directory that cannot be granted. The message contains its path.
     pub(crate) fn check(&self, rules: &GrantRules) -> Result<(), Error> {
-        for rule in &rules.files {
-            OpenDirectory::check(rule, &self.protected).map_err(|error| {
-                Error::new(ErrorKind::Configuration, Phase::Registry, not_grantable(rule, &error))
-                    .with_suggestion("grant another directory, such as one inside it")
-            })?;
-        }
-        Ok(())
+        let state = self.lock();
+        let granted = state.loaded.as_ref().map(LoadedGrants::grants);
+        state.directories.check(rules, granted.unwrap_or_default())
     }
 
     /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
@@ -138,10 +118,8 @@ impl CurrentGrants {
             ..
         } = &mut *state;
         if let Some(error) = broken {
-            let names_plugin = |loaded: &LoadedGrants| {
-                let grants = &loaded.grants.grants;
-                grants.iter().any(|grant| grant.plugin == **request.plugin)
-            };
+            let names_plugin =
+                |loaded: &LoadedGrants| loaded.grants().iter().any(|grant| grant.plugin == **request.plugin);
             return if loaded.as_ref().is_some_and(names_plugin) {
                 // A model reads the message, so it does not contain the path of the file.
                 let message = "nothing is granted to the plugin, because the grants file cannot be used";
@@ -177,13 +155,20 @@ impl CurrentGrants {
 
     /// Reads the file again. If it has become invalid, the last valid grants stay in memory, to identify the plugins that had a
     /// grant.
-    fn refresh(&self, state: &mut GrantsState, file: &Path) {
+    fn refresh(&self, state: &mut GrantsState) {
+        let Some(file) = &self.file else {
+            if !self.fixed.is_empty() {
+                state.loaded = Some(LoadedGrants::open(self.fixed.clone(), &mut state.directories));
+            }
+            return;
+        };
         // The stamp is older than the content: a change between the two is noticed at the next call.
         state.stamp = Some(FileStamp::of(file));
-        match self.load(file, &mut state.quotas) {
-            Ok(loaded) => {
-                tracing::info!(file = %file.display(), grants = loaded.grants.grants.len(), "the grants file was read");
-                state.loaded = Some(loaded);
+        match read(file) {
+            Ok(of_file) => {
+                tracing::info!(file = %file.display(), grants = of_file.len(), "the grants file was read");
+                let grants = self.fixed.iter().cloned().chain(of_file).collect();
+                state.loaded = Some(LoadedGrants::open(grants, &mut state.directories));
                 state.broken = None;
             }
             Err(error) => {
@@ -192,129 +177,12 @@ impl CurrentGrants {
             }
         }
     }
-
-    fn load(&self, file: &Path, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> Result<LoadedGrants, Error> {
-        let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
-        let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
-        Ok(self.opened(grants.grants, quotas))
-    }
-
-    /// Opens the directories of the application's grants and of those of the file.
-    fn opened(&self, of_file: Vec<Grant>, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> LoadedGrants {
-        let grants = Grants {
-            grants: self.fixed.iter().cloned().chain(of_file).collect(),
-        };
-        let opened = grants.grants.iter().map(|grant| self.open_all(grant, quotas)).collect();
-        LoadedGrants {
-            opened,
-            grants,
-            rights: HashMap::new(),
-        }
-    }
-
-    fn open_all(&self, grant: &Grant, quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>) -> OpenedGrant {
-        let rules = grant.rules.files.iter();
-        let opened = rules.map(|rule| {
-            self.open_directory(rule, quotas).map_err(|error| {
-                let unenforceable = UnenforceableRule {
-                    position: grant.position,
-                    reason: not_grantable(rule, &error),
-                };
-                tracing::warn!(plugin = grant.plugin, %unenforceable, "no call of the plugin runs");
-                unenforceable
-            })
-        });
-        opened.collect()
-    }
-
-    /// Opens a directory. Writable rules for one directory with the same quota share its count.
-    fn open_directory(
-        &self,
-        rule: &DirectoryRule,
-        quotas: &mut HashMap<PathBuf, Arc<DirectoryQuota>>,
-    ) -> io::Result<Arc<OpenDirectory>> {
-        let quota = |path: &Path, bytes_max: u64| {
-            let earlier = quotas.get(path).filter(|quota| quota.bytes_max() == bytes_max);
-            let quota = earlier
-                .cloned()
-                .unwrap_or_else(|| Arc::new(DirectoryQuota::new(path.to_owned(), bytes_max)));
-            if rule.access == AccessMode::ReadWrite {
-                quotas.insert(path.to_owned(), quota.clone());
-            }
-            quota
-        };
-        OpenDirectory::open(rule, &self.protected, quota).map(Arc::new)
-    }
 }
 
-impl LoadedGrants {
-    fn rights(&mut self, request: AuthorityRequest<'_>, ledger: &mut Ledger, grant_use: GrantUse) -> Arc<OpenedRights> {
-        let key = (request.plugin.to_string(), request.digest.to_owned());
-        if let Some(rights) = self.rights.get(&key) {
-            return rights.clone();
-        }
-        let grants = &self.grants.grants;
-        let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
-        let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
-        let admitted = |ledger: &mut Ledger, grant_use| -> Vec<usize> {
-            let applicable = applicable.iter().copied();
-            let admitted = applicable.filter(|index| ledger.admit(&grants[*index], request.conversation, grant_use));
-            admitted.collect()
-        };
-        // Found before a grant for one call is used up: otherwise the next call would run without the rule.
-        let unenforceable = admitted(ledger, GrantUse::Preview)
-            .into_iter()
-            .find_map(|index| self.opened[index].as_ref().err().cloned())
-            .filter(|_| request.declared.has(Capability::Files));
-        let grant_use = if unenforceable.is_some() {
-            GrantUse::Preview
-        } else {
-            grant_use
-        };
-        let unused = admitted(ledger, grant_use);
-        let rights = if applicable.is_empty() {
-            // Determines the reason only: another digest, or no grant at all.
-            let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
-            OpenedRights::new(effective, std::iter::empty())
-        } else if unused.is_empty() {
-            OpenedRights::none(request.declared, NoGrantReason::UsedUp)
-        } else {
-            let mut effective =
-                EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
-            let opened = unused.iter().map(|index| &self.opened[*index]);
-            effective.unenforceable = unenforceable;
-            OpenedRights::new(effective, opened.flatten().flatten())
-        };
-        if applicable
-            .iter()
-            .all(|index| grants[*index].scope == GrantScope::Always)
-        {
-            self.rights.insert(key, rights.clone());
-        }
-        rights
-    }
-
-    /// Lists the rules that a plugin had and lost because its component changed, once for each component. A component for which
-    /// the operator has written a grant since then has lost nothing.
-    fn newly_lost(
-        &self,
-        request: AuthorityRequest<'_>,
-        rights: &OpenedRights,
-        announced: &mut HashSet<(String, String)>,
-    ) -> Vec<String> {
-        let stale = stale_grants(&self.grants, request.plugin, request.digest);
-        let has_own =
-            |grant: &Grant| grant.version != GrantedVersion::Any && grant.is_for(request.plugin, request.digest);
-        if stale.is_empty() || self.grants.grants.iter().any(has_own) {
-            return Vec::new();
-        }
-        if !announced.insert((request.plugin.to_string(), request.digest.to_owned())) {
-            return Vec::new();
-        }
-        let before = EffectiveRights::of_grants(request.declared, stale).rules.describe();
-        let now = rights.effective.rules.describe();
-        before.into_iter().filter(|rule| !now.contains(rule)).collect()
-    }
+fn read(file: &Path) -> Result<Vec<Grant>, Error> {
+    let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
+    let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
+    Ok(grants.grants)
 }
 
 /// The rights of a plugin, and what it has lost.
@@ -331,10 +199,6 @@ impl From<Arc<OpenedRights>> for GrantedRights {
             lost: Vec::new(),
         }
     }
-}
-
-fn not_grantable(rule: &DirectoryRule, error: &io::Error) -> String {
-    format!("the directory `{}` cannot be granted: {error}", rule.host.display())
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Error {

@@ -134,6 +134,7 @@ impl DenialLog {
 pub(super) fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> DeniedAccess {
     let suggestion = match denial {
         Denial::MissingVariable(name) => Some(format!("set `{name}` in the environment of the host")),
+        Denial::Unenforceable(_) => Some(format!("change or revoke the rule in the grants of `{plugin}`")),
         _ => None,
     };
     let needed = request.needed_rule().filter(|_| suggestion.is_none());

@@ -1,19 +1,18 @@
-//! The record of used grants, for grants that are valid for one call or one conversation.
+//! The uses of grants that are valid for one call or one conversation.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::conversation::ConversationNumber;
-use crate::grants::file::{private_file, used_grants};
-use crate::grants::{Grant, GrantScope};
+use crate::grants::file::UseRecord;
+use crate::grants::{Grant, GrantScope, NoGrantReason};
 
-/// The record of used grants: a file next to the grants file, with one grant identity per line. It persists across processes. The
-/// grants file itself is never written. Without a grants file, the record is in memory.
+/// The uses of grants. Those of the grants file are recorded next to it, for all processes of the machine; the file itself is
+/// never written. Those of the application are kept in memory, because its grants end with the process.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    file: Option<PathBuf>,
-    used: HashSet<String>,
+    record: Option<UseRecord>,
+    used_in_memory: HashSet<String>,
     sessions: HashMap<String, ConversationNumber>,
 }
 
@@ -27,46 +26,55 @@ pub(crate) enum GrantUse {
 }
 
 impl Ledger {
-    /// Reads the record.
-    ///
-    /// # Errors
-    /// If the file exists but cannot be read, because the used grants are then unknown.
-    pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
-        Ok(Self {
-            used: used_grants(&file)?,
-            file: Some(file),
-            sessions: HashMap::new(),
-        })
+    /// Creates the ledger of a grants file.
+    pub(crate) fn of(grants: &Path) -> Self {
+        Self {
+            record: Some(UseRecord::of(grants)),
+            ..Self::default()
+        }
     }
 
-    /// Returns whether a grant applies to a call of this conversation, and records the use for [`GrantUse::Call`].
+    /// Decides whether a grant applies to a call of this conversation, and records the use for [`GrantUse::Call`]. Of several
+    /// processes that use a grant at the same time, one gets it. Reads and writes the disk for a grant that is not permanent.
     ///
-    /// A grant does not apply if its use cannot be recorded, because it could then be used again.
-    pub(crate) fn admit(&mut self, grant: &Grant, conversation: ConversationNumber, grant_use: GrantUse) -> bool {
+    /// # Errors
+    /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] because such a grant could be used again.
+    pub(crate) fn admit(
+        &mut self,
+        grant: &Grant,
+        conversation: ConversationNumber,
+        grant_use: GrantUse,
+    ) -> Result<(), NoGrantReason> {
         if grant.scope == GrantScope::Always {
-            return true;
+            return Ok(());
         }
         let identity = grant.identity();
-        let owner = self.sessions.get(&identity);
-        if grant.scope == GrantScope::Session
-            && let Some(owner) = owner
-        {
-            return *owner == conversation;
+        let is_session = grant.scope == GrantScope::Session;
+        if is_session && let Some(owner) = self.sessions.get(&identity) {
+            return if *owner == conversation {
+                Ok(())
+            } else {
+                Err(NoGrantReason::UsedUp)
+            };
         }
-        let is_unused = !self.used.contains(&identity);
-        if grant_use == GrantUse::Preview || !is_unused {
-            return is_unused;
+        let is_unused = match (self.record.as_ref().filter(|_| grant.position.is_some()), grant_use) {
+            (None, GrantUse::Preview) => Ok(!self.used_in_memory.contains(&identity)),
+            (None, GrantUse::Call) => Ok(self.used_in_memory.insert(identity.clone())),
+            (Some(record), GrantUse::Preview) => record.would_add(&identity),
+            (Some(record), GrantUse::Call) => record.add(&identity),
+        };
+        match is_unused {
+            Ok(true) => {
+                if is_session && grant_use == GrantUse::Call {
+                    self.sessions.insert(identity, conversation);
+                }
+                Ok(())
+            }
+            Ok(false) => Err(NoGrantReason::UsedUp),
+            Err(error) => {
+                tracing::error!(%error, "the use of a grant cannot be recorded, so that it does not apply");
+                Err(NoGrantReason::UseNotRecorded)
+            }
         }
-        if let Some(file) = &self.file
-            && let Err(error) = private_file::append_line(file, &identity)
-        {
-            tracing::error!(%error, file = %file.display(), "the use of a grant could not be recorded, so that it does not apply");
-            return false;
-        }
-        self.used.insert(identity.clone());
-        if grant.scope == GrantScope::Session {
-            self.sessions.insert(identity, conversation);
-        }
-        true
     }
 }

@@ -13,8 +13,8 @@ use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
 use super::secret::{FoundSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
 use crate::grants::file::NewGrant;
-use crate::grants::{Denial, EffectiveRights, GrantRules, UnenforceableRule, decide_call};
-use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolContext};
+use crate::grants::{EffectiveRights, GrantRules};
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// Provides the authority of each call.
 pub(crate) struct AuthorityProvider {
@@ -37,6 +37,8 @@ pub(crate) struct AuthoritySources {
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
     pub(crate) protected: Vec<PathBuf>,
+    /// Files and directories of plugins, which can be granted for reading only.
+    pub(crate) plugins: Vec<PathBuf>,
 }
 
 impl AuthorityProvider {
@@ -55,7 +57,7 @@ impl AuthorityProvider {
         })?;
         sources.secret_values.check()?;
         Ok(Self {
-            grants: CurrentGrants::open(sources.grants_file, fixed, protected)?,
+            grants: CurrentGrants::open(sources.grants_file, fixed, protected, &sources.plugins)?,
             secrets: SecretLookup {
                 values: sources.secret_values,
                 store: sources.secrets_file.map(SecretStore::new),
@@ -105,13 +107,12 @@ impl AuthorityProvider {
             None => own.clone(),
         };
         let is_narrowed = !Arc::ptr_eq(&rights, &own) && rights.effective != own.effective;
-        require_call(request.plugin, &rights.effective)?;
         let found = self.look_up(&rights, Some(context)).await?;
         if !found.missing.is_empty() {
             let mut effective = rights.effective.clone();
             effective.missing.secrets = found.missing;
             rights = rights.with_effective(effective);
-            require_call(request.plugin, &rights.effective)?;
+            require_secrets(&rights.effective)?;
         }
         let secrets = found.secrets;
         let (variables, missing) = variables(&rights.effective, &secrets);
@@ -198,26 +199,13 @@ fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Z
     (variables, missing)
 }
 
-/// Refuses a call of a plugin that must not be called at all; see [`decide_call`].
-fn require_call(plugin: &str, effective: &EffectiveRights) -> Result<(), Error> {
-    match decide_call(effective) {
-        Ok(()) => Ok(()),
-        Err(Denial::MissingSecret { name, source }) => Err(SecretError::Missing { name, location: source }.into()),
-        Err(denial) => {
-            // A model reads the message, and the reason of the denial can contain paths of the host.
-            let rule = effective.unenforceable.as_ref();
-            let grant = rule.map_or_else(|| "its grant".to_owned(), UnenforceableRule::grant);
-            let denied = DeniedAccess {
-                plugin: plugin.to_owned(),
-                access: "be called".to_owned(),
-                reason: denial.to_string(),
-                suggestion: format!("change or revoke the rule in the grants of `{plugin}`"),
-                missing_grant: None,
-            };
-            let message = format!("nothing is granted to the plugin, because {grant} cannot be enforced");
-            Err(Error::new(ErrorKind::Denied, Phase::Execute, message)
-                .with_suggestion("the operator must change the grant")
-                .with_denied(vec![denied]))
+/// Refuses a call of a plugin with a granted secret that does not exist: it would run with other rights than were granted.
+fn require_secrets(effective: &EffectiveRights) -> Result<(), Error> {
+    match effective.missing.secrets.first() {
+        None => Ok(()),
+        Some(rule) => {
+            let (name, location) = (rule.name.clone(), rule.source);
+            Err(SecretError::Missing { name, location }.into())
         }
     }
 }

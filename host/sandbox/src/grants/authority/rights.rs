@@ -1,8 +1,10 @@
 //! The rights of a plugin with the directories that they open.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::conversation::ConversationNumber;
+use super::directory_opener::OpenedRule;
 use crate::grants::directories::OpenDirectory;
 use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantReason};
 
@@ -27,17 +29,24 @@ pub(crate) struct OpenedRights {
 }
 
 impl OpenedRights {
-    /// Combines rights with opened directories. Of directories at the same guest path, the first one wins.
-    pub(super) fn new<'a>(
-        mut effective: EffectiveRights,
-        opened: impl Iterator<Item = &'a Arc<OpenDirectory>>,
-    ) -> Arc<Self> {
+    /// Combines rights with the directories of their rules. Of rules for the same guest path, the first one applies.
+    pub(super) fn new<'a>(mut effective: EffectiveRights, opened: impl Iterator<Item = &'a OpenedRule>) -> Arc<Self> {
         let mut directories: Vec<Arc<OpenDirectory>> = Vec::new();
-        for directory in opened {
-            let is_new = !directories.iter().any(|earlier| earlier.guest == directory.guest);
-            if is_new && effective.rules.files.iter().any(|rule| rule.guest == directory.guest) {
-                effective.opened.insert(directory.guest.clone(), directory.path.clone());
-                directories.push(directory.clone());
+        let mut guests = HashSet::new();
+        let granted: HashSet<String> = effective.rules.files.iter().map(|rule| rule.guest.clone()).collect();
+        for rule in opened.filter(|rule| granted.contains(&rule.guest)) {
+            if !guests.insert(&rule.guest) {
+                continue;
+            }
+            let guest = rule.guest.clone();
+            match &rule.directory {
+                Ok(directory) => {
+                    effective.opened.insert(guest, directory.path.clone());
+                    directories.push(directory.clone());
+                }
+                Err(unenforceable) => {
+                    effective.unenforceable.insert(guest, unenforceable.rule.clone());
+                }
             }
         }
         Arc::new(Self { effective, directories })

@@ -1,119 +1,208 @@
-//! Granted directories, opened when the grants file is read.
+//! A granted directory, opened when the grants are read.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::area::GrantableArea;
+use super::identity::DirectoryIdentity;
+use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
 use crate::grants::DirectoryRule;
-
-/// File systems that expose processes, their environment and memory, and devices.
-const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// An open directory of the host. It refers to the same directory even if its path is renamed or replaced by a link.
 #[derive(Debug)]
 pub(crate) struct OpenDirectory {
-    handle: File,
+    handle: Arc<File>,
     /// The real path, without links, at the time of opening.
     pub(crate) path: PathBuf,
+    pub(crate) identity: DirectoryIdentity,
+    /// Whether it is inside a directory that some grant can write to, so that a plugin can replace it.
+    pub(crate) is_replaceable: bool,
     /// The path at which the guest sees it.
     pub(crate) guest: String,
     pub(crate) quota: Arc<DirectoryQuota>,
+    /// The files that guests have open in it.
+    files: Arc<OpenFiles>,
 }
 
 impl OpenDirectory {
-    /// Opens the directory of a rule. `protected` lists the host's own files; `quota` returns the quota of a directory.
+    /// Opens the directory of a rule. `granted` is its identity if that was recorded when it was opened first.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory, or is, contains or is inside a protected path or a kernel
-    /// file system.
+    /// If the directory does not exist, is not a directory, cannot be granted, or is not the recorded one.
     pub(crate) fn open(
         rule: &DirectoryRule,
-        protected: &[PathBuf],
-        quota: impl FnOnce(&Path, u64) -> Arc<DirectoryQuota>,
+        area: &GrantableArea,
+        granted: Option<DirectoryIdentity>,
+        files: &Arc<OpenFiles>,
     ) -> io::Result<Self> {
-        let path = Self::check(rule, protected)?;
+        let directory = area.resolve(rule)?;
+        if granted.is_some_and(|granted| granted != directory.identity) {
+            return Err(io::Error::other(
+                "it is not the directory that was granted, which a plugin could replace; grant it again to use the new one",
+            ));
+        }
+        let handle = Arc::new(readable(directory.handle)?);
+        let (path, bytes_max) = (directory.path.clone(), rule.quota_bytes);
         Ok(Self {
-            handle: open_directory(&path)?,
+            quota: Arc::new(DirectoryQuota::new(handle.clone(), path, bytes_max, files.clone())),
+            handle,
+            path: directory.path,
+            identity: directory.identity,
+            is_replaceable: directory.is_inside_writable,
             guest: rule.guest.clone(),
-            quota: quota(&path, rule.quota_bytes),
-            path,
+            files: files.clone(),
         })
     }
 
-    /// Checks that the directory of a rule can be granted. Returns its real path.
+    /// Checks that the directory of a rule can be granted.
     ///
     /// # Errors
     /// Those of [`OpenDirectory::open`].
-    pub(crate) fn check(rule: &DirectoryRule, protected: &[PathBuf]) -> io::Result<PathBuf> {
-        // Follows links only here: the operator chose this path.
-        let path = fs::canonicalize(&rule.host)?;
-        if !fs::metadata(&path)?.is_dir() {
-            return Err(io::Error::other("it is not a directory"));
-        }
-        if path.parent().is_none() {
-            return Err(io::Error::other("it is the root of the file system"));
-        }
-        if let Some(kernel) = KERNEL_FILE_SYSTEMS.iter().find(|kernel| path.starts_with(kernel)) {
-            let why = format!("{kernel} exposes processes and devices, not files");
-            return Err(io::Error::other(why));
-        }
-        if let Some(own) = protected
-            .iter()
-            .find(|own| own.starts_with(&path) || path.starts_with(own))
-        {
-            return Err(io::Error::other(format!(
-                "it is or contains {}, which belongs to the host",
-                own.display()
-            )));
-        }
-        Ok(path)
+    pub(crate) fn check(rule: &DirectoryRule, area: &GrantableArea) -> io::Result<()> {
+        area.resolve(rule).map(drop)
     }
 
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.handle.try_clone()
     }
-}
 
-#[cfg(windows)]
-fn open_directory(path: &Path) -> io::Result<File> {
-    use std::os::windows::fs::OpenOptionsExt;
-    const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
-    fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
-        .open(path)
-}
+    /// Returns whether the directory has been removed since it was opened.
+    pub(crate) fn is_removed(&self) -> bool {
+        is_removed(&self.handle)
+    }
 
-#[cfg(not(windows))]
-fn open_directory(path: &Path) -> io::Result<File> {
-    let handle = File::open(path)?;
-    if handle.metadata()?.is_dir() {
-        Ok(handle)
-    } else {
-        Err(io::Error::other("it is not a directory"))
+    /// Records that a guest opened a file of the directory.
+    pub(crate) fn track(&self, file: &Arc<File>) {
+        self.files.track(&self.path, file);
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+/// Opens a directory for reading its entries.
+#[cfg(unix)]
+fn readable(directory: File) -> io::Result<File> {
+    use cap_primitives::fs::{OpenOptions, open};
+    open(&directory, std::path::Path::new("."), OpenOptions::new().read(true))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
+fn readable(directory: File) -> io::Result<File> {
+    Ok(directory)
+}
+
+#[cfg(unix)]
+fn is_removed(directory: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    directory.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+}
+
+/// An open directory cannot be removed on other platforms.
+#[cfg(not(unix))]
+fn is_removed(_directory: &File) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
     use super::*;
+    use crate::grants::directories::WritableRoots;
+
+    fn rule(host: &Path, access: &str) -> DirectoryRule {
+        toml::from_str(&format!("host = {host:?}\nguest = \"/w\"\naccess = \"{access}\"")).unwrap()
+    }
+
+    fn open(
+        rule: &DirectoryRule,
+        area: &GrantableArea,
+        granted: Option<DirectoryIdentity>,
+    ) -> io::Result<OpenDirectory> {
+        OpenDirectory::open(rule, area, granted, &Arc::default())
+    }
+
+    /// Returns the directories that can be granted while all of these rules apply.
+    fn area(rules: &[DirectoryRule]) -> GrantableArea {
+        GrantableArea {
+            writable: WritableRoots::of(rules),
+            ..GrantableArea::default()
+        }
+    }
 
     // attack: C3
+    #[cfg(target_os = "linux")]
     #[test]
     fn kernel_file_systems_cannot_be_granted() {
-        let open = |host: &str| {
-            let rule: DirectoryRule = toml::from_str(&format!("host = {host:?}\nguest = \"/w\"")).unwrap();
-            OpenDirectory::open(&rule, &[], |path, bytes_max| {
-                Arc::new(DirectoryQuota::new(path.to_owned(), bytes_max))
-            })
-        };
         for host in ["/proc", "/proc/self", "/dev"] {
-            let error = open(host).unwrap_err();
+            let error = open(&rule(Path::new(host), "read"), &area(&[]), None).unwrap_err();
             assert!(error.to_string().contains("processes and devices"), "{host}: {error}");
         }
-        open(tempfile::tempdir().unwrap().path().to_str().unwrap()).unwrap();
+        open(&rule(tempfile::tempdir().unwrap().path(), "read"), &area(&[]), None).unwrap();
+    }
+
+    // attack: L1
+    #[test]
+    fn links_are_followed_only_outside_of_writable_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir_all(root.join("work/in")).unwrap();
+        fs::create_dir(root.join("other")).unwrap();
+        symlink("work", root.join("link")).unwrap();
+        symlink(root.join("other"), root.join("work/absolute")).unwrap();
+        symlink("../other", root.join("work/relative")).unwrap();
+        symlink("link/../other", root.join("through")).unwrap();
+        let writable = area(&[rule(&root.join("link"), "read-write")]);
+        let opened = open(&rule(&root.join("link/in"), "read"), &writable, None).unwrap();
+        assert_eq!((opened.path, opened.is_replaceable), (root.join("work/in"), true));
+        for planted in ["work/absolute", "work/relative", "link/absolute", "through"] {
+            let rule = rule(&root.join(planted), "read");
+            let error = open(&rule, &writable, None).unwrap_err();
+            assert!(
+                error.to_string().contains("a plugin can write to"),
+                "{planted}: {error}"
+            );
+            let opened = open(&rule, &area(&[]), None).unwrap();
+            assert_eq!((opened.path, opened.is_replaceable), (root.join("other"), false));
+        }
+    }
+
+    // attack: L1
+    #[test]
+    fn writable_directory_behind_a_planted_link_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir_all(root.join("work")).unwrap();
+        fs::create_dir(root.join("other")).unwrap();
+        symlink("../other", root.join("work/in")).unwrap();
+        let rules = [root.join("work/in"), root.join("work")].map(|host| rule(&host, "read-write"));
+        let area = area(&rules);
+        assert!(open(&rules[0], &area, None).is_err());
+        let outer = open(&rules[1], &area, None).unwrap();
+        assert!(!outer.is_replaceable);
+        let neighbour = open(&rule(&root.join("other"), "read"), &area, None).unwrap();
+        assert!(!neighbour.is_replaceable, "the link made nothing writable");
+    }
+
+    // attack: L2
+    #[test]
+    fn another_directory_at_the_path_of_a_recorded_one_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = directory.path().join("in");
+        fs::create_dir(&host).unwrap();
+        let granted = open(&rule(&host, "read"), &area(&[]), None).unwrap();
+        let identity: DirectoryIdentity = granted.identity.to_string().parse().unwrap();
+        assert!(open(&rule(&host, "read"), &area(&[]), Some(identity)).is_ok());
+        assert!(!granted.is_removed());
+        fs::remove_dir(&host).unwrap();
+        assert!(granted.is_removed());
+        fs::create_dir(&host).unwrap();
+        let error = open(&rule(&host, "read"), &area(&[]), Some(identity)).unwrap_err();
+        assert!(error.to_string().contains("grant it again"), "{error}");
     }
 }

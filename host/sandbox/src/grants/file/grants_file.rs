@@ -1,6 +1,5 @@
 //! The grants file on disk: reading it, and adding and revoking grants.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,13 +7,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
+use super::directory_record::DirectoryRecord;
+use super::error::{GrantsFileError, GrantsFileErrorReason};
 use super::format::{NewGrant, now, remove_rules};
 use super::private_file::{self, LockedFile, sibling};
-use crate::grants::directories::OpenDirectory;
-use crate::grants::{Grant, GrantRules, GrantScope, Grants, GrantsError};
+use super::use_record::UseRecord;
+use crate::grants::directories::{GrantableArea, OpenDirectory, WritableRoots};
+use crate::grants::{Grant, GrantRules, GrantScope, Grants};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
-use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The content of a file that does not exist yet.
 const EMPTY_FILE: &str = "version = 1\n";
@@ -51,52 +52,6 @@ pub struct GrantsFile {
     path: PathBuf,
 }
 
-/// A grants file that could not be read or changed.
-#[derive(Debug, thiserror::Error)]
-#[error("the grants file {} {reason}", .path.display())]
-pub struct GrantsFileError {
-    /// The file.
-    pub path: PathBuf,
-    /// The reason.
-    pub reason: GrantsFileErrorReason,
-}
-
-/// The reason of a [`GrantsFileError`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum GrantsFileErrorReason {
-    /// The file could not be read.
-    #[error("could not be read: {0}")]
-    Read(#[source] io::Error),
-    /// The file, its lock or its log could not be written.
-    #[error("could not be changed: {0}")]
-    Write(#[source] io::Error),
-    /// The file is invalid.
-    #[error("is invalid: {0}")]
-    Invalid(#[source] GrantsError),
-    /// The grants are an inline array, to which the host cannot add a grant.
-    #[error("has its grants in one line; write each as a `[[grant]]` table")]
-    InlineGrants,
-    /// The file would be invalid with the new grant.
-    #[error("cannot have this grant: {0}")]
-    NotGrantable(String),
-    /// The file has no grant for the plugin.
-    #[error("has no grant for `{0}`")]
-    NotGranted(String),
-    /// The file has no such rule for the plugin, or several.
-    #[error("has {} for `{rule}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rules.join("; "))]
-    NotOneRule {
-        /// The plugin.
-        plugin: String,
-        /// The text of the rule.
-        rule: String,
-        /// Whether several rules have this text.
-        is_ambiguous: bool,
-        /// The rules of the plugin.
-        rules: Vec<String>,
-    },
-}
-
 /// The checked content of a grants file.
 #[derive(Clone, Debug)]
 pub struct GrantsContent {
@@ -115,12 +70,6 @@ impl GrantsContent {
     #[must_use]
     pub fn digest(&self) -> String {
         sha256(&self.text)
-    }
-}
-
-impl From<GrantsFileError> for Error {
-    fn from(error: GrantsFileError) -> Self {
-        Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string()).with_source(error)
     }
 }
 
@@ -162,8 +111,7 @@ impl GrantsFile {
         let line = json!({"time": now(), "action": "replace", "digest": content.digest()});
         let write = || {
             let file = LockedFile::acquire(&self.path)?;
-            private_file::append_line(&sibling(&self.path, ".log"), &line.to_string())?;
-            file.replace(content.text.as_bytes())
+            self.write(&file, content.text.as_bytes(), &line)
         };
         write().map_err(|error| self.error(GrantsFileErrorReason::Write(error)))
     }
@@ -171,25 +119,24 @@ impl GrantsFile {
     /// Adds a grant at the end of the file, which is created if it does not exist. Returns whether the file changed.
     ///
     /// A permanent grant replaces earlier permanent rules for the same things, so that repeated grants do not accumulate. Grants
-    /// of the plugin for one call that are used up are removed.
+    /// of the plugin for one call that are used up are removed. A directory that was replaced since it was granted is accepted.
     ///
     /// # Errors
     /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could enforce,
     /// such as a directory that does not exist. [`Plugin::check_grant`](crate::Plugin::check_grant) also checks what this host
     /// cannot enforce.
     pub fn grant(&self, grant: &NewGrant) -> Result<bool, GrantsFileError> {
-        let not_grantable = GrantsFileErrorReason::NotGrantable;
-        for rule in &grant.rules.files {
-            OpenDirectory::check(rule, &[]).map_err(|error| {
-                let why = format!("the directory `{}`: {error}", rule.host.display());
-                self.error(not_grantable(why))
-            })?;
-        }
-        let table = grant.to_table(now()).map_err(|why| self.error(not_grantable(why)))?;
+        let table = grant
+            .to_table(now())
+            .map_err(|why| self.error(GrantsFileErrorReason::NotGrantable(why)))?;
         self.change("grant", &grant.plugin, |tables, grants| {
-            let used = used_grants(&sibling(&self.path, ".used")).map_err(GrantsFileErrorReason::Read)?;
+            check_directories(&grant.rules, grants)?;
+            let is_renewed = self
+                .forget_directories(&grant.rules)
+                .map_err(GrantsFileErrorReason::Write)?;
+            let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |old: &Grant| old.scope == GrantScope::Once && used.contains(&old.identity());
-            if grant.scope == GrantScope::Always && grant.is_covered_by(grants) {
+            if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
                 return Ok(Vec::new());
             }
             for (index, old) in grants
@@ -239,7 +186,7 @@ impl GrantsFile {
     /// [`GrantsFileErrorReason::NotOneRule`] unless exactly one rule has this text.
     pub fn revoke_rule(&self, plugin: &str, rule: &str) -> Result<String, GrantsFileError> {
         let removed = self.change("revoke", plugin, |tables, grants| {
-            let used = used_grants(&sibling(&self.path, ".used")).map_err(GrantsFileErrorReason::Read)?;
+            let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let found = one_rule(grants, plugin, rule)?;
             for (index, old) in grants.iter().enumerate().rev().filter(|(_, old)| old.plugin == plugin) {
                 let mut rules = old.rules.clone();
@@ -260,7 +207,7 @@ impl GrantsFile {
     /// # Errors
     /// [`GrantsFileErrorReason::Read`].
     pub fn is_used(&self, grant: &Grant) -> Result<bool, GrantsFileError> {
-        let used = used_grants(&sibling(&self.path, ".used"));
+        let used = UseRecord::of(&self.path).read();
         let used = used.map_err(|error| self.error(GrantsFileErrorReason::Read(error)))?;
         Ok(used.contains(&grant.identity()))
     }
@@ -291,11 +238,27 @@ impl GrantsFile {
         Grants::parse(changed.as_bytes())
             .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         let line: Json = json!({"time": now(), "action": action, "plugin": plugin, "what": rules});
-        // Logged first, so that a failure to log prevents the change.
-        private_file::append_line(&sibling(&self.path, ".log"), &line.to_string())
-            .and_then(|()| file.replace(changed.as_bytes()))
-            .map_err(write_error)?;
+        self.write(&file, changed.as_bytes(), &line).map_err(write_error)?;
         Ok(rules)
+    }
+
+    /// Replaces the file and records the change in the log, or does neither.
+    fn write(&self, file: &LockedFile, content: &[u8], line: &Json) -> io::Result<()> {
+        let log = private_file::open_log(&sibling(&self.path, ".log"))?;
+        let before = fs::read(&self.path).ok();
+        file.replace(content)?;
+        private_file::append_line(&log, &line.to_string()).inspect_err(|_| {
+            let _ = match &before {
+                Some(before) => file.replace(before),
+                None => fs::remove_file(&self.path),
+            };
+        })
+    }
+
+    /// Accepts the directories that are at the paths of rules now. Returns whether others were recorded for them.
+    fn forget_directories(&self, rules: &GrantRules) -> io::Result<bool> {
+        let paths = rules.files.iter().map(|rule| rule.host.as_path());
+        DirectoryRecord::new(Some(self.path.clone())).forget(paths)
     }
 
     fn read_text(&self) -> Result<(String, Grants), GrantsFileError> {
@@ -330,16 +293,19 @@ pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the record of used grants, which may not exist: the identity of each.
-///
-/// # Errors
-/// If the record exists but cannot be read, because the used grants are then unknown.
-pub(crate) fn used_grants(file: &Path) -> io::Result<HashSet<String>> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(HashSet::new()),
-        Err(error) => Err(error),
+/// Checks that the directories of new rules can be granted next to the earlier grants.
+fn check_directories(rules: &GrantRules, earlier: &[Grant]) -> Result<(), GrantsFileErrorReason> {
+    let all = earlier.iter().flat_map(|grant| &grant.rules.files).chain(&rules.files);
+    let area = GrantableArea {
+        writable: WritableRoots::of(all),
+        ..GrantableArea::default()
+    };
+    for rule in &rules.files {
+        OpenDirectory::check(rule, &area).map_err(|error| {
+            GrantsFileErrorReason::NotGrantable(format!("the directory `{}`: {error}", rule.host.display()))
+        })?;
     }
+    Ok(())
 }
 
 /// Finds the one rule of a plugin that has a text, or starts with its words.

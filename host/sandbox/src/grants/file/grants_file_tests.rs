@@ -4,8 +4,10 @@
 
 use std::fs;
 
+use super::error::GrantsFileErrorReason;
 use super::format::NewGrant;
-use super::grants_file::{GrantsFile, GrantsFileErrorReason};
+use super::grants_file::GrantsFile;
+use super::use_record::UseRecord;
 use crate::grants::{GrantRules, GrantScope, GrantedVersion, Grants};
 
 fn new_grant(rules: &str) -> NewGrant {
@@ -92,4 +94,56 @@ fn a_directory_that_does_not_exist_is_not_granted() {
         "{error}"
     );
     assert!(!path.exists(), "nothing is written");
+}
+
+// attack: L11
+#[cfg(unix)]
+#[test]
+fn a_change_that_fails_is_not_in_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log) = (
+        directory.path().join("grants.toml"),
+        directory.path().join("grants.toml.log"),
+    );
+    let file = GrantsFile::new(&path);
+    file.grant(&new_grant("tools = [\"a\"]")).unwrap();
+    let before = (fs::read(&path).unwrap(), fs::read(&log).unwrap());
+    // The new content is written to a file of this name first.
+    let obstacle = directory.path().join(format!("grants.toml.{}.new", std::process::id()));
+    fs::create_dir(&obstacle).unwrap();
+    file.grant(&new_grant("tools = [\"b\"]")).unwrap_err();
+    assert_eq!((fs::read(&path).unwrap(), fs::read(&log).unwrap()), before);
+    fs::remove_dir(&obstacle).unwrap();
+    // A change that cannot be logged is undone.
+    fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &log).unwrap();
+    file.grant(&new_grant("tools = [\"b\"]")).unwrap_err();
+    assert_eq!(fs::read(&path).unwrap(), before.0);
+    fs::remove_file(&log).unwrap();
+    assert!(file.grant(&new_grant("tools = [\"b\"]")).unwrap());
+    assert!(fs::read_to_string(&log).unwrap().contains("tool b"));
+}
+
+// attack: L9
+#[test]
+fn a_use_is_recorded_once_and_not_in_a_damaged_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("grants.toml");
+    let [one, other] = ["1", "2"].map(|digit| digit.repeat(64));
+    let add = |identity: &str| UseRecord::of(&path).add(identity);
+    assert!(UseRecord::of(&path).would_add(&one).unwrap());
+    assert!(add(&one).unwrap() && !add(&one).unwrap());
+    assert!(!UseRecord::of(&path).would_add(&one).unwrap());
+    let record = directory.path().join("grants.toml.used");
+    let complete = fs::read_to_string(&record).unwrap();
+    let shortened = complete[..40].to_owned();
+    let zeros = format!("{complete}{}", "\0".repeat(65));
+    for torn in [shortened, zeros, format!("{complete}\n{other}\n")] {
+        fs::write(&record, &torn).unwrap();
+        let error = add(&other).unwrap_err().to_string();
+        assert!(error.contains("damaged"), "{torn:?}: {error}");
+        assert!(UseRecord::of(&path).would_add(&other).is_err());
+    }
+    fs::write(&record, complete).unwrap();
+    assert!(add(&other).unwrap());
 }

@@ -55,13 +55,51 @@ impl LockedFile {
     /// # Errors
     /// If the file cannot be written. The old content remains.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        let temporary = sibling(&self.path, &format!(".{}.new", std::process::id()));
-        let written = write_new(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, &self.path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&temporary);
-        }
-        written
+        replace(&self.path, bytes)
     }
+}
+
+/// Replaces a file atomically. The caller holds the lock of this file, or of the one that it belongs to.
+///
+/// # Errors
+/// If the file cannot be written. The old content remains.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = temporary(path);
+    let written = write_new(&temporary, bytes)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .and_then(|()| sync_directory_of(path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Checks that a file could be replaced, without changing it.
+///
+/// # Errors
+/// If the new content could not be written next to it.
+pub(super) fn check_replaceable(path: &Path) -> io::Result<()> {
+    let temporary = temporary(path);
+    write_new(&temporary, b"")?;
+    std::fs::remove_file(temporary)
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    sibling(path, &format!(".{}.new", std::process::id()))
+}
+
+/// Makes a rename in the directory of a file survive a loss of power.
+#[cfg(unix)]
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    std::fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A directory cannot be opened as a file on other platforms.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
+fn sync_directory_of(_path: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -75,20 +113,27 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// If the file cannot be created or locked.
-pub(crate) fn lock(path: &Path) -> io::Result<std::fs::File> {
+fn lock(path: &Path) -> io::Result<std::fs::File> {
     let file = owner_only().create(true).append(true).open(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// Appends a line to a file.
+/// Opens a file to which lines are appended. Creates it if it does not exist.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub(super) fn open_log(path: &Path) -> io::Result<std::fs::File> {
+    owner_only().create(true).append(true).open(path)
+}
+
+/// Appends a line to an open file.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
-    let mut file = owner_only().create(true).append(true).open(path)?;
-    file.write_all(format!("{line}\n").as_bytes())?;
-    file.sync_data()
+pub(super) fn append_line(mut log: &std::fs::File, line: &str) -> io::Result<()> {
+    log.write_all(format!("{line}\n").as_bytes())?;
+    log.sync_data()
 }
 
 fn owner_only() -> OpenOptions {

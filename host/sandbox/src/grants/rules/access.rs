@@ -162,7 +162,7 @@ impl fmt::Display for Explanation {
 pub enum Denial {
     /// The component does not import the interface that the access needs.
     NotDeclared(Capability),
-    /// A rule that is granted to the plugin cannot be enforced. No call of the plugin runs until it is changed or revoked.
+    /// The rule that would allow the access cannot be enforced.
     Unenforceable(UnenforceableRule),
     /// No grant applies to the plugin.
     NoGrant(NoGrantReason),

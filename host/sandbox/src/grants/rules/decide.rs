@@ -42,31 +42,19 @@ pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
     })
 }
 
-/// Decides whether any call of a plugin may run: each of its granted rules must be enforceable, and each of its granted secrets
-/// must exist. Otherwise a call would run under other rights than the operator granted.
-///
-/// # Errors
-/// [`Denial::Unenforceable`] and [`Denial::MissingSecret`].
-pub fn decide_call(rights: &EffectiveRights) -> Result<(), Denial> {
-    if let Some(rule) = &rights.unenforceable {
-        return Err(Denial::Unenforceable(rule.clone()));
-    }
-    match rights.missing.secrets.first() {
-        Some(secret) => Err(Denial::MissingSecret {
-            name: secret.name.clone(),
-            source: secret.source,
-        }),
-        None => Ok(()),
-    }
-}
-
 /// Finds the number of the rule that allows an access; `None` if it needs no grant.
 fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
     let capabilities = request.capabilities();
     let Some(capability) = capabilities.iter().copied().find(|one| rights.declared.has(*one)) else {
         return Err(Denial::NotDeclared(capabilities[0]));
     };
-    decide_call(rights)?;
+    // No call of the plugin runs without a secret that is granted to it.
+    if let Some(secret) = rights.missing.secrets.first() {
+        return Err(Denial::MissingSecret {
+            name: secret.name.clone(),
+            source: secret.source,
+        });
+    }
     let rules = &rights.rules;
     // Clocks and randomness need no grant; a rule can only freeze them.
     match request {
@@ -148,32 +136,54 @@ fn file(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize,
     if !path.has_root() || path.components().any(climbs) {
         return Err(Denial::PathNotPlain);
     }
-    // Of nested directories, the innermost decides.
-    let containing = rules.iter().enumerate().filter(|(_, rule)| rule.contains(path));
-    let Some((innermost, rule)) = containing.max_by_key(|(_, rule)| rule.guest.len()) else {
-        return Err(Denial::NearestRule {
-            rule: 1,
-            allows: format!("paths below {}", first.guest),
+    // Of nested directories, the innermost decides. One that cannot be opened hides none around it.
+    let containing = |index: &usize| rules[*index].contains(path);
+    let innermost = |indices: &mut dyn Iterator<Item = usize>| indices.max_by_key(|index| rules[*index].guest.len());
+    let is_open = |index: &usize| rights.unenforceable_directory(*index).is_none();
+    let all = || (0..rules.len()).filter(containing);
+    let Some(inner) = innermost(&mut all().filter(is_open)) else {
+        let unenforceable = innermost(&mut all()).and_then(|index| rights.unenforceable_directory(index));
+        return Err(match unenforceable {
+            Some(rule) => Denial::Unenforceable(rule.clone()),
+            None => Denial::NearestRule {
+                rule: 1,
+                allows: format!("paths below {}", first.guest),
+            },
         });
     };
-    if mode == AccessMode::Read || rule.access == AccessMode::ReadWrite {
-        return Ok(innermost + 1);
+    let serving = serving_rule(rights, inner);
+    if mode == AccessMode::Read || rules[serving].access == AccessMode::ReadWrite {
+        Ok(serving + 1)
+    } else {
+        Err(reading_only(serving))
     }
-    let writable = writable_parent(rights, innermost, path).ok_or_else(|| reading_only(innermost))?;
-    Ok(writable + 1)
 }
 
-/// Finds a writable directory that contains the file of a read-only one. The read-only rule does not protect such a file: a
-/// guest can open the outer directory and name the file through it.
-fn writable_parent(rights: &EffectiveRights, inner: usize, path: &Path) -> Option<usize> {
+/// Finds the rule through whose directory a guest reaches the files of a rule: its own, except for a read-only directory that is
+/// inside a writable one on the host and at the same path for the guest. Such a rule could not protect its files, because the
+/// guest can name them through the outer directory.
+fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
     let rules = &rights.rules.files;
-    let on_host = |index: usize| {
-        let below = path.strip_prefix(&rules[index].guest).ok()?;
-        Some(rights.host_directory(index)?.join(below))
+    let rule = &rules[inner];
+    let is_inside = |outer: &usize| {
+        let outer = &rules[*outer];
+        outer.guest.len() < rule.guest.len() && outer.contains(Path::new(&rule.guest))
     };
-    let file = on_host(inner)?;
-    (0..rules.len())
-        .find(|index| rules[*index].access == AccessMode::ReadWrite && on_host(*index).as_ref() == Some(&file))
+    let outer = (0..rules.len())
+        .filter(is_inside)
+        .filter(|outer| rights.unenforceable_directory(*outer).is_none())
+        .max_by_key(|outer| rules[*outer].guest.len());
+    let Some(outer) = outer.map(|outer| serving_rule(rights, outer)) else {
+        return inner;
+    };
+    let is_same_directory = || {
+        let below = Path::new(&rule.guest).strip_prefix(&rules[outer].guest).ok()?;
+        Some(rights.host_directory(outer)?.join(below) == rights.host_directory(inner)?)
+    };
+    let is_served = rule.access == AccessMode::Read
+        && rules[outer].access == AccessMode::ReadWrite
+        && is_same_directory() == Some(true);
+    if is_served { outer } else { inner }
 }
 
 fn reading_only(index: usize) -> Denial {

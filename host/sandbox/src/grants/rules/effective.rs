@@ -24,8 +24,8 @@ pub struct EffectiveRights {
     pub rules: GrantRules,
     /// The reason why no rule applies; `None` if a grant applies.
     pub no_grant: Option<NoGrantReason>,
-    /// A granted rule that the host cannot enforce. While there is one, no call of the plugin runs.
-    pub unenforceable: Option<UnenforceableRule>,
+    /// The granted directories that the host cannot open, by their guest paths. Their rules allow nothing.
+    pub unenforceable: BTreeMap<String, UnenforceableRule>,
     /// Granted resources that do not exist at the time of the call.
     pub missing: MissingResources,
     /// The real path of each granted directory that has been opened, by its guest path.
@@ -41,8 +41,8 @@ pub struct MissingResources {
     pub secrets: Vec<SecretRule>,
 }
 
-/// A granted rule that the host cannot enforce, such as a directory that does not exist. No call of its plugin
-/// runs, because without the rule the plugin would have other rights than the operator granted. Other plugins are not affected.
+/// A granted rule that the host cannot enforce, such as a directory that does not exist. It allows nothing. The other rules of its
+/// plugin apply, and other plugins are not affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnenforceableRule {
     /// The position of the grant in its file; `None` for a grant of the application.
@@ -51,20 +51,12 @@ pub struct UnenforceableRule {
     pub reason: String,
 }
 
-impl UnenforceableRule {
-    /// Describes the grant of the rule, without paths of the host.
-    #[must_use]
-    pub fn grant(&self) -> String {
-        match self.position {
-            Some(position) => format!("the grant at {position}"),
-            None => "a grant of the application".to_owned(),
-        }
-    }
-}
-
 impl fmt::Display for UnenforceableRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be enforced: {}", self.grant(), self.reason)
+        match self.position {
+            Some(position) => write!(f, "the grant at {position} cannot be enforced: {}", self.reason),
+            None => write!(f, "a grant of the application cannot be enforced: {}", self.reason),
+        }
     }
 }
 
@@ -77,6 +69,8 @@ pub enum NoGrantReason {
     OtherDigest,
     /// The grant was for one call or one conversation and is used up.
     UsedUp,
+    /// The grant is for one call or one conversation, and the host cannot record its use.
+    UseNotRecorded,
     /// The grants file cannot be read or is invalid, so that none of its grants applies.
     Unreadable,
 }
@@ -87,6 +81,7 @@ impl fmt::Display for NoGrantReason {
             Self::NotNamed => "no grant names the plugin",
             Self::OtherDigest => "the grant is for another version of the plugin",
             Self::UsedUp => "the grant is used up",
+            Self::UseNotRecorded => "the use of the grant cannot be recorded; the log of the host has the reason",
             Self::Unreadable => "the grants file cannot be used, so that nothing is granted",
         })
     }
@@ -217,7 +212,8 @@ impl EffectiveRights {
         keys.filter_map(|key| Some((key.as_str(), self.setting(key)?)))
     }
 
-    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted.
+    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted, or if the guest reaches its files
+    /// through another directory.
     #[must_use]
     pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
         let own = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
@@ -225,6 +221,11 @@ impl EffectiveRights {
         [AccessMode::ReadWrite, AccessMode::Read]
             .into_iter()
             .find(|mode| is_own(*mode))
+    }
+
+    /// Returns why the directory of a rule in `files` cannot be opened; `None` if it can.
+    pub(super) fn unenforceable_directory(&self, index: usize) -> Option<&UnenforceableRule> {
+        self.unenforceable.get(&self.rules.files.get(index)?.guest)
     }
 
     /// Returns whether the plugin may read an environment variable.
@@ -265,6 +266,7 @@ impl EffectiveRights {
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
         let (now, before) = (&self.rules, &earlier.rules);
         let built_in_is_same = now.files == before.files
+            && self.opened == earlier.opened
             && now.env == before.env
             && now.config == before.config
             && now.keyvalue == before.keyvalue

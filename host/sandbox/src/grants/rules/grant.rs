@@ -181,6 +181,11 @@ impl Grant {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Returns whether a text has the form of a [`Grant::identity`].
+    pub(crate) fn is_identity(text: &str) -> bool {
+        text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    }
+
     /// Returns whether the grant applies to a component.
     #[must_use]
     pub fn is_for(&self, plugin: &str, digest: &str) -> bool {

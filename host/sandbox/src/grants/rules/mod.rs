@@ -17,7 +17,7 @@ mod value_rules;
 
 pub use access::{AccessRequest, Decision, Denial, Explanation};
 pub use address::{AddressClass, AddressRange, canonical};
-pub use decide::{decide, decide_address, decide_call};
+pub use decide::{decide, decide_address};
 pub use directory_rule::{AccessMode, DirectoryRule};
 pub use effective::{EffectiveRights, MissingResources, NoGrantReason, UnenforceableRule, stale_grants};
 pub use error::{FilePosition, GrantsError, RuleError};

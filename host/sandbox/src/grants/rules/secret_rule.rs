@@ -303,12 +303,12 @@ fn is_plain(byte: u8) -> bool {
 /// Checks the name of a plugin or a secret, which must be spelled identically in files, flags and the environment.
 ///
 /// # Errors
-/// For an empty name, more than 128 bytes, and characters other than letters, digits, `-`, `_` and `.`.
+/// For an empty name, more than 128 bytes, characters other than letters, digits, `-`, `_` and `.`, and a dot at the beginning.
 pub fn check_name(name: &str) -> Result<(), RuleError> {
     let fits = |byte: u8| is_plain(byte) || byte == b'.';
-    if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) {
+    if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) || name.starts_with('.') {
         return Err(RuleError::new(format!(
-            "`{}` is not a name: use letters, digits, `-`, `_` and `.`",
+            "`{}` is not a name: use letters, digits, `-` and `_`, and `.` after the first character",
             shown(name)
         )));
     }

@@ -28,16 +28,41 @@ impl Guest for Probe {
     }
 
     fn fill(path: String, bytes: u64) -> Result<u64, String> {
-        const PIECE: [u8; 4096] = [0; 4096];
-        let mut file = with_text_error(fs::File::create(path))?;
-        let mut written = 0;
-        while written < bytes {
-            match file.write(&PIECE) {
-                Ok(count) if count > 0 => written += count as u64,
-                _ => break,
+        Ok(write_zeros(&mut with_text_error(fs::File::create(path))?, bytes))
+    }
+
+    fn orphan(path: String, bytes: u64, files: u32) -> u64 {
+        let (mut held, mut open) = (0, Vec::new());
+        for _ in 0..files {
+            let Ok(mut file) = fs::File::create(&path) else { break };
+            held += write_zeros(&mut file, bytes);
+            open.push(file);
+            if fs::remove_file(&path).is_err() {
+                break;
             }
         }
-        Ok(written)
+        held
+    }
+
+    fn leap(path: String, offset: u64) -> Result<String, String> {
+        let (directory, name) = place(&path)?;
+        let opened = directory.open_at(PathFlags::empty(), &name, OpenFlags::CREATE, DescriptorFlags::WRITE);
+        let file = opened.map_err(|error| error.to_string())?;
+        let stream = file.write_via_stream(offset).map_err(|error| error.to_string())?;
+        let mut last = stream.blocking_write_and_flush(b"x");
+        if last.is_err() {
+            last = stream.blocking_write_and_flush(b"x");
+        }
+        last.map(|()| "written".to_owned()).map_err(|error| error.to_string())
+    }
+
+    fn smuggle(how: String, path: String, other: String, bytes: u64) -> Result<u64, String> {
+        let mut file = with_text_error(fs::File::create(&path))?;
+        with_text_error(match how.as_str() {
+            "rename" => fs::rename(&path, other),
+            _ => fs::hard_link(&path, other),
+        })?;
+        Ok(write_zeros(&mut file, bytes))
     }
 
     fn change(how: String, path: String, other: String) -> Result<String, String> {
@@ -45,6 +70,7 @@ impl Guest for Probe {
             "truncate" => with_text_error(OpenOptions::new().write(true).truncate(true).open(path)).map(drop),
             "append" => with_text_error(OpenOptions::new().append(true).open(path)).and_then(|mut file| with_text_error(file.write_all(b"x"))),
             "unlink" => with_text_error(fs::remove_file(path)),
+            "rmdir" => with_text_error(fs::remove_dir(path)),
             "mkdir" => with_text_error(fs::create_dir(path)),
             "rename" => with_text_error(fs::rename(path, other)),
             "link" => with_text_error(fs::hard_link(path, other)),
@@ -57,6 +83,19 @@ impl Guest for Probe {
         };
         done.map(|()| "done".to_owned())
     }
+}
+
+/// Writes zeros until a write fails, and returns their number.
+fn write_zeros(file: &mut fs::File, bytes: u64) -> u64 {
+    const PIECE: [u8; 4096] = [0; 4096];
+    let mut written = 0;
+    while written < bytes {
+        match file.write(&PIECE) {
+            Ok(count) if count > 0 => written += count as u64,
+            _ => break,
+        }
+    }
+    written
 }
 
 /// Finds the directory of a path, as the guest's own library would.

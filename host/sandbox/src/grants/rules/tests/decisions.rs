@@ -155,12 +155,12 @@ fn secret_toml((name, is_sent, variable): &(usize, bool, Option<usize>)) -> Stri
     format!("{{ {} }}", fields.join(", "))
 }
 
-/// The rights of a plugin: what it declares, what is granted, and whether a rule cannot be enforced or a secret is missing.
+/// The rights of a plugin: what it declares, what is granted, which directory cannot be opened, and whether a secret is missing.
 #[derive(Clone, Debug)]
 struct Case {
     declared: BTreeSet<usize>,
     grants: Vec<GrantSpec>,
-    is_unenforceable: bool,
+    missing_directory: Option<usize>,
     lacks_secret: bool,
 }
 
@@ -178,11 +178,12 @@ impl Case {
         let granted = grants(&format!("version = 1\n{text}")).unwrap();
         let declared = DeclaredCapabilities::from_imports(self.declared.iter().map(|at| IMPORTS[*at].0));
         let mut rights = EffectiveRights::new(&declared, &granted, "p", DIGEST);
-        if self.is_unenforceable {
-            rights.unenforceable = Some(UnenforceableRule {
+        if let Some(at) = self.missing_directory {
+            let rule = UnenforceableRule {
                 position: None,
                 reason: "it does not exist".to_owned(),
-            });
+            };
+            rights.unenforceable.insert(DIRECTORIES[at].to_owned(), rule);
         }
         if self.lacks_secret {
             let granted = one_grant("secrets = [{ name = \"gone\", host = \"a.example\", bearer = true }]");
@@ -193,7 +194,7 @@ impl Case {
 
     /// Decides according to the documentation of the rules, without their code.
     fn allows(&self, request: &Request) -> bool {
-        if self.is_unenforceable || self.lacks_secret {
+        if self.lacks_secret {
             return false;
         }
         let mut rules = self.applicable();
@@ -216,7 +217,7 @@ impl Case {
                 };
                 let innermost = directories
                     .iter()
-                    .filter(|(at, _)| is_inside(at))
+                    .filter(|(at, _)| is_inside(at) && self.missing_directory != Some(**at))
                     .max_by_key(|(at, _)| DIRECTORIES[**at].len());
                 self.declares(Capability::Files)
                     && !FILES[file].contains("..")
@@ -351,13 +352,13 @@ fn case() -> impl Strategy<Value = Case> {
     (
         prop::collection::btree_set(0..IMPORTS.len(), 0..=IMPORTS.len()),
         prop::collection::vec(grant_spec(), 0..4),
-        prop::bool::weighted(0.05),
+        prop::option::weighted(0.2, 0..DIRECTORIES.len()),
         prop::bool::weighted(0.05),
     )
-        .prop_map(|(declared, grants, is_unenforceable, lacks_secret)| Case {
+        .prop_map(|(declared, grants, missing_directory, lacks_secret)| Case {
             declared,
             grants,
-            is_unenforceable,
+            missing_directory,
             lacks_secret,
         })
 }
@@ -430,7 +431,7 @@ proptest! {
         }
         for (at, guest) in DIRECTORIES.iter().enumerate() {
             let granted = rights.rules.files.iter().any(|rule| rule.guest == *guest);
-            let is_blocked = case.is_unenforceable || case.lacks_secret;
+            let is_blocked = case.missing_directory == Some(at) || case.lacks_secret;
             prop_assert_eq!(rights.directory_mode(guest).is_some(), granted && !is_blocked, "{}", at);
         }
     }

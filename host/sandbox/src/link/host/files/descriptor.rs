@@ -90,7 +90,11 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, new_path: String) -> FsResult<()> {
         let names = [self.path(&fd, &path), self.path(&to, &new_path)];
-        let done = match self.require_granted(&fd).and_then(|()| self.require_granted(&to)) {
+        let allowed = self
+            .require_granted(&fd)
+            .and_then(|()| self.require_granted(&to))
+            .and_then(|()| self.require_one_quota(&fd, &to));
+        let done = match allowed {
             Ok(()) => types::HostDescriptor::rename_at(&mut self.wasi, fd, path, to, new_path).await,
             Err(error) => Err(error),
         };
@@ -161,20 +165,20 @@ impl types::HostDescriptor for FilesView<'_> {
         if name.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let quota = self.quota(&fd);
+        let granted = self.open.get(&fd.rep()).and_then(|open| open.granted.clone());
         let opened = self.open(fd, path_flags, path, open_flags, flags).await;
         let opened = self.checked(&name, mode, opened)?;
-        let open = OpenDescriptor {
-            path: name,
-            quota,
-            is_root: false,
-        };
-        self.open.insert(opened.rep(), open);
+        if let (Some((directory, _)), Descriptor::File(file)) = (&granted, self.wasi.table.get(&opened)?) {
+            directory.track(&file.file);
+        }
+        self.open.insert(opened.rep(), OpenDescriptor { path: name, granted });
         Ok(opened)
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
-        if self.open.remove(&fd.rep()).is_some_and(|open| open.is_root) {
+        let is_root = self.is_root(&fd);
+        self.open.remove(&fd.rep());
+        if is_root {
             self.wasi.table.delete(Resource::<EmptyRoot>::new_own(fd.rep()))?;
             return Ok(());
         }
@@ -189,14 +193,13 @@ impl types::HostDescriptor for FilesView<'_> {
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
         self.require_granted(&fd)?;
         let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrowed(&fd), offset)?;
-        let gap = self.gap(&fd, offset)?;
-        self.with_quota(&fd, stream, gap)
+        self.with_quota(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
         self.require_granted(&fd)?;
         let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrowed(&fd))?;
-        self.with_quota(&fd, stream, 0)
+        self.with_quota(&fd, stream, None)
     }
 }
 
@@ -211,6 +214,7 @@ impl FilesView<'_> {
     async fn link(&mut self, fd: Fd, flags: types::PathFlags, path: String, to: Fd, new_path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
         self.require_granted(&to)?;
+        self.require_one_quota(&fd, &to)?;
         let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), flags, path.clone()).await?;
         self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
         types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await

@@ -20,7 +20,7 @@ use wasmtime_wasi::{FsPerms, OpenMode};
 
 pub(super) use self::directory_listing::DirectoryListing;
 use self::guest_path::joined;
-use self::quota_stream::{QuotaStream, reserve};
+use self::quota_stream::{QuotaStream, gap, reserve};
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
 use crate::grants::directories::{DirectoryQuota, OpenDirectory};
@@ -40,9 +40,16 @@ pub(crate) struct Files {
 struct OpenDescriptor {
     /// The path of the guest.
     path: String,
-    /// The quota on writes; `None` if the directory is read-only.
-    quota: Option<Arc<DirectoryQuota>>,
-    is_root: bool,
+    /// The granted directory through which it was opened, and its mode. `None` for the empty root.
+    granted: Option<(Arc<OpenDirectory>, AccessMode)>,
+}
+
+impl OpenDescriptor {
+    /// Returns the quota on writes; `None` if the directory is read-only.
+    fn quota(&self) -> Option<&Arc<DirectoryQuota>> {
+        let (directory, mode) = self.granted.as_ref()?;
+        (*mode == AccessMode::ReadWrite).then_some(&directory.quota)
+    }
 }
 
 /// The root of a guest to which no directory is granted as `/`. No file exists in it. A guest resolves a path against the
@@ -106,12 +113,13 @@ impl FilesView<'_> {
     }
 
     fn quota(&self, descriptor: &Resource<Descriptor>) -> Option<Arc<DirectoryQuota>> {
-        self.open.get(&descriptor.rep())?.quota.clone()
+        self.open.get(&descriptor.rep())?.quota().cloned()
     }
 
     /// Returns whether a descriptor is the empty root.
     fn is_root(&self, descriptor: &Resource<Descriptor>) -> bool {
-        self.open.get(&descriptor.rep()).is_some_and(|open| open.is_root)
+        let open = self.open.get(&descriptor.rep());
+        open.is_some_and(|open| open.granted.is_none())
     }
 
     /// Refuses every operation on the empty root.
@@ -146,7 +154,7 @@ impl FilesView<'_> {
         let Descriptor::File(file) = self.wasi.table.get(descriptor)? else {
             return Ok(0);
         };
-        Ok(offset.saturating_sub(file.file.metadata()?.len()))
+        Ok(gap(&file.file, offset)?)
     }
 
     /// Creates a descriptor of the empty root. Its index refers to a resource of another type than the descriptors of files, so
@@ -155,11 +163,19 @@ impl FilesView<'_> {
         let root = self.wasi.table.push(EmptyRoot)?;
         let open = OpenDescriptor {
             path: "/".to_owned(),
-            quota: None,
-            is_root: true,
+            granted: None,
         };
         self.open.insert(root.rep(), open);
         Ok(Resource::new_own(root.rep()))
+    }
+
+    /// Refuses to move a file from the directories of one quota to those of another, like between two file systems. A descriptor
+    /// would otherwise draw on the first quota while it fills the second directory.
+    fn require_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
+        match (self.quota(from), self.quota(to)) {
+            (Some(from), Some(to)) if !Arc::ptr_eq(&from, &to) => Err(types::ErrorCode::CrossDevice.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the entries of a directory. The index of the stream refers to a resource of another type than wasmtime's.
@@ -170,18 +186,23 @@ impl FilesView<'_> {
         Ok(Resource::new_own(stream.rep()))
     }
 
-    /// Wraps an output stream, so that its writes draw on the quota of the file.
+    /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is that of the first write; `None` for
+    /// a stream that appends.
     fn with_quota(
         &mut self,
         descriptor: &Resource<Descriptor>,
         stream: Resource<DynOutputStream>,
-        gap: u64,
+        position: Option<u64>,
     ) -> FsResult<Resource<DynOutputStream>> {
         let Some(quota) = self.quota(descriptor) else {
             return Ok(stream);
         };
+        let Descriptor::File(file) = self.wasi.table.get(descriptor)? else {
+            return Ok(stream);
+        };
+        let file = file.file.clone();
         let inner = self.wasi.table.delete(stream)?;
-        let stream: DynOutputStream = Box::new(QuotaStream { inner, quota, gap });
+        let stream: DynOutputStream = Box::new(QuotaStream::new(inner, quota, file, position));
         Ok(self.wasi.table.push(stream)?)
     }
 }
@@ -201,8 +222,7 @@ impl preopens::Host for FilesView<'_> {
                 .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
             let open = OpenDescriptor {
                 path: directory.guest.clone(),
-                quota: (*access == AccessMode::ReadWrite).then(|| directory.quota.clone()),
-                is_root: false,
+                granted: Some((directory.clone(), *access)),
             };
             self.open.insert(descriptor.rep(), open);
             preopens.push((descriptor, directory.guest.clone()));

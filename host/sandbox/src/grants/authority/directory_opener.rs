@@ -1,0 +1,153 @@
+//! Opening the directories of grants.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::grants::directories::{
+    DirectoryIdentity, DirectoryQuota, GrantableArea, OpenDirectory, OpenFiles, WritableRoots, real_path,
+};
+use crate::grants::file::DirectoryRecord;
+use crate::grants::{AccessMode, DirectoryRule, FilePosition, Grant, GrantRules, UnenforceableRule};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The directory of a rule, or why it cannot be opened.
+pub(super) struct OpenedRule {
+    /// The path at which the guest sees it.
+    pub(super) guest: String,
+    pub(super) directory: Result<Arc<OpenDirectory>, RefusedDirectory>,
+}
+
+/// A directory that cannot be opened.
+pub(super) struct RefusedDirectory {
+    pub(super) rule: UnenforceableRule,
+    /// The path of a directory that does not exist. It may be created later.
+    missing: Option<PathBuf>,
+}
+
+impl OpenedRule {
+    /// Returns whether opening it again would have another result: its directory was removed, or one that did not exist was
+    /// created.
+    pub(super) fn is_outdated(&self) -> bool {
+        match &self.directory {
+            Ok(directory) => directory.is_removed(),
+            Err(refused) => refused.missing.as_deref().is_some_and(Path::exists),
+        }
+    }
+}
+
+/// Opens the directories of grants, and knows which it opened before.
+pub(super) struct DirectoryOpener {
+    /// What cannot be granted. Without the writable directories, which depend on the grants.
+    area: GrantableArea,
+    record: DirectoryRecord,
+    files: Arc<OpenFiles>,
+    /// The quotas of writable directories. Rules for one directory with the same quota share it.
+    quotas: HashMap<(DirectoryIdentity, u64), Arc<DirectoryQuota>>,
+}
+
+impl DirectoryOpener {
+    /// Creates an opener. No plugin gets access to `protected`, and no plugin can write to `plugins`.
+    pub(super) fn new(grants: Option<PathBuf>, protected: &[PathBuf], plugins: &[PathBuf]) -> Self {
+        let real = |paths: &[PathBuf]| paths.iter().map(|path| real_path(path)).collect();
+        Self {
+            area: GrantableArea {
+                protected: real(protected),
+                plugins: real(plugins),
+                writable: WritableRoots::default(),
+            },
+            record: DirectoryRecord::new(grants),
+            files: Arc::default(),
+            quotas: HashMap::new(),
+        }
+    }
+
+    /// Checks that directories can be granted in addition to those of some grants.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
+    pub(super) fn check(&self, rules: &GrantRules, granted: &[Grant]) -> Result<(), Error> {
+        let area = self.area_with(granted, rules);
+        for rule in &rules.files {
+            OpenDirectory::check(rule, &area).map_err(|error| {
+                Error::new(ErrorKind::Configuration, Phase::Registry, not_grantable(rule, &error))
+                    .with_suggestion("grant another directory, such as one inside it")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Opens the directories of all grants, in the order of the rules of each. Reads the disk.
+    pub(super) fn open(&mut self, grants: &[Grant]) -> Vec<Vec<OpenedRule>> {
+        let area = self.area_with(grants, &GrantRules::default());
+        let recorded = self.record.read();
+        // A quota that is in use nowhere holds an open directory, which may have been removed.
+        self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
+        let mut replaceable = HashMap::new();
+        let mut opened = Vec::with_capacity(grants.len());
+        for grant in grants {
+            let rules = grant.rules.files.iter();
+            let rules = rules.map(|rule| {
+                let directory = self.open_rule(rule, &area, recorded.as_ref());
+                if let Ok(directory) = &directory
+                    && directory.is_replaceable
+                {
+                    replaceable.insert(rule.host.clone(), directory.identity);
+                }
+                OpenedRule {
+                    guest: rule.guest.clone(),
+                    directory: directory.map_err(|error| refused(rule, grant.position, &grant.plugin, &error)),
+                }
+            });
+            opened.push(rules.collect());
+        }
+        if let Ok(recorded) = &recorded {
+            replaceable.retain(|path, _| !recorded.contains_key(path));
+            if let Err(error) = self.record.add(replaceable) {
+                tracing::warn!(%error, "granted directories that a plugin can replace could not be recorded");
+            }
+        }
+        opened
+    }
+
+    fn open_rule(
+        &mut self,
+        rule: &DirectoryRule,
+        area: &GrantableArea,
+        recorded: Result<&HashMap<PathBuf, DirectoryIdentity>, &io::Error>,
+    ) -> io::Result<Arc<OpenDirectory>> {
+        let recorded = recorded.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        let granted = recorded.get(&rule.host).copied();
+        let mut directory = OpenDirectory::open(rule, area, granted, &self.files)?;
+        if rule.access == AccessMode::ReadWrite {
+            let quota = self.quotas.entry((directory.identity, rule.quota_bytes));
+            directory.quota = quota.or_insert(directory.quota).clone();
+        }
+        Ok(Arc::new(directory))
+    }
+
+    fn area_with(&self, granted: &[Grant], new: &GrantRules) -> GrantableArea {
+        let rules = granted.iter().flat_map(|grant| &grant.rules.files).chain(&new.files);
+        GrantableArea {
+            writable: WritableRoots::of(rules),
+            ..self.area.clone()
+        }
+    }
+}
+
+fn refused(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, error: &io::Error) -> RefusedDirectory {
+    let unenforceable = UnenforceableRule {
+        position,
+        reason: not_grantable(rule, error),
+    };
+    tracing::warn!(plugin, %unenforceable, "the rule allows nothing");
+    RefusedDirectory {
+        rule: unenforceable,
+        missing: (error.kind() == io::ErrorKind::NotFound).then(|| rule.host.clone()),
+    }
+}
+
+fn not_grantable(rule: &DirectoryRule, error: &io::Error) -> String {
+    format!("the directory `{}` cannot be granted: {error}", rule.host.display())
+}

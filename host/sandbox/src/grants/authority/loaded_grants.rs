@@ -1,0 +1,99 @@
+//! Valid grants, with their directories opened.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::directory_opener::{DirectoryOpener, OpenedRule};
+use super::ledger::{GrantUse, Ledger};
+use super::rights::{AuthorityRequest, OpenedRights};
+use crate::grants::{EffectiveRights, Grant, GrantScope, GrantedVersion, Grants, NoGrantReason, stale_grants};
+
+/// Valid grants, with their directories opened.
+pub(super) struct LoadedGrants {
+    grants: Grants,
+    /// The directories of each grant, in the order of its rules.
+    opened: Vec<Vec<OpenedRule>>,
+    /// The cached rights of each plugin and digest, discarded when the file changes.
+    rights: HashMap<(String, String), Arc<OpenedRights>>,
+}
+
+impl LoadedGrants {
+    pub(super) fn open(grants: Vec<Grant>, directories: &mut DirectoryOpener) -> Self {
+        Self {
+            opened: directories.open(&grants),
+            grants: Grants { grants },
+            rights: HashMap::new(),
+        }
+    }
+
+    pub(super) fn grants(&self) -> &[Grant] {
+        &self.grants.grants
+    }
+
+    /// Returns whether a directory has been removed or created since the grants were loaded.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.opened.iter().flatten().any(OpenedRule::is_outdated)
+    }
+
+    pub(super) fn rights(
+        &mut self,
+        request: AuthorityRequest<'_>,
+        ledger: &mut Ledger,
+        grant_use: GrantUse,
+    ) -> Arc<OpenedRights> {
+        let key = (request.plugin.to_string(), request.digest.to_owned());
+        if let Some(rights) = self.rights.get(&key) {
+            return rights.clone();
+        }
+        let grants = &self.grants.grants;
+        let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
+        let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
+        let mut unused = Vec::with_capacity(applicable.len());
+        let mut refused = NoGrantReason::UsedUp;
+        for index in &applicable {
+            match ledger.admit(&grants[*index], request.conversation, grant_use) {
+                Ok(()) => unused.push(*index),
+                Err(reason) => refused = reason,
+            }
+        }
+        let rights = if applicable.is_empty() {
+            // Determines the reason only: another digest, or no grant at all.
+            let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
+            OpenedRights::new(effective, std::iter::empty())
+        } else if unused.is_empty() {
+            OpenedRights::none(request.declared, refused)
+        } else {
+            let effective = EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
+            OpenedRights::new(effective, unused.iter().flat_map(|index| &self.opened[*index]))
+        };
+        if applicable
+            .iter()
+            .all(|index| grants[*index].scope == GrantScope::Always)
+        {
+            self.rights.insert(key, rights.clone());
+        }
+        rights
+    }
+
+    /// Lists the rules that a plugin had and lost because its component changed, once for each component. A component for which
+    /// the operator has written a grant since then has lost nothing.
+    pub(super) fn newly_lost(
+        &self,
+        request: AuthorityRequest<'_>,
+        rights: &OpenedRights,
+        announced: &mut HashSet<(String, String)>,
+    ) -> Vec<String> {
+        let stale = stale_grants(&self.grants, request.plugin, request.digest);
+        let has_own =
+            |grant: &Grant| grant.version != GrantedVersion::Any && grant.is_for(request.plugin, request.digest);
+        if stale.is_empty() || self.grants.grants.iter().any(has_own) {
+            return Vec::new();
+        }
+        if !announced.insert((request.plugin.to_string(), request.digest.to_owned())) {
+            return Vec::new();
+        }
+        let before = EffectiveRights::of_grants(request.declared, stale).rules.describe();
+        let now = rights.effective.rules.describe();
+        before.into_iter().filter(|rule| !now.contains(rule)).collect()
+    }
+}

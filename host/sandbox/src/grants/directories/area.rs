@@ -1,0 +1,97 @@
+//! The directories that can be granted.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::identity::DirectoryIdentity;
+use super::resolve::{ResolvedDirectory, resolve};
+use crate::grants::{AccessMode, DirectoryRule};
+
+/// File systems that expose processes, their environment and memory, and devices.
+const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// The directories that some grant allows a plugin to write to. Such a plugin can replace every directory inside them, also one
+/// that another grant names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WritableRoots(HashSet<DirectoryIdentity>);
+
+impl WritableRoots {
+    /// Finds the directories that rules allow to write to.
+    pub(crate) fn of<'a>(rules: impl IntoIterator<Item = &'a DirectoryRule>) -> Self {
+        let writable = |rule: &&DirectoryRule| rule.access == AccessMode::ReadWrite;
+        let mut rules: Vec<_> = rules.into_iter().filter(writable).collect();
+        // Outer directories first, so that no link inside them is followed to an inner one.
+        rules.sort_by_key(|rule| rule.host.components().count());
+        let mut roots = Self::default();
+        for rule in rules {
+            if let Ok(directory) = resolve(&rule.host, &roots) {
+                roots.0.insert(directory.identity);
+            }
+        }
+        roots
+    }
+
+    pub(super) fn contains(&self, directory: DirectoryIdentity) -> bool {
+        self.0.contains(&directory)
+    }
+}
+
+/// The directories that can be granted: all, except those of the host itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GrantableArea {
+    /// Real paths of the host's own files and directories, which cannot be granted.
+    pub(crate) protected: Vec<PathBuf>,
+    /// Real paths of files and directories that can be granted for reading only: the host loads plugins from them.
+    pub(crate) plugins: Vec<PathBuf>,
+    pub(crate) writable: WritableRoots,
+}
+
+impl GrantableArea {
+    /// Resolves the directory of a rule.
+    ///
+    /// # Errors
+    /// If the directory does not exist, is not a directory, or cannot be granted with this access.
+    pub(super) fn resolve(&self, rule: &DirectoryRule) -> io::Result<ResolvedDirectory> {
+        let directory = resolve(&rule.host, &self.writable)?;
+        let path = &directory.path;
+        if path.parent().is_none() {
+            return Err(io::Error::other("it is the root of the file system"));
+        }
+        if let Some(kernel) = KERNEL_FILE_SYSTEMS.iter().find(|kernel| path.starts_with(kernel)) {
+            let why = format!("{kernel} exposes processes and devices, not files");
+            return Err(io::Error::other(why));
+        }
+        let overlapping = |own: &&PathBuf| own.starts_with(path) || path.starts_with(own);
+        if let Some(own) = self.protected.iter().find(overlapping) {
+            let why = format!("it is or contains {}, which belongs to the host", own.display());
+            return Err(io::Error::other(why));
+        }
+        if rule.access == AccessMode::ReadWrite
+            && let Some(plugins) = self.plugins.iter().find(overlapping)
+        {
+            let plugins = plugins.display();
+            let why = format!(
+                "it is or contains {plugins}, from which the host loads plugins; it can be granted for reading only"
+            );
+            return Err(io::Error::other(why));
+        }
+        Ok(directory)
+    }
+}
+
+/// Returns the real path of a file or directory. The last names need not exist.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for existing in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(existing), path.strip_prefix(existing)) {
+            return if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
+        }
+    }
+    path
+}

@@ -1,0 +1,61 @@
+//! The files that guests have open. A removed file uses disk space until it is closed.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::quota::ENTRY_BYTES;
+
+/// The files that the guests of a host have open, each with the granted directory through which it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct OpenFiles(Mutex<Tracked>);
+
+#[derive(Debug, Default)]
+struct Tracked {
+    files: Vec<(PathBuf, Weak<File>)>,
+    /// The number of files from which on closed ones are dropped from the list.
+    sweep_at: usize,
+}
+
+impl OpenFiles {
+    pub(super) fn track(&self, directory: &Path, file: &Arc<File>) {
+        let mut tracked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if tracked.files.len() >= tracked.sweep_at {
+            tracked.files.retain(|(_, file)| file.strong_count() > 0);
+            tracked.sweep_at = (tracked.files.len() * 2).max(64);
+        }
+        tracked.files.push((directory.to_owned(), Arc::downgrade(file)));
+    }
+
+    /// Returns the bytes of removed files that are still open. Counts those that were opened through the directory, through one
+    /// inside it, or through one that contains it.
+    pub(super) fn removed_bytes(&self, directory: &Path) -> u64 {
+        let tracked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let related = tracked
+            .files
+            .iter()
+            .filter(|(opened, _)| opened.starts_with(directory) || directory.starts_with(opened));
+        let mut counted = HashSet::new();
+        related
+            .filter_map(|(_, file)| removed(&*file.upgrade()?))
+            .filter(|(inode, _)| counted.insert(*inode))
+            .map(|(_, bytes)| bytes)
+            .fold(0, u64::saturating_add)
+    }
+}
+
+/// Returns device, inode and size of a file that has no name any more.
+#[cfg(unix)]
+fn removed(file: &File) -> Option<((u64, u64), u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata().ok()?;
+    let inode = (metadata.dev(), metadata.ino());
+    (metadata.nlink() == 0).then(|| (inode, metadata.len().saturating_add(ENTRY_BYTES)))
+}
+
+/// A file that is open keeps its name on other platforms.
+#[cfg(not(unix))]
+fn removed(_file: &File) -> Option<((u64, u64), u64)> {
+    None
+}

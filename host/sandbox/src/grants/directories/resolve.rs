@@ -1,0 +1,150 @@
+//! Resolving the path of a granted directory, one name at a time.
+
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use cap_primitives::ambient_authority;
+use cap_primitives::fs::{FollowSymlinks, open_ambient_dir, open_dir_nofollow, read_link_contents, stat};
+
+use super::area::WritableRoots;
+use super::identity::DirectoryIdentity;
+
+/// The maximum number of links in a path, as on Linux.
+const LINKS_MAX: usize = 40;
+
+/// A directory on the way to a granted one.
+pub(super) struct ResolvedDirectory {
+    pub(super) handle: File,
+    /// The real path, without links.
+    pub(super) path: PathBuf,
+    pub(super) identity: DirectoryIdentity,
+    /// Whether its parent is a directory that some grant can write to, or is inside one.
+    pub(super) is_inside_writable: bool,
+    /// Whether a plugin can replace the entries of this directory.
+    is_writable: bool,
+}
+
+/// Opens the directory at an absolute path.
+///
+/// Links are followed, except inside a directory that some grant can write to: there, a plugin chooses where a link leads.
+///
+/// # Errors
+/// If the path does not exist or is not a directory, and for a link inside such a directory.
+pub(super) fn resolve(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
+    let mut walk = Walk {
+        opened: vec![ResolvedDirectory::root_of(path, writable)?],
+        names: Vec::new(),
+        links: 0,
+    };
+    walk.push_names(path);
+    while let Some(name) = walk.names.pop() {
+        walk.step(&name, writable)?;
+    }
+    walk.opened
+        .pop()
+        .ok_or_else(|| io::Error::other("the path has no root"))
+}
+
+/// The state of a resolution.
+struct Walk {
+    /// The directories from the root to the current one. Never empty.
+    opened: Vec<ResolvedDirectory>,
+    /// The names that remain, the next one last.
+    names: Vec<PathBuf>,
+    /// The number of links that were followed.
+    links: usize,
+}
+
+impl Walk {
+    fn push_names(&mut self, path: &Path) {
+        let names = path.components().rev();
+        let names = names.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+        self.names.extend(names.map(|part| PathBuf::from(part.as_os_str())));
+    }
+
+    fn step(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
+        let Some(current) = self.opened.last() else {
+            return Err(io::Error::other("the path has no root"));
+        };
+        if name == Path::new("..") {
+            // Only the target of a link contains `..`, and no link leads into a writable directory and out of it again.
+            if current.is_writable {
+                let why = format!(
+                    "a link leads through {}, which a plugin can write to",
+                    current.path.display()
+                );
+                return Err(io::Error::other(why));
+            }
+            if self.opened.len() > 1 {
+                self.opened.pop();
+            }
+            return Ok(());
+        }
+        let metadata = stat(&current.handle, name, FollowSymlinks::No)?;
+        if metadata.is_symlink() {
+            return self.follow(name, writable);
+        }
+        if !metadata.is_dir() {
+            return Err(io::Error::other("it is not a directory"));
+        }
+        let next = current.enter(name, writable)?;
+        self.opened.push(next);
+        Ok(())
+    }
+
+    fn follow(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
+        let Some(current) = self.opened.last().filter(|current| !current.is_writable) else {
+            let directory = self.opened.last().map(|current| current.path.join(name));
+            return Err(link_in_writable(&directory.unwrap_or_default()));
+        };
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(io::Error::other("it has too many links"));
+        }
+        let target = read_link_contents(&current.handle, name)?;
+        if target.has_root() {
+            self.opened = vec![ResolvedDirectory::root_of(&target, writable)?];
+        }
+        self.push_names(&target);
+        Ok(())
+    }
+}
+
+impl ResolvedDirectory {
+    /// Opens the root of the file system of an absolute path.
+    fn root_of(path: &Path, writable: &WritableRoots) -> io::Result<Self> {
+        let is_root = |part: &Component<'_>| matches!(part, Component::Prefix(_) | Component::RootDir);
+        let root: PathBuf = path.components().take_while(is_root).collect();
+        let handle = open_ambient_dir(&root, ambient_authority())?;
+        let identity = DirectoryIdentity::of(&handle, &root)?;
+        Ok(Self {
+            is_writable: writable.contains(identity),
+            is_inside_writable: false,
+            handle,
+            path: root,
+            identity,
+        })
+    }
+
+    /// Opens a directory of this one, without following a link.
+    fn enter(&self, name: &Path, writable: &WritableRoots) -> io::Result<Self> {
+        let path = self.path.join(name);
+        let handle = open_dir_nofollow(&self.handle, name)?;
+        let identity = DirectoryIdentity::of(&handle, &path)?;
+        Ok(Self {
+            is_writable: self.is_writable || writable.contains(identity),
+            is_inside_writable: self.is_writable,
+            handle,
+            path,
+            identity,
+        })
+    }
+}
+
+fn link_in_writable(link: &Path) -> io::Error {
+    io::Error::other(format!(
+        "{} is a link inside a directory that a plugin can write to",
+        link.display()
+    ))
+}

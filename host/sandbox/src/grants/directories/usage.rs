@@ -1,0 +1,100 @@
+//! Measuring the disk usage of a directory tree.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_primitives::fs::{ReadDir, open_dir, read_base_dir, read_dir};
+
+use super::quota::ENTRY_BYTES;
+use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
+
+/// The length from which on a path is not extended: the directory is opened, and paths start from it. Less than the maximum of
+/// the operating system, so that a tree of any depth can be measured.
+const PATH_BYTES_MAX: usize = 2_000;
+
+/// The maximum number of directories that are open at a time. Only a tree that branches at every depth needs several.
+const OPEN_MAX: usize = 64;
+
+/// Measures a directory: the content of its files, with holes, and [`ENTRY_BYTES`] for each name. Links are counted but not
+/// followed. Entries that disappear meanwhile and directories that the host may not read are not counted.
+///
+/// # Errors
+/// If the directory cannot be read. A tree with more than [`DIRECTORY_ENTRIES_MAX`] names or [`OPEN_MAX`] open directories has
+/// `u64::MAX` bytes.
+pub(super) fn measure(directory: &File) -> io::Result<u64> {
+    let mut tree = Tree {
+        bases: vec![directory.try_clone()?],
+        pending: vec![(0, PathBuf::new())],
+    };
+    let (mut bytes, mut entries) = (0_u64, 0_u64);
+    while let Some((base, path)) = tree.pending.pop() {
+        let Some((base, path, listed)) = not_gone(tree.open(base, path))? else {
+            continue;
+        };
+        if base >= OPEN_MAX {
+            return Ok(u64::MAX);
+        }
+        for entry in listed {
+            let Ok((name, metadata)) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?))) else {
+                continue;
+            };
+            if metadata.is_dir() {
+                tree.pending.push((base, path.join(name)));
+            }
+            entries += 1;
+            bytes = bytes.saturating_add(ENTRY_BYTES);
+            if metadata.is_file() {
+                bytes = bytes.saturating_add(metadata.len());
+            }
+            if entries > DIRECTORY_ENTRIES_MAX {
+                return Ok(u64::MAX);
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// The part of a tree that has not been measured.
+struct Tree {
+    /// Open directories, each inside the previous one.
+    bases: Vec<File>,
+    /// Directories to measure: the index of a base, and the path from there. A later one never has an earlier base.
+    pending: Vec<(usize, PathBuf)>,
+}
+
+impl Tree {
+    /// Opens a directory that was pending. Returns its base and its path from there, which may be a new base.
+    fn open(&mut self, base: usize, path: PathBuf) -> io::Result<(usize, PathBuf, ReadDir)> {
+        self.bases.truncate(base + 1);
+        if path.as_os_str().len() <= PATH_BYTES_MAX {
+            let listed = list(&self.bases[base], &path)?;
+            return Ok((base, path, listed));
+        }
+        let opened = open_dir(&self.bases[base], &path)?;
+        if self.pending.last().is_none_or(|(other, _)| *other != base) {
+            self.bases.pop();
+        }
+        let listed = list(&opened, Path::new(""))?;
+        self.bases.push(opened);
+        Ok((self.bases.len() - 1, PathBuf::new(), listed))
+    }
+}
+
+fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
+    if path.as_os_str().is_empty() {
+        read_base_dir(base)
+    } else {
+        read_dir(base, path)
+    }
+}
+
+/// Returns `None` for a directory that was removed or replaced since it was listed, or that the host may not read.
+fn not_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,59 @@
+//! Errors of the grants file on disk.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::grants::GrantsError;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A grants file that could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+#[error("the grants file {} {reason}", .path.display())]
+pub struct GrantsFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// The reason.
+    pub reason: GrantsFileErrorReason,
+}
+
+/// The reason of a [`GrantsFileError`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantsFileErrorReason {
+    /// The file could not be read.
+    #[error("could not be read: {0}")]
+    Read(#[source] io::Error),
+    /// The file, its lock or its log could not be written.
+    #[error("could not be changed: {0}")]
+    Write(#[source] io::Error),
+    /// The file is invalid.
+    #[error("is invalid: {0}")]
+    Invalid(#[source] GrantsError),
+    /// The grants are an inline array, to which the host cannot add a grant.
+    #[error("has its grants in one line; write each as a `[[grant]]` table")]
+    InlineGrants,
+    /// The file would be invalid with the new grant.
+    #[error("cannot have this grant: {0}")]
+    NotGrantable(String),
+    /// The file has no grant for the plugin.
+    #[error("has no grant for `{0}`")]
+    NotGranted(String),
+    /// The file has no such rule for the plugin, or several.
+    #[error("has {} for `{rule}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rules.join("; "))]
+    NotOneRule {
+        /// The plugin.
+        plugin: String,
+        /// The text of the rule.
+        rule: String,
+        /// Whether several rules have this text.
+        is_ambiguous: bool,
+        /// The rules of the plugin.
+        rules: Vec<String>,
+    },
+}
+
+impl From<GrantsFileError> for Error {
+    fn from(error: GrantsFileError) -> Self {
+        Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string()).with_source(error)
+    }
+}

@@ -1,0 +1,75 @@
+//! The record of used grants.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::private_file::{self, LockedFile, sibling};
+use crate::grants::Grant;
+
+/// The identities of used grants that were valid for one call or one conversation: a file next to the grants file, with one
+/// identity in each line, which all processes share.
+#[derive(Clone, Debug)]
+pub(crate) struct UseRecord {
+    grants: PathBuf,
+}
+
+impl UseRecord {
+    /// Returns the record of a grants file. Neither need exist.
+    pub(crate) fn of(grants: &Path) -> Self {
+        Self {
+            grants: grants.to_owned(),
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        sibling(&self.grants, ".used")
+    }
+
+    /// Reads the record.
+    ///
+    /// # Errors
+    /// If it exists but cannot be read, or has an incomplete line, because the used grants are then unknown.
+    pub(crate) fn read(&self) -> io::Result<HashSet<String>> {
+        let text = match fs::read_to_string(self.file()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
+            Err(error) => return Err(error),
+        };
+        let is_complete = |line: &&str| Grant::is_identity(line);
+        if let Some(number) = text.lines().position(|line| !is_complete(&line)) {
+            let why = format!("line {} of {} is damaged", number + 1, self.file().display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Records a use. Returns `false` if the grant was used already, by any process.
+    ///
+    /// The record is replaced as a unit under the lock of the grants file, so that an interrupted write leaves the previous one.
+    ///
+    /// # Errors
+    /// If the record cannot be read or written. The grant must not be used then.
+    pub(crate) fn add(&self, identity: &str) -> io::Result<bool> {
+        let _lock = LockedFile::acquire(&self.grants)?;
+        let mut used = self.read()?;
+        if !used.insert(identity.to_owned()) {
+            return Ok(false);
+        }
+        let mut lines: Vec<_> = used.iter().map(|identity| format!("{identity}\n")).collect();
+        lines.sort();
+        private_file::replace(&self.file(), lines.concat().as_bytes())?;
+        Ok(true)
+    }
+
+    /// Returns what [`UseRecord::add`] would return, without recording a use.
+    ///
+    /// # Errors
+    /// Those of [`UseRecord::add`].
+    pub(crate) fn would_add(&self, identity: &str) -> io::Result<bool> {
+        let _lock = LockedFile::acquire(&self.grants)?;
+        private_file::check_replaceable(&self.file())?;
+        Ok(!self.read()?.contains(identity))
+    }
+}
