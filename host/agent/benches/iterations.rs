@@ -93,7 +93,7 @@ impl Bench {
         let model = Arc::new(TimedScript::default());
         let playbook = Playbook::new().with_lock("tool_1", Unlock::by("native#tool_0"));
         let machine = StateMachine::builder().initial("open").in_state("open");
-        let machine = machine.existing_tool(&ToolId::native("tool_0")).build().unwrap();
+        let machine = machine.existing_tool(ToolId::native("tool_0")).build().unwrap();
         let limits = LoopLimits {
             iterations_max: u32::MAX,
             calls_max: u32::MAX,

@@ -312,11 +312,11 @@ async fn manifest_sets_the_rebinding_of_an_entity() {
             .answer("{{result}}");
         let outcome = host.conversation().model(model).run("Look at it").await.unwrap();
         assert_eq!(outcome.text(), expected.to_string(), "{rebind}");
-        let answers = outcome
+        let mut answers = outcome
             .history
             .iter()
             .filter(|message| message.content().contains("looks"));
-        let again: Value = serde_json::from_str(answers.last().unwrap().content()).unwrap();
+        let again: Value = serde_json::from_str(answers.next_back().unwrap().content()).unwrap();
         assert_eq!(
             again["looks"], 0,
             "a record that was fetched again is not stale: {again}"

@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint::NO_PACKAGES;
-use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::output::page::{FAINT, NAME, Page, first_sentence};
 use crate::output::printer::{Format, Printer};

@@ -68,11 +68,11 @@ fn show(printer: Printer, directory: &VectorDirectory, vectors: Option<&WordVect
     match (printer.format(), vectors) {
         (Format::Json, _) => printer.document(&json!({
             "directory": path.to_string(),
-            "vectors": vectors.map(WordVectors::len),
+            "vectors": vectors.map(WordVectors::count),
             "components": vectors.map(WordVectors::width),
         })),
         (Format::Human, Some(vectors)) => {
-            let (count, width) = (vectors.len(), vectors.width());
+            let (count, width) = (vectors.count(), vectors.width());
             let mut page = Page::new();
             page.text(format_args!("{count} word vectors with {width} components, in {path}"));
             printer.data(page.end())

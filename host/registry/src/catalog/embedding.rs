@@ -135,6 +135,7 @@ impl EmbeddingTable {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

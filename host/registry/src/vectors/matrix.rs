@@ -119,7 +119,7 @@ impl Matrix {
             NumberFormat::BF16 => add(row, sum, |bytes| {
                 f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
             }),
-            NumberFormat::F32 => add(row, sum, |bytes| f32::from_le_bytes(bytes)),
+            NumberFormat::F32 => add(row, sum, f32::from_le_bytes),
         }
     }
 

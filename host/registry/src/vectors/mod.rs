@@ -39,7 +39,7 @@ pub struct WordVectors {
 impl WordVectors {
     /// Returns the number of vectors.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.matrix.rows()
     }
 

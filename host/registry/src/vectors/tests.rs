@@ -38,7 +38,7 @@ fn refusal(vectors: &[u8], tokenizer: &[u8]) -> Error {
 #[test]
 fn vector_of_a_text_is_the_sum_of_its_words() {
     let (_directory, vectors) = example();
-    assert_eq!((vectors.len(), vectors.width()), (16, 4));
+    assert_eq!((vectors.count(), vectors.width()), (16, 4));
     assert_eq!(vectors.embed("The weather"), Some(vec![1.0, 0.0, 0.0, 0.0]));
     assert_eq!(vectors.embed("getWeather_mail RAIN"), Some(vec![2.0, 1.0, 0.0, 0.0]));
     for unknown in ["", "the of and", "qqq 天気", "🎉"] {
@@ -185,7 +185,7 @@ fn files_are_found_in_a_directory_or_among_arguments() {
     let missing = VectorFiles::find(std::slice::from_ref(&found.vectors)).unwrap_err();
     assert!(missing.message.contains("no `tokenizer"), "{missing}");
     fs::write(root.join("other.safetensors"), "").unwrap();
-    let ambiguous = VectorFiles::find(&[root.clone()]).unwrap_err();
+    let ambiguous = VectorFiles::find(std::slice::from_ref(&root)).unwrap_err();
     assert!(ambiguous.message.contains("other.safetensors"), "{ambiguous}");
     let archive = VectorFiles::find(&["wordllama.whl".into()]).unwrap_err();
     assert!(archive.suggestion.as_deref().unwrap().contains("unpack it"));

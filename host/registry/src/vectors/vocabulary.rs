@@ -44,8 +44,8 @@ impl Vocabulary {
         let file: TokenizerFile = serde_json::from_slice(json)
             .map_err(|error| format!("it is not a tokenizer with a vocabulary: {error}"))?;
         let Pieces(mut pieces) = file.model.vocab;
-        let is_word_start = |piece: &Box<str>| piece.len() > WORD_START.len() && piece.starts_with(WORD_START);
-        if file.model.kind != "BPE" || !pieces.keys().any(is_word_start) {
+        let is_word_start = |piece: &str| piece.len() > WORD_START.len() && piece.starts_with(WORD_START);
+        if file.model.kind != "BPE" || !pieces.keys().any(|piece| is_word_start(piece)) {
             let kind = file.model.kind;
             return Err(format!(
                 "its model `{kind}` is not supported; only `BPE` with `{WORD_START}` at the beginning of words is"

@@ -43,7 +43,7 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
             .transitions_to("armed");
         machine
             .in_state("armed")
-            .existing_tool(&ToolId::native("erase"))
+            .existing_tool(ToolId::native("erase"))
             .transitions_to("safe")
             .build()
             .unwrap()

@@ -47,7 +47,7 @@ async fn code_cache(findings: &mut Findings) {
 fn word_vectors(findings: &mut Findings) {
     match vector_directory().map(|directory| directory.open()) {
         Some(Ok(Some(vectors))) => {
-            let (count, width) = (vectors.len(), vectors.width());
+            let (count, width) = (vectors.count(), vectors.width());
             findings.ok("vectors", format!("{count} word vectors with {width} components"));
         }
         Some(Err(error)) => {
