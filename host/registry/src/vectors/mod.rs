@@ -25,7 +25,7 @@ const WORDS_MAX: usize = 192;
 ///
 /// # fn example() -> Result<(), toolwit_core::Error> {
 /// if let Some(vectors) = VectorDirectory::new("/var/lib/assistant/vectors").open()? {
-///     println!("{} vectors with {} components", vectors.len(), vectors.width());
+///     println!("{} vectors with {} components", vectors.count(), vectors.width());
 /// }
 /// # Ok(())
 /// # }
