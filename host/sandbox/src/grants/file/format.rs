@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -249,7 +249,7 @@ impl NewGrant {
                 GrantedVersion::Any => GrantedVersion::Any,
             },
             scope: self.scope,
-            issued: Some(now()),
+            issued: Some(issue_time()),
             rules: self.rules,
         };
         check_grant(&grant)?;
@@ -257,7 +257,7 @@ impl NewGrant {
     }
 
     /// Writes the grant as a table of the file. `now` is in seconds since 1970.
-    pub(super) fn to_table(&self, now: u64) -> Result<Table, String> {
+    pub(super) fn to_table(&self, issued: u64) -> Result<Table, String> {
         let mut table = Table::new();
         table["plugin"] = toml_edit::value(&self.plugin);
         match &self.version {
@@ -266,7 +266,7 @@ impl NewGrant {
         }
         if self.scope != GrantScope::Always {
             table["scope"] = toml_edit::value(self.scope.to_string());
-            table["issued"] = toml_edit::value(i64::try_from(now).unwrap_or(i64::MAX));
+            table["issued"] = toml_edit::value(i64::try_from(issued).unwrap_or(i64::MAX));
         }
         for (key, item) in rules_items(&self.rules)? {
             table[&key] = item;
@@ -308,6 +308,14 @@ fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
 
 /// Returns the seconds since 1970.
 pub(super) fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |time| time.as_secs())
+    time_since_1970().as_secs()
+}
+
+/// Returns the nanoseconds since 1970. A grant that is issued again within a second is another one.
+pub(super) fn issue_time() -> u64 {
+    u64::try_from(time_since_1970().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn time_since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

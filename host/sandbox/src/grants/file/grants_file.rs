@@ -9,7 +9,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::directory_record::DirectoryRecord;
 use super::error::{GrantsFileError, GrantsFileErrorReason};
-use super::format::{NewGrant, now, remove_rules};
+use super::format::{NewGrant, issue_time, now, remove_rules};
 use super::private_file::{self, LockedFile, sibling};
 use super::use_record::UseRecord;
 use crate::grants::directories::{GrantableArea, OpenDirectory, WritableRoots};
@@ -127,7 +127,7 @@ impl GrantsFile {
     /// cannot enforce.
     pub fn grant(&self, grant: &NewGrant) -> Result<bool, GrantsFileError> {
         let table = grant
-            .to_table(now())
+            .to_table(issue_time())
             .map_err(|why| self.error(GrantsFileErrorReason::NotGrantable(why)))?;
         self.change("grant", &grant.plugin, |tables, grants| {
             check_directories(&grant.rules, grants)?;
