@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{AnswerFile, Screen, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::approvals::{ApprovalFlags, can_ask};
 use crate::input::call_arguments::read_text;
+use crate::input::configuration::data_path;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
@@ -25,7 +28,7 @@ use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{Origin, OutputSink};
+use toolwit::tool::{ApprovalDecision, ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Exposure, ToolwitBuilder};
 
@@ -74,6 +77,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
+    approvals: ApprovalFlags,
+    #[command(flatten)]
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
@@ -107,6 +112,7 @@ impl Run {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
+        let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
         let groups = groups_file(self.groups, &self.roles)?;
@@ -126,6 +132,7 @@ impl Run {
             builder = builder.observer(trace(path)?);
         }
         let progress = Arc::new(RunProgress::new(printer, model.name()));
+        builder = builder.approvals(approvals(policy, &progress));
         let observer = progress.clone();
         let builder = builder
             .output(progress)
@@ -151,6 +158,20 @@ impl Run {
             spec = spec.with_base_url(url)?;
         }
         Ok(connect(&spec).await?)
+    }
+}
+
+/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
+fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
+    let memory = match data_path("approvals.json") {
+        Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
+        None => ApprovalMemory::new(),
+    };
+    let approvals = Approvals::new(policy).with_memory(memory);
+    if can_ask() {
+        approvals.with_approver(TerminalApprover::new(progress.clone()))
+    } else {
+        approvals
     }
 }
 
@@ -262,6 +283,12 @@ impl OutputSink for RunProgress {
     }
 }
 
+impl Screen for RunProgress {
+    fn set_paused(&self, is_paused: bool) {
+        self.spinner.set_paused(is_paused);
+    }
+}
+
 impl RunProgress {
     fn new(printer: Printer, model: &str) -> Self {
         Self {
@@ -293,6 +320,17 @@ impl RunProgress {
                 conversation::nested(&mut page, event);
                 self.spinner.suspend(|| self.printer.detail(&page));
             }
+            Event::ApprovalDecided {
+                tool,
+                decision: ApprovalDecision::Unanswered,
+                ..
+            } => self.spinner.suspend(|| {
+                self.printer
+                    .warn(format_args!("`{tool}` did not run: it needs an approval, and there is no terminal to ask"));
+                self.printer.hint(
+                    "run it at a terminal, allow the tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`",
+                );
+            }),
             Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
             Event::Finished {
                 iterations,

@@ -1,5 +1,6 @@
 //! Input of commands: shared options, files, standard input and the environment.
 
+pub(crate) mod approvals;
 pub(crate) mod call_arguments;
 pub(crate) mod configuration;
 pub(crate) mod environment;
