@@ -12,6 +12,7 @@ use crate::approval::{AnswerFile, Screen, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
 use crate::input::configuration::data_path;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
@@ -23,7 +24,7 @@ use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
 use crate::output::stream_preview::StreamPreview;
-use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::agent::{Event, ProcessTools, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
@@ -79,6 +80,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     approvals: ApprovalFlags,
     #[command(flatten)]
+    budget: BudgetFlags,
+    #[command(flatten)]
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
@@ -107,7 +110,8 @@ impl From<ExposureFlag> for Exposure {
 
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let model = self.connect().await?;
+        let budget = self.budget.budget()?;
+        let model = self.budget.priced(self.connect().await?, cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
@@ -124,7 +128,10 @@ impl Run {
         } else {
             host.conversation_for(self.roles)
         };
-        let mut builder = conversation.model(model.clone()).limits(limits);
+        let mut builder = conversation.model(model.clone()).limits(limits).budget(budget);
+        if self.budget.budget_tools {
+            builder = builder.tools(ProcessTools::tools()?);
+        }
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
