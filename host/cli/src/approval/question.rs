@@ -20,7 +20,7 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
         .styled(NAME, &request.name)
         .end();
     field(&mut page, "tool", &request.tool);
-    field(&mut page, "effect", &request.access.effect);
+    field(&mut page, "effect", request.access.effect);
     if let Some(rule) = &request.access.writing_rule
         && request.access.effect.class == EffectClass::Write
     {
