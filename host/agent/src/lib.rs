@@ -54,8 +54,8 @@ pub use group::{
 };
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
-pub use session::{SessionAnswer, SessionTool, ToolSession};
 pub use process::{
     Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
+pub use session::{SessionAnswer, SessionTool, ToolSession};
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

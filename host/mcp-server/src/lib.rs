@@ -21,8 +21,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `http` | many clients over HTTP: tokens, limits, health and metrics |
-//! | `stdio` | one client over standard input and output |
 //! | `server` | [`McpServer`], and the requests of a connection |
+//! | `stdio` | one client over standard input and output |
 //! | `session` | up to 2025-11-25: a session, whose list of tools changes |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
 //! | `call` | one call: progress, cancellation, messages to the user |

@@ -37,7 +37,10 @@ impl Metrics {
     /// Counts a call of a principal.
     pub(crate) fn count_call(&self, principal: &str, outcome: &'static str, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let bucket = BUCKETS_MS.iter().position(|limit| ms <= *limit).unwrap_or(BUCKETS_MS.len());
+        let bucket = BUCKETS_MS
+            .iter()
+            .position(|limit| ms <= *limit)
+            .unwrap_or(BUCKETS_MS.len());
         self.durations[bucket].fetch_add(1, Ordering::Relaxed);
         self.duration_ms.fetch_add(ms, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,9 +56,15 @@ impl Metrics {
     }
 
     fn write(&self, text: &mut String, sessions: usize) -> std::fmt::Result {
-        writeln!(text, "# TYPE toolwit_mcp_sessions gauge\ntoolwit_mcp_sessions {sessions}")?;
+        writeln!(
+            text,
+            "# TYPE toolwit_mcp_sessions gauge\ntoolwit_mcp_sessions {sessions}"
+        )?;
         let connections = self.connections.load(Ordering::Relaxed);
-        writeln!(text, "# TYPE toolwit_mcp_connections gauge\ntoolwit_mcp_connections {connections}")?;
+        writeln!(
+            text,
+            "# TYPE toolwit_mcp_connections gauge\ntoolwit_mcp_connections {connections}"
+        )?;
         writeln!(text, "# TYPE toolwit_mcp_http_responses_total counter")?;
         for (class, counter) in self.requests.iter().enumerate().skip(2) {
             let count = counter.load(Ordering::Relaxed);
@@ -68,11 +77,18 @@ impl Metrics {
         writeln!(text, "# TYPE toolwit_mcp_calls_total counter")?;
         for ((principal, outcome), count) in self.calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let principal = escaped(principal);
-            writeln!(text, "toolwit_mcp_calls_total{{principal=\"{principal}\",outcome=\"{outcome}\"}} {count}")?;
+            writeln!(
+                text,
+                "toolwit_mcp_calls_total{{principal=\"{principal}\",outcome=\"{outcome}\"}} {count}"
+            )?;
         }
         writeln!(text, "# TYPE toolwit_mcp_call_seconds histogram")?;
         let mut sum = 0;
-        for (counter, limit) in self.durations.iter().zip(BUCKETS_MS.map(Some).into_iter().chain([None])) {
+        for (counter, limit) in self
+            .durations
+            .iter()
+            .zip(BUCKETS_MS.map(Some).into_iter().chain([None]))
+        {
             sum += counter.load(Ordering::Relaxed);
             match limit {
                 Some(ms) => {
@@ -83,7 +99,10 @@ impl Metrics {
             }
         }
         let total = Duration::from_millis(self.duration_ms.load(Ordering::Relaxed)).as_secs_f64();
-        writeln!(text, "toolwit_mcp_call_seconds_sum {total}\ntoolwit_mcp_call_seconds_count {sum}")
+        writeln!(
+            text,
+            "toolwit_mcp_call_seconds_sum {total}\ntoolwit_mcp_call_seconds_count {sum}"
+        )
     }
 }
 

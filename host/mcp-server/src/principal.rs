@@ -74,6 +74,8 @@ impl Principal {
 
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Principal").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Principal")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }

@@ -112,8 +112,16 @@ impl SingleCall {
         if run.stop.is_cancelled() {
             let error = not_run(ErrorKind::Cancelled, "the call was cancelled before it began");
             let outcome = CallOutcome::Returned(Box::new(Err(ToolError::Model(error))));
-            let finished = FinishedCall { outcome, wall: Duration::ZERO };
-            return EndedCall { run, prepared, tool, finished };
+            let finished = FinishedCall {
+                outcome,
+                wall: Duration::ZERO,
+            };
+            return EndedCall {
+                run,
+                prepared,
+                tool,
+                finished,
+            };
         }
         let mut body = pin!(body);
         let ended = tokio::select! {

@@ -50,8 +50,7 @@ pub(crate) async fn begin_silent_turn(
     let limited = toolbox.limit_declared();
     run.emit_all(&limited);
     let now = run.conversation.toolbox.declared();
-    let differ = |(before, now): (&DeclaredTool, &DeclaredTool)| {
-        before.name != now.name || before.definition != now.definition
-    };
+    let differ =
+        |(before, now): (&DeclaredTool, &DeclaredTool)| before.name != now.name || before.definition != now.definition;
     Ok(before.len() != now.len() || before.iter().zip(now).any(differ))
 }

@@ -70,7 +70,10 @@ impl Serve {
         let host = self.served.build(None).await?;
         let mut options = HttpOptions::new(self.http);
         options = self.hosts.iter().fold(options, |options, host| options.host(host));
-        options = self.origins.iter().fold(options, |options, origin| options.origin(origin));
+        options = self
+            .origins
+            .iter()
+            .fold(options, |options, origin| options.origin(origin));
         if let Some(sessions) = self.sessions {
             options = options.sessions_max(sessions);
         }
@@ -102,9 +105,17 @@ impl Serve {
                 Some(grants) => self.served.build(Some(grants)).await?,
                 None => host.clone(),
             };
-            let names: Vec<_> = host.registry().packages().iter().map(|package| package.name.clone()).collect();
+            let names: Vec<_> = host
+                .registry()
+                .packages()
+                .iter()
+                .map(|package| package.name.clone())
+                .collect();
             if let Some(unknown) = token.plugins.iter().flatten().find(|plugin| !names.contains(plugin)) {
-                let message = format!("the token `{}` names the plugin `{unknown}`, which does not exist", token.name);
+                let message = format!(
+                    "the token `{}` names the plugin `{unknown}`, which does not exist",
+                    token.name
+                );
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion(format!("the plugins are {}", names.join(", "))));
             }
@@ -116,7 +127,9 @@ impl Serve {
                 });
             }
             let context = token.context.iter();
-            let context = context.fold(ToolContext::new(), |context, (key, value)| context.with(key, value.as_str()));
+            let context = context.fold(ToolContext::new(), |context, (key, value)| {
+                context.with(key, value.as_str())
+            });
             let mut access = AccessToken::new(&read_token(&token.file)?, principal.with_context(context))?;
             if let Some(requests) = token.requests_per_minute {
                 access = access.requests_per_minute(requests);

@@ -59,8 +59,13 @@ impl ServerFile {
         let text = read_text(path, CONFIG_BYTES_MAX, "configuration")?;
         let format: FileFormat = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
-            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-            let message = format!("the configuration `{}` is invalid: line {line}: {problem}", path.display());
+            let line = error
+                .span()
+                .map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+            let message = format!(
+                "the configuration `{}` is invalid: line {line}: {problem}",
+                path.display()
+            );
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("`toolwit help serve` shows an example")
         })?;
@@ -110,13 +115,19 @@ fn read_text(path: &Path, bytes_max: u64, kind: &str) -> Result<String, Error> {
 fn check_private(path: &Path) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt;
 
-    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
     if metadata.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
     let message = format!("other users can read the token `{}`", path.display());
-    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion(format!("run `chmod 600 {}`", crate::shell::shell_word(&path.to_string_lossy()))))
+    Err(
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+            "run `chmod 600 {}`",
+            crate::shell::shell_word(&path.to_string_lossy())
+        )),
+    )
 }
 
 #[cfg(not(unix))]

@@ -39,7 +39,10 @@ impl CallOutput {
         let (progress, task) = match request.meta.get_progress_token() {
             Some(token) => {
                 let (sender, receiver) = mpsc::channel(PROGRESS_WAITING_MAX);
-                (Some(sender), Some(tokio::spawn(send(request.peer.clone(), token, receiver))))
+                (
+                    Some(sender),
+                    Some(tokio::spawn(send(request.peer.clone(), token, receiver))),
+                )
             }
             None => (None, None),
         };

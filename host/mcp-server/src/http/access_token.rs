@@ -34,7 +34,10 @@ impl AccessToken {
                 .with_suggestion("make one with `openssl rand -base64 32`")
         };
         if token.len() < TOKEN_CHARS_MIN {
-            return Err(refused(format!("has {} characters; it needs {TOKEN_CHARS_MIN}", token.len())));
+            return Err(refused(format!(
+                "has {} characters; it needs {TOKEN_CHARS_MIN}",
+                token.len()
+            )));
         }
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(refused("has characters that a header cannot carry".to_owned()));
@@ -60,7 +63,9 @@ impl AccessToken {
 
 impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessToken").field("principal", &self.principal).finish_non_exhaustive()
+        f.debug_struct("AccessToken")
+            .field("principal", &self.principal)
+            .finish_non_exhaustive()
     }
 }
 
@@ -110,8 +115,9 @@ impl Tokens {
         }
         let digest = blake3::hash(token.trim().as_bytes());
         // Every token is compared, in constant time, so that the time tells nothing about them.
-        self.callers
-            .iter()
-            .fold(None, |found, (known, caller)| if *known == digest { Some(caller) } else { found })
+        self.callers.iter().fold(
+            None,
+            |found, (known, caller)| if *known == digest { Some(caller) } else { found },
+        )
     }
 }

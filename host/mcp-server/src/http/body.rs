@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 
 /// Maximum size of the body of a request, in bytes.
-pub(super) const BODY_BYTES_MAX: usize = 4 << 20;
+const BODY_BYTES_MAX: usize = 4 << 20;
 
 /// Maximum time in which a body arrives.
 const BODY_WALL_MAX: Duration = Duration::from_secs(30);

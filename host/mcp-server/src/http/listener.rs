@@ -17,7 +17,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::access_token::Tokens;
-use super::body::BODY_BYTES_MAX;
 use super::options::HttpOptions;
 use super::origin::OriginRules;
 use super::router::{MCP, Router};
@@ -74,7 +73,7 @@ impl HttpListener {
         self.address
     }
 
-    /// Returns the URL of the protocol.
+    /// Returns the URL of the protocol, such as `http://127.0.0.1:8080/mcp`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{MCP}", self.address)
@@ -119,7 +118,6 @@ impl HttpListener {
         // The router has checked the host, and the size of the body.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
-            .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(cancel.child_token());
         let handlers = server.clone();
         let service = StreamableHttpService::new(move || Ok(handlers.connection()), sessions.clone(), config);

@@ -100,7 +100,7 @@ impl HttpOptions {
         self
     }
 
-    /// Checks that the server is not open to strangers.
+    /// Checks that only clients with a token can reach the server from other machines.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a public address without a token or a host name, two tokens of one name, or a limit of 0.
@@ -110,20 +110,35 @@ impl HttpOptions {
         };
         let is_public = !self.address.ip().is_loopback();
         if is_public && self.tokens.is_empty() {
-            let message = format!("`{}` can be reached from other machines, and the server has no token", self.address);
+            let message = format!(
+                "`{}` can be reached from other machines, and the server has no token",
+                self.address
+            );
             return refused(message, "add a token, or listen on `127.0.0.1`");
         }
         if is_public && self.hosts.is_empty() {
-            let message = format!("`{}` can be reached from other machines, and the server has no host name", self.address);
-            return refused(message, "add the name under which clients reach it, such as `tools.example.com`");
+            let message = format!(
+                "`{}` can be reached from other machines, and the server has no host name",
+                self.address
+            );
+            return refused(
+                message,
+                "add the name under which clients reach it, such as `tools.example.com`",
+            );
         }
         let mut names: Vec<_> = self.tokens.iter().map(|token| token.principal().name()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refused(format!("two tokens have the name `{}`", twice[0]), "give each token its own name");
+            return refused(
+                format!("two tokens have the name `{}`", twice[0]),
+                "give each token its own name",
+            );
         }
         if self.sessions_max == 0 || self.requests_per_minute == 0 {
-            return refused("a limit of sessions or requests is 0".to_owned(), "use a limit of at least 1");
+            return refused(
+                "a limit of sessions or requests is 0".to_owned(),
+                "use a limit of at least 1",
+            );
         }
         Ok(())
     }

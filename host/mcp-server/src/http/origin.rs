@@ -17,7 +17,10 @@ impl OriginRules {
     pub(super) fn new(hosts: &[String], origins: &[String], is_local: bool) -> Self {
         Self {
             hosts: hosts.iter().filter_map(|host| host.parse().ok()).collect(),
-            origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect(),
+            origins: origins
+                .iter()
+                .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
+                .collect(),
             is_local,
         }
     }
@@ -41,7 +44,9 @@ impl OriginRules {
             (Some(origin), None) => origin.to_str().unwrap_or("?").to_ascii_lowercase(),
             (Some(_), Some(_)) => return false,
         };
-        let local = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let local = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
         let local = local.and_then(|host| host.parse::<Authority>().ok());
         self.origins.contains(&origin) || self.is_local && local.is_some_and(|host| is_loopback(&host))
     }
@@ -58,7 +63,8 @@ impl OriginRules {
 }
 
 fn is_loopback(host: &Authority) -> bool {
-    !host.as_str().contains('@') && ["localhost", "127.0.0.1", "[::1]"].contains(&host.host().to_ascii_lowercase().as_str())
+    !host.as_str().contains('@')
+        && ["localhost", "127.0.0.1", "[::1]"].contains(&host.host().to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]
@@ -82,11 +88,24 @@ mod tests {
         for host in ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"] {
             assert!(allows(&rules, host, None), "{host}");
         }
-        for host in ["evil.com", "localhost.evil.com", "evil.com:8080", "127.0.0.1.evil.com", "a@localhost", ""] {
+        for host in [
+            "evil.com",
+            "localhost.evil.com",
+            "evil.com:8080",
+            "127.0.0.1.evil.com",
+            "a@localhost",
+            "",
+        ] {
             assert!(!allows(&rules, host, None), "{host}");
         }
         assert!(allows(&rules, "localhost", Some("http://localhost:6274")));
-        for origin in ["http://evil.com", "http://localhost.evil.com", "null", "file://", "http://evil.com@localhost"] {
+        for origin in [
+            "http://evil.com",
+            "http://localhost.evil.com",
+            "null",
+            "file://",
+            "http://evil.com@localhost",
+        ] {
             assert!(!allows(&rules, "localhost", Some(origin)), "{origin}");
         }
     }

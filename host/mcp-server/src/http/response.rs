@@ -39,6 +39,8 @@ pub(super) fn with_header(mut response: HttpResponse, name: HeaderName, value: &
 fn with_type(status: StatusCode, content_type: &'static str, body: String) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

@@ -7,6 +7,7 @@ use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
@@ -54,10 +55,18 @@ impl Router {
 
     async fn route(&self, request: Request<Incoming>) -> Result<HttpResponse, Rejection> {
         if !self.rules.allows_host(request.uri(), request.headers()) {
-            return Err(rejected("host", StatusCode::FORBIDDEN, "the `Host` header is not a name of this server"));
+            return Err(rejected(
+                "host",
+                StatusCode::FORBIDDEN,
+                "the `Host` header is not a name of this server",
+            ));
         }
         if !self.rules.allows_origin(request.headers()) {
-            return Err(rejected("origin", StatusCode::FORBIDDEN, "this `Origin` may not send requests"));
+            return Err(rejected(
+                "origin",
+                StatusCode::FORBIDDEN,
+                "this `Origin` may not send requests",
+            ));
         }
         let path = request.uri().path();
         match path {
@@ -68,7 +77,10 @@ impl Router {
                 let sessions = self.owners.len().await;
                 get(&request, || response::metrics(self.metrics.render(sessions)))
             }
-            _ if path.strip_prefix(PROTECTED_RESOURCE).is_some_and(|rest| rest.is_empty() || rest == MCP) => {
+            _ if path
+                .strip_prefix(PROTECTED_RESOURCE)
+                .is_some_and(|rest| rest.is_empty() || rest == MCP) =>
+            {
                 match &self.protected_resource {
                     Some(metadata) => get(&request, || response::json(metadata)),
                     None => Err(not_found()),
@@ -95,8 +107,12 @@ impl Router {
                     return Err(rejected("session", StatusCode::NOT_FOUND, "the session does not exist"));
                 }
             }
-            None if !self.owners.has_room().await && *request.method() == Method::POST => {
-                let rejection = rejected("sessions", StatusCode::SERVICE_UNAVAILABLE, "the server has too many sessions");
+            None if begins_session(&request) && !self.owners.has_room().await => {
+                let rejection = rejected(
+                    "sessions",
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the server has too many sessions",
+                );
                 return Err(rejection.with_header(RETRY_AFTER, "60"));
             }
             None => {}
@@ -110,7 +126,10 @@ impl Router {
         // The token is not needed any more, and tools must not see it.
         parts.headers.remove(http::header::AUTHORIZATION);
         parts.extensions.insert(principal.clone());
-        let answer = self.service.handle(Request::from_parts(parts, Full::<Bytes>::new(body))).await;
+        let answer = self
+            .service
+            .handle(Request::from_parts(parts, Full::<Bytes>::new(body)))
+            .await;
         let begun = answer.headers().get(SESSION_ID).filter(|_| session.is_none());
         if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
             self.owners.add(id, principal.name()).await;
@@ -134,6 +153,16 @@ impl Router {
     }
 }
 
+/// Whether a request without a session may begin one. Requests of 2026-07-28 have none.
+fn begins_session(request: &Request<Incoming>) -> bool {
+    let version = request
+        .headers()
+        .get("mcp-protocol-version")
+        .and_then(|version| version.to_str().ok());
+    let is_stateless = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
+    *request.method() == Method::POST && !is_stateless
+}
+
 /// A request that does not reach the protocol.
 struct Rejection {
     reason: &'static str,
@@ -155,7 +184,11 @@ fn rejected(reason: &'static str, status: StatusCode, message: &str) -> Rejectio
 }
 
 fn not_found() -> Rejection {
-    rejected("path", StatusCode::NOT_FOUND, "there is nothing here; the protocol is at `/mcp`")
+    rejected(
+        "path",
+        StatusCode::NOT_FOUND,
+        "there is nothing here; the protocol is at `/mcp`",
+    )
 }
 
 fn get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse) -> Result<HttpResponse, Rejection> {

@@ -56,7 +56,10 @@ impl Connection {
         };
         let session = self.session.get_or_try_init(begin).await?;
         if session.principal().name() != principal.name() {
-            return Err(ErrorData::invalid_request("the session belongs to another client", None));
+            return Err(ErrorData::invalid_request(
+                "the session belongs to another client",
+                None,
+            ));
         }
         Ok(session)
     }
@@ -106,7 +109,10 @@ impl ServerHandler for Connection {
         let cursor = request.and_then(|request| request.cursor);
         match Revision::of(&context) {
             Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await,
-            Revision::Stateless => self.shared.stateless().list(self.principal(&context), cursor.as_deref()),
+            Revision::Stateless => self
+                .shared
+                .stateless()
+                .list(self.principal(&context), cursor.as_deref()),
         }
     }
 
@@ -128,7 +134,9 @@ impl ServerHandler for Connection {
             Ok(_) => "ok",
             Err(_) => "refused",
         };
-        self.shared.metrics().count_call(principal.name(), outcome, started.elapsed());
+        self.shared
+            .metrics()
+            .count_call(principal.name(), outcome, started.elapsed());
         result.map(CallToolResponse::from)
     }
 
@@ -149,8 +157,15 @@ impl ServerHandler for Connection {
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if METHODS.contains(&request.method.as_str()) {
-            return Err(wire::invalid_params(format!("the parameters of `{}` are invalid", request.method)));
+            return Err(wire::invalid_params(format!(
+                "the parameters of `{}` are invalid",
+                request.method
+            )));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, Cow::Owned(request.method), None))
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            Cow::Owned(request.method),
+            None,
+        ))
     }
 }

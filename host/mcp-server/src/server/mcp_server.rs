@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -88,6 +89,23 @@ impl McpServer {
     /// Ends the entities whose handles have expired.
     pub(crate) fn expire(&self) {
         self.shared.stateless.expire();
+    }
+
+    /// Serves one client over two streams, such as the ends of a pipe, like [`McpServer::serve_stdio`].
+    ///
+    /// # Errors
+    /// If the connection fails before a client has begun a session.
+    pub async fn serve_streams<R, W>(
+        &self,
+        input: R,
+        output: W,
+        cancel: CancellationToken,
+    ) -> Result<(), toolwit::Error>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        crate::stdio::serve_streams(self.connection(), input, output, cancel).await
     }
 
     /// Returns the handler of a new connection.

@@ -77,9 +77,9 @@ impl Stateless {
                 match known(&catalog, &name) {
                     // The model reads a result, and not an error of the protocol.
                     Err(error) => Ok(refused(error.message.into_owned())),
-                    Ok(FixedTool { target: Target::Call, .. }) => {
-                        Ok(refused("/name: this tool does not call itself".to_owned()))
-                    }
+                    Ok(FixedTool {
+                        target: Target::Call, ..
+                    }) => Ok(refused("/name: this tool does not call itself".to_owned())),
                     Ok(tool) => self.run(&caller, tool, arguments, ResultShape::Untyped).await,
                 }
             }
@@ -131,7 +131,10 @@ impl Stateless {
             Err(message) => return Ok(refused(message)),
         };
         match session.tools.restored(id).await {
-            Some(tool) => self.finish(caller, &session, tool.name.as_str(), arguments, shape).await,
+            Some(tool) => {
+                self.finish(caller, &session, tool.name.as_str(), arguments, shape)
+                    .await
+            }
             None => Ok(refused("the tool is no longer available".to_owned())),
         }
     }
@@ -147,15 +150,26 @@ impl Stateless {
     ) -> Result<CallToolResult, ErrorData> {
         let parameter = &method.parameter;
         let Some(Value::String(handle)) = arguments.remove(parameter) else {
-            return Ok(refused(format!("/{parameter}: it must be the handle of a `{}`", method.kind.name)));
+            return Ok(refused(format!(
+                "/{parameter}: it must be the handle of a `{}`",
+                method.kind.name
+            )));
         };
         let entity = match self.handles.entity(&handle, caller.principal.name()) {
             Some(entity) if entity.kind == method.kind => entity,
             Some(other) => {
                 let message = format!("/{parameter}: it is the handle of a `{}`", other.kind.name);
-                return Ok(refused(format!("{message}; the tool needs that of a `{}`", method.kind.name)));
+                return Ok(refused(format!(
+                    "{message}; the tool needs that of a `{}`",
+                    method.kind.name
+                )));
             }
-            None => return Ok(refused(format!("/{parameter}: {}", unknown_handle(caller.catalog, &method.kind)))),
+            None => {
+                return Ok(refused(format!(
+                    "/{parameter}: {}",
+                    unknown_handle(caller.catalog, &method.kind)
+                )));
+            }
         };
         if let Err(message) = self.replace_handles(caller, &mut arguments, Some(&entity)) {
             return Ok(refused(message));
@@ -165,9 +179,13 @@ impl Stateless {
                 if let Some(parameter) = id_parameter {
                     arguments.insert(parameter, Value::String(entity.id.clone()));
                 }
-                self.finish(caller, &entity.session, tool.name.as_str(), arguments, shape).await
+                self.finish(caller, &entity.session, tool.name.as_str(), arguments, shape)
+                    .await
             }
-            None => Ok(refused(format!("/{parameter}: {}", unknown_handle(caller.catalog, &method.kind)))),
+            None => Ok(refused(format!(
+                "/{parameter}: {}",
+                unknown_handle(caller.catalog, &method.kind)
+            ))),
         }
     }
 
@@ -225,7 +243,9 @@ impl Stateless {
                 *used = Some(entity);
                 Ok(())
             }
-            Value::Array(items) => items.iter_mut().try_for_each(|item| self.replace_in(caller, item, used)),
+            Value::Array(items) => items
+                .iter_mut()
+                .try_for_each(|item| self.replace_in(caller, item, used)),
             Value::Object(fields) => fields
                 .values_mut()
                 .try_for_each(|field| self.replace_in(caller, field, used)),
@@ -266,7 +286,6 @@ fn apart(catalog: &Catalog, kind: &EntityKind) -> String {
         names => format!("{message}; get all of them with one call of {}", quoted(names)),
     }
 }
-
 
 fn refused(message: String) -> CallToolResult {
     wire::call_result(&ToolResult::error(message), ResultShape::Untyped, Vec::new())

@@ -126,8 +126,14 @@ impl Catalog {
     /// Adds the tools of the host and its plugins, and those behind facades. Returns the names to list.
     fn add_tools(&mut self, principal: &Principal, exposure: Exposure) -> Vec<String> {
         let rule = principal.rule();
-        let shown = RegistryTools::among(principal.host().live_registry().clone(), Scope::new(), move |id| rule(id));
-        let shown = if exposure == Exposure::Facade { shown.as_facades() } else { shown };
+        let shown = RegistryTools::among(principal.host().live_registry().clone(), Scope::new(), move |id| {
+            rule(id)
+        });
+        let shown = if exposure == Exposure::Facade {
+            shown.as_facades()
+        } else {
+            shown
+        };
         let native = principal.host().native_tools().iter().cloned();
         let native = native.filter(|tool| principal.may_use(tool.definition().id.as_str()));
         let shown: Vec<_> = native.chain(shown.tools()).collect();
@@ -135,7 +141,11 @@ impl Catalog {
         for tool in &shown {
             listed.extend(self.add(tool, None));
         }
-        for inner in shown.iter().filter_map(|tool| tool.facade()).flat_map(|facade| facade.folded()) {
+        for inner in shown
+            .iter()
+            .filter_map(|tool| tool.facade())
+            .flat_map(|facade| facade.folded())
+        {
             self.add(inner, None);
         }
         listed
@@ -153,13 +163,18 @@ impl Catalog {
                 };
                 let entries = entity.entry_tools.iter().filter(|id| principal.may_use(id.as_str()));
                 let sources: Vec<_> = entries.filter_map(|id| self.names_by_id.get(id).cloned()).collect();
-                let usable = entity.methods.iter().filter(|method| principal.may_use(method.id.as_str()));
+                let usable = entity
+                    .methods
+                    .iter()
+                    .filter(|method| principal.may_use(method.id.as_str()));
                 for method in usable.filter_map(|method| FixedMethod::new(kind.clone(), method)) {
                     let method = Arc::new(method);
                     let shown = &sources[..sources.len().min(SOURCES_SHOWN)];
                     let definition = method.describe(shown);
                     let tool: Arc<dyn Tool> = method.clone();
-                    let Some(name) = self.add(&tool, Some((definition, Target::Method(method)))) else { continue };
+                    let Some(name) = self.add(&tool, Some((definition, Target::Method(method)))) else {
+                        continue;
+                    };
                     self.methods.entry(kind.clone()).or_default().push(name.clone());
                     added.push(name);
                 }
@@ -171,18 +186,28 @@ impl Catalog {
 
     /// Lets each facade list its tools, and the methods of its interface instead of the list. Returns whether there is a facade.
     fn fill_facades(&mut self, listed: &mut Vec<String>) -> bool {
-        let facades = self.tools.values().filter(|tool| matches!(tool.target, Target::Facade(_)));
-        let facades: Vec<_> = facades.map(|tool| (tool.name.clone(), tool.definition.id.clone())).collect();
+        let facades = self
+            .tools
+            .values()
+            .filter(|tool| matches!(tool.target, Target::Facade(_)));
+        let facades: Vec<_> = facades
+            .map(|tool| (tool.name.clone(), tool.definition.id.clone()))
+            .collect();
         for (name, facade) in &facades {
             let of_facade = |method: &String| {
                 let tool = self.tools.get(method);
                 tool.is_some_and(|tool| {
-                    matches!(tool.target, Target::Method(_)) && tool.definition.id.interface_of() == Some(facade.as_str())
+                    matches!(tool.target, Target::Method(_))
+                        && tool.definition.id.interface_of() == Some(facade.as_str())
                 })
             };
             let (methods, others): (Vec<_>, Vec<_>) = std::mem::take(listed).into_iter().partition(of_facade);
             *listed = others;
-            if let Some(FixedTool { target: Target::Facade(inner), .. }) = self.tools.get_mut(name) {
+            if let Some(FixedTool {
+                target: Target::Facade(inner),
+                ..
+            }) = self.tools.get_mut(name)
+            {
                 inner.extend(methods);
             }
         }

@@ -76,7 +76,10 @@ impl Tool for FixedMethod {
     }
 
     async fn call(&self, _: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
-        Err(ToolError::invalid_arguments(format!("/{}: it is not a handle", self.parameter)))
+        Err(ToolError::invalid_arguments(format!(
+            "/{}: it is not a handle",
+            self.parameter
+        )))
     }
 }
 

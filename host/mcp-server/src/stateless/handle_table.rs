@@ -95,10 +95,7 @@ impl HandleTable {
         let mut state = self.state();
         state.expire();
         let number = state.number_of(session, principal);
-        entities
-            .into_iter()
-            .map(|entity| state.issue(number, entity))
-            .collect()
+        entities.into_iter().map(|entity| state.issue(number, entity)).collect()
     }
 
     /// Ends the sessions whose handles have expired.
@@ -130,7 +127,10 @@ impl State {
 
     /// Returns the number of a session, and keeps it from now on.
     fn number_of(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
-        let kept = self.sessions.iter_mut().find(|(_, kept)| Arc::ptr_eq(&kept.session, session));
+        let kept = self
+            .sessions
+            .iter_mut()
+            .find(|(_, kept)| Arc::ptr_eq(&kept.session, session));
         if let Some((number, kept)) = kept {
             kept.last_use = Instant::now();
             return *number;
@@ -189,7 +189,11 @@ fn random_handle(prefix: &str) -> Option<String> {
 /// Returns whether a text has the form of a handle of a type.
 pub(super) fn looks_like_handle(text: &str, prefix: &str) -> bool {
     let random = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_'));
-    random.is_some_and(|random| URL_SAFE_NO_PAD.decode(random).is_ok_and(|bytes| bytes.len() == RANDOM_BYTES))
+    random.is_some_and(|random| {
+        URL_SAFE_NO_PAD
+            .decode(random)
+            .is_ok_and(|bytes| bytes.len() == RANDOM_BYTES)
+    })
 }
 
 #[cfg(test)]

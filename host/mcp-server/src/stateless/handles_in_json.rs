@@ -73,7 +73,10 @@ fn write(
         && let Some(Some(handle)) = handles.next()
         && let Some(fields) = value.as_object_mut()
     {
-        let at = fields.keys().position(|key| key == "id").map_or(fields.len(), |at| at + 1);
+        let at = fields
+            .keys()
+            .position(|key| key == "id")
+            .map_or(fields.len(), |at| at + 1);
         fields.shift_remove(HANDLE);
         fields.shift_insert(at.min(fields.len()), HANDLE.to_owned(), json!(handle));
         if fields.contains_key(AVAILABLE_TOOLS) {

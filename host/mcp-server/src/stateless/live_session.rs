@@ -38,7 +38,12 @@ impl LiveSession {
     }
 
     /// Returns the tool that calls a method of an entity: one that is bound to the entity, or shared by its type.
-    pub(super) async fn method(&self, method: &FixedMethod, definition: &ToolDefinition, id: &str) -> Option<BoundMethod> {
+    pub(super) async fn method(
+        &self,
+        method: &FixedMethod,
+        definition: &ToolDefinition,
+        id: &str,
+    ) -> Option<BoundMethod> {
         let unbound = definition.id.unbound();
         debug_assert_eq!(method.kind.plugin, unbound.owner());
         if let Some(tool) = self.tools.tool_by_id(&unbound.bound_to(id)).await {

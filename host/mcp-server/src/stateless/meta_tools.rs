@@ -63,7 +63,11 @@ pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Argum
     let mut hits = Vec::new();
     for hit in found {
         let inner = hit.leads_to.as_ref().map(|inner| inner.id.as_str());
-        for tool in [Some(hit.id.as_str()), inner].into_iter().flatten().filter_map(|id| catalog.by_id(id)) {
+        for tool in [Some(hit.id.as_str()), inner]
+            .into_iter()
+            .flatten()
+            .filter_map(|id| catalog.by_id(id))
+        {
             if !names.contains(&tool.name.as_str()) && hits.len() < HITS_MAX {
                 names.push(&tool.name);
                 hits.push(described(tool));
@@ -80,7 +84,11 @@ pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Argum
 
 /// Describes the tools behind a facade.
 pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
-    let tools: Vec<_> = names.iter().filter_map(|name| catalog.tool(name)).map(described).collect();
+    let tools: Vec<_> = names
+        .iter()
+        .filter_map(|name| catalog.tool(name))
+        .map(described)
+        .collect();
     ToolResult::value(json!({"tools": tools, "note": "call the one that fits with `call_tool`"}))
 }
 
@@ -97,7 +105,9 @@ pub(super) fn target(mut arguments: Arguments) -> Result<(String, Arguments), St
         Some(Value::Object(inner)) => inner,
         Some(Value::String(text)) => {
             let parsed = toolwit::tool::parse_arguments(&text);
-            parsed.map_err(|error| format!("/arguments: {}", error.report()))?.arguments
+            parsed
+                .map_err(|error| format!("/arguments: {}", error.report()))?
+                .arguments
         }
         Some(_) => return Err("/arguments: it must be an object".to_owned()),
     };

@@ -94,7 +94,10 @@ mod tests {
     #[tokio::test]
     async fn long_lines_are_skipped_and_unfinished_ones_dropped() {
         let read = lines(b"one\r\n\nfar too long for this\n12345678\nhalf a li").await;
-        assert_eq!(read, [complete("one"), complete(""), Line::TooLong, complete("12345678")]);
+        assert_eq!(
+            read,
+            [complete("one"), complete(""), Line::TooLong, complete("12345678")]
+        );
     }
 
     #[tokio::test]
@@ -102,7 +105,9 @@ mod tests {
         let (mut writer, reader) = tokio::io::duplex(2);
         let mut reader = LineReader::new(reader, 100);
         let written = tokio::spawn(async move {
-            tokio::io::AsyncWriteExt::write_all(&mut writer, b"a longer line\n").await.unwrap();
+            tokio::io::AsyncWriteExt::write_all(&mut writer, b"a longer line\n")
+                .await
+                .unwrap();
         });
         assert_eq!(reader.next().await.unwrap(), complete("a longer line"));
         assert_eq!(reader.next().await.unwrap(), Line::End);

@@ -147,9 +147,18 @@ mod tests {
             Incoming::Message { request, .. } => request,
             other => panic!("{other:?}"),
         };
-        assert_eq!(passes(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).as_deref(), Some("1"));
-        assert_eq!(passes(r#"{"jsonrpc":"2.0","id":"a","method":"x/y"}"#).as_deref(), Some("\"a\""));
-        assert_eq!(passes(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), None);
+        assert_eq!(
+            passes(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).as_deref(),
+            Some("1")
+        );
+        assert_eq!(
+            passes(r#"{"jsonrpc":"2.0","id":"a","method":"x/y"}"#).as_deref(),
+            Some("\"a\"")
+        );
+        assert_eq!(
+            passes(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            None
+        );
         assert_eq!(passes(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#), None);
         assert!(matches!(parse(b"  \r"), Incoming::Ignored));
     }
@@ -163,6 +172,9 @@ mod tests {
         assert_eq!(error(r#"{"method":"server/discover"}"#), Some(-32602));
         let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":
             {"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-        assert_eq!(error(&format!(r#"{{"method":"tools/list","params":{{"_meta":{meta}}}}}"#)), None);
+        assert_eq!(
+            error(&format!(r#"{{"method":"tools/list","params":{{"_meta":{meta}}}}}"#)),
+            None
+        );
     }
 }

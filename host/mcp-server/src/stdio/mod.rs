@@ -5,4 +5,4 @@ mod message;
 mod serve;
 mod transport;
 
-pub(crate) use serve::serve;
+pub(crate) use serve::{serve, serve_streams};

@@ -1,24 +1,24 @@
 //! Serving standard input and output.
 
+use rmcp::ServerHandler;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::transport::LineTransport;
-use crate::server::Connection;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Serves a client over standard input and output, until the input ends or the token is cancelled.
 ///
 /// # Errors
 /// If the connection fails before it has begun.
-pub(crate) async fn serve(connection: Connection, cancel: CancellationToken) -> Result<(), Error> {
+pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
     serve_streams(connection, tokio::io::stdin(), tokio::io::stdout(), cancel).await
 }
 
 /// Serves a client over two streams; see [`serve`].
 pub(crate) async fn serve_streams<R, W>(
-    connection: Connection,
+    connection: impl ServerHandler,
     input: R,
     output: W,
     cancel: CancellationToken,

@@ -16,7 +16,7 @@ use super::line_reader::{Line, LineReader};
 use super::message::{Incoming, beginning_error, parse, refusal};
 
 /// Maximum length of a message, in bytes. The arguments of a call are limited to less.
-pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// The time that running requests have to be answered after the end of the input.
 const DRAIN_MAX: Duration = Duration::from_secs(1);

@@ -107,15 +107,24 @@ mod tests {
     fn resources_keep_their_uri_and_other_objects_are_json() {
         let contents = json!({"uri": "test://x", "mimeType": "text/plain", "text": "hello"});
         let given = json!({"uri": "test://x", "mime_type": "text/plain", "text": "hello"});
-        assert_eq!(converted("resource", given), json!({"type": "resource", "resource": contents}));
+        assert_eq!(
+            converted("resource", given),
+            json!({"type": "resource", "resource": contents})
+        );
         let order = json!({"uri": "artifact:order/1", "mimeType": "application/json", "text": "{\"id\":7}"});
-        assert_eq!(converted("order", json!({"id": 7})), json!({"type": "resource", "resource": order}));
+        assert_eq!(
+            converted("order", json!({"id": 7})),
+            json!({"type": "resource", "resource": order})
+        );
     }
 
     #[test]
     fn data_that_is_not_base64_is_never_sent_as_a_picture() {
         assert_eq!(converted("image/png", json!("not base64"))["type"], "resource");
         assert_eq!(converted("image/p n\n", json!("AAAA"))["type"], "resource");
-        assert_eq!(converted("resource", json!({"uri": "x", "blob": "?"}))["type"], "resource");
+        assert_eq!(
+            converted("resource", json!({"uri": "x", "blob": "?"}))["type"],
+            "resource"
+        );
     }
 }

@@ -14,7 +14,10 @@ impl MetaContext<'_> {
     fn trace(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let parent = self.0.get_traceparent().filter(|value| is_traceparent(value));
         let has_parent = parent.is_some();
-        let state = self.0.get_tracestate().filter(|value| has_parent && is_header_value(value));
+        let state = self
+            .0
+            .get_tracestate()
+            .filter(|value| has_parent && is_header_value(value));
         let baggage = self.0.get_baggage().filter(|value| is_header_value(value));
         [("traceparent", parent), ("tracestate", state), ("baggage", baggage)]
             .into_iter()

@@ -94,14 +94,18 @@ mod tests {
     #[test]
     fn results_that_are_no_objects_are_wrapped_for_older_clients_only() {
         let list = definition(json!({"type": "array", "items": {"type": "string"}}));
-        let older = tool("x", &list, Revision::Session).output_schema.map(|schema| json!(*schema));
+        let older = tool("x", &list, Revision::Session)
+            .output_schema
+            .map(|schema| json!(*schema));
         let expected = json!({
             "type": "object",
             "properties": {"result": {"type": "array", "items": {"type": "string"}}},
             "required": ["result"],
         });
         assert_eq!(older, Some(expected));
-        let newer = tool("x", &list, Revision::Stateless).output_schema.map(|schema| json!(*schema));
+        let newer = tool("x", &list, Revision::Stateless)
+            .output_schema
+            .map(|schema| json!(*schema));
         assert_eq!(newer, list.output_schema.as_deref().cloned());
     }
 

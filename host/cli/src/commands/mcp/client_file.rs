@@ -34,7 +34,11 @@ pub(super) fn merged(existing: &str, form: EntryForm, start: &StartCommand) -> R
         EntryForm::OneList => {
             let program = [start.program.clone()].into_iter();
             let command: Vec<_> = program.chain(start.arguments.iter().cloned()).collect();
-            let entry = [("type", json!("local")), ("command", json!(command)), ("enabled", json!(true))];
+            let entry = [
+                ("type", json!("local")),
+                ("command", json!(command)),
+                ("enabled", json!(true)),
+            ];
             let entry = entry.into_iter().map(|(key, value)| (key.to_owned(), value));
             merged_json(existing, "mcp", &start.name, entry.collect())
         }
@@ -155,16 +159,25 @@ mod tests {
         let toml = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"y\"\n";
         let text = merged(toml, EntryForm::Toml, &start()).unwrap();
         assert!(text.starts_with(toml), "{text}");
-        assert!(text.contains("[mcp_servers.toolwit]\ncommand = \"/bin/toolwit\"\nargs = [\"mcp\"]\n"), "{text}");
+        assert!(
+            text.contains("[mcp_servers.toolwit]\ncommand = \"/bin/toolwit\"\nargs = [\"mcp\"]\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_new_file_has_the_server_only() {
         let one_list = merged("", EntryForm::OneList, &start()).unwrap();
         let entry = json!({"type": "local", "command": ["/bin/toolwit", "mcp"], "enabled": true});
-        assert_eq!(serde_json::from_str::<Value>(&one_list).unwrap(), json!({"mcp": {"toolwit": entry}}));
+        assert_eq!(
+            serde_json::from_str::<Value>(&one_list).unwrap(),
+            json!({"mcp": {"toolwit": entry}})
+        );
         let typed = merged("", EntryForm::Typed("servers"), &start()).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&typed).unwrap()["servers"]["toolwit"]["type"], "stdio");
+        assert_eq!(
+            serde_json::from_str::<Value>(&typed).unwrap()["servers"]["toolwit"]["type"],
+            "stdio"
+        );
     }
 
     #[test]

@@ -54,7 +54,9 @@ impl Install {
                 && printer.format() == Format::Human
             {
                 let mut page = Page::new();
-                page.text("add this to ").text(path.display()).text(", or repeat the command with --write");
+                page.text("add this to ")
+                    .text(path.display())
+                    .text(", or repeat the command with --write");
                 printer.message(page.end());
             }
             return Ok(Exit::Success);
@@ -71,7 +73,10 @@ impl Install {
             return printer.document(&document).map(|()| Exit::Success);
         }
         let mut page = Page::new();
-        page.text("wrote ").text(path.display()).text("; restart the client to use it").end();
+        page.text("wrote ")
+            .text(path.display())
+            .text("; restart the client to use it")
+            .end();
         printer.message(&page);
         Ok(Exit::Success)
     }
@@ -127,5 +132,9 @@ fn parse_name(name: &str) -> Result<String, String> {
 }
 
 fn internal(problem: &str) -> Error {
-    Error::new(ErrorKind::Internal, Phase::Registry, format!("the configuration cannot be made: {problem}"))
+    Error::new(
+        ErrorKind::Internal,
+        Phase::Registry,
+        format!("the configuration cannot be made: {problem}"),
+    )
 }

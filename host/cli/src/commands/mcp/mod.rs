@@ -19,7 +19,7 @@ Examples:
   toolwit mcp install --client claude-desktop --plugins ~/tools --write
 
 An MCP client starts this command itself. Its configuration is:
-  {\"mcpServers\": {\"toolwit\": {\"command\": \"toolwit\", \"args\": [\"mcp\", \"--plugins\", \"/home/me/tools\"]}}}";
+  {\"mcpServers\": {\"toolwit\": {\"command\": \"toolwit\", \"args\": [\"mcp\", \"--plugins\", \"/path/to/tools\"]}}}";
 
 /// Serve the tools of plugins to an MCP client
 ///
