@@ -54,7 +54,8 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         let cart = NativeEntity::new("cart", Arc::new(())).with_id("c-1");
         let cart = cart.method("count", "Counts the items.", |_, _: NoArguments, _| async {
             Ok::<_, toolwit::ToolError>(7)
-        })?;
+        });
+        let cart = cart.map_err(toolwit::ToolError::Operator)?;
         let value = json!({"type": "cart", "id": "c-1", "available_tools": []});
         Ok(ToolResult::value(value).with_provider(Arc::new(cart)))
     });
