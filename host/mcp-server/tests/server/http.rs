@@ -41,12 +41,12 @@ impl Answer {
 
     /// Returns the last message of the body, which is JSON or a stream of events.
     fn message(&self) -> Value {
-        let event = self
+        let mut event = self
             .body
             .lines()
             .filter_map(|line| line.strip_prefix("data:"))
             .filter(|data| !data.trim().is_empty());
-        let text = event.last().unwrap_or(&self.body);
+        let text = event.next_back().unwrap_or(&self.body);
         serde_json::from_str(text.trim()).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 }
