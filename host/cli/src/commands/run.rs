@@ -15,6 +15,7 @@ use crate::input::approvals::{ApprovalFlags, can_ask};
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
 use crate::input::configuration::data_path;
+use crate::input::exposure::ExposureFlag;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
@@ -85,27 +86,6 @@ pub(crate) struct Run {
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
-}
-
-/// The exposure of tools to the model.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ExposureFlag {
-    /// All tools of all plugins
-    Flat,
-    /// One facade tool per interface, which reveals its tools when called
-    Facade,
-    /// Tools that match the prompt or a search of the model
-    Search,
-}
-
-impl From<ExposureFlag> for Exposure {
-    fn from(flag: ExposureFlag) -> Self {
-        match flag {
-            ExposureFlag::Flat => Self::Flat,
-            ExposureFlag::Facade => Self::Facade,
-            ExposureFlag::Search => Self::Search,
-        }
-    }
 }
 
 impl Run {
