@@ -1,12 +1,14 @@
 //! `toolwit show`: shows the definition of a tool.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::PluginFlags;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::definition;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
@@ -16,7 +18,8 @@ use toolwit::Toolwit;
 use toolwit::find::EntityMethod;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
-use toolwit::tool::{ToolDefinition, ToolId};
+use toolwit::tool::{Effect, ToolDefinition, ToolId};
+use toolwit::{ToolContext, ToolSet};
 
 /// Show a tool's full definition: description, input and output schema
 ///
@@ -27,6 +30,8 @@ pub(crate) struct Show {
     tool: String,
     #[command(flatten)]
     plugins: PluginFlags,
+    #[command(flatten)]
+    authority: AuthorityFlags,
 }
 
 /// A tool with the entities that its result can contain.
@@ -35,17 +40,42 @@ struct ToolDocument<'a> {
     plugin: &'a str,
     #[serde(flatten)]
     definition: &'a ToolDefinition,
+    effect: EffectDocument<'a>,
     entities: Vec<&'a EntityType>,
+}
+
+/// The effect class of a tool under the current grants.
+#[derive(Serialize)]
+struct EffectDocument<'a> {
+    #[serde(flatten)]
+    effect: Effect,
+    /// Whether the class is proved, and not only declared or assumed.
+    is_proved: bool,
+    /// The granted rule with which the tool can change something outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writing_rule: Option<&'a str>,
 }
 
 impl Show {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let host = self
+            .plugins
+            .load_granted(&LimitFlags::default(), &self.authority)
+            .await?;
         let registry = host.registry();
         let (plugin, definition) = find(&host, &registry, &self.tool)?;
+        // The tools that a plugin may call are part of its effect.
+        let tools = ToolSet::from_iter(host.tools(&Scope::new()));
+        let context = ToolContext::new().with_tools(Arc::new(tools));
+        let access = plugin.access(definition, &context).await;
         let shown = ToolDocument {
             plugin: plugin.name(),
             definition,
+            effect: EffectDocument {
+                effect: access.effect,
+                is_proved: access.effect.is_proved(),
+                writing_rule: access.writing_rule.as_deref(),
+            },
             entities: entities_of(plugin, definition),
         };
         match printer.format() {
@@ -88,9 +118,17 @@ fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a E
         .collect()
 }
 
+/// Describes the effect class in one line.
+fn effect_text(effect: &EffectDocument<'_>) -> String {
+    match effect.writing_rule {
+        Some(rule) => format!("{}; it may use `{rule}`", effect.effect),
+        None => effect.effect.to_string(),
+    }
+}
+
 fn page(shown: &ToolDocument<'_>) -> Page {
     let mut page = Page::new();
-    definition::full(&mut page, shown.definition);
+    definition::full(&mut page, shown.definition, &effect_text(&shown.effect));
     if !shown.entities.is_empty() {
         page.title("Entities in the result (their methods become tools)");
         for entity in &shown.entities {
