@@ -4,6 +4,7 @@ pub(crate) mod add;
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod call;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -39,6 +40,7 @@ use crate::output::printer::Printer;
 pub(crate) enum Command {
     Demo(demo::Demo),
     Run(Box<run::Run>),
+    Chat(Box<chat::Chat>),
     List(list::List),
     Search(search::Search),
     Show(show::Show),
@@ -65,6 +67,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token.
+    pub(crate) fn handles_interrupts(&self) -> bool {
+        matches!(self, Self::Chat(_))
+    }
+
     /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler. `definition` is the
     /// command line.
     pub(crate) async fn run(
@@ -76,6 +83,7 @@ impl Command {
         match self {
             Self::Demo(demo) => demo.run(printer, cancel).await,
             Self::Run(run) => run.run(printer, cancel).await,
+            Self::Chat(chat) => chat.run(printer, cancel).await,
             Self::List(list) => list.run(printer).await,
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,
