@@ -1,5 +1,6 @@
 //! Construction of a conversation from its builder.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
@@ -7,8 +8,9 @@ use super::conversation_handle::Conversation;
 use super::loop_config::LoopConfig;
 use super::outer_guards::OuterGuards;
 use super::references::check_references;
+use super::earlier_state::{earlier_state, restore_usage};
 use super::replay::replay;
-use crate::event::{Event, Observers, OuterObservers};
+use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
@@ -32,6 +34,7 @@ impl ConversationBuilder {
             history,
             log,
             context,
+            journal,
         } = self;
         if let Some(error) = config.failed {
             return Err(error);
@@ -42,7 +45,11 @@ impl ConversationBuilder {
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let mut history = History::resume(history, call_ids.clone())?;
+        let journal = journal.map(Arc::new);
+        let (mut history, log, interrupted) = match &journal {
+            Some(journal) => earlier_state(journal, &call_ids)?,
+            None => (History::resume(history, call_ids.clone())?, log, None),
+        };
         check_events(&log, &history, &config.strategies)?;
         if let Some(instructions) = instructions(&mut config) {
             history.set_system(instructions);
@@ -57,9 +64,11 @@ impl ConversationBuilder {
         }
         let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
+        // The journal is first, so that it has an event when another observer receives it.
+        let recorder = journal.iter().map(|journal| journal.clone() as Arc<dyn Observer>);
         let observers = Observers::new(
             process.origin(),
-            config.observers,
+            recorder.chain(config.observers).collect(),
             context.extension::<OuterObservers>(),
         );
         let mut state = ConversationState {
@@ -88,10 +97,16 @@ impl ConversationBuilder {
             read_result,
             long_results,
             turns: 0,
+            interrupted,
+            recovered: HashMap::new(),
+            journal,
         };
         if config.has_nested_events {
             let outer = OuterObservers(state.observers.clone());
             state.context = state.context.with_extension(outer);
+        }
+        if state.journal.is_some() {
+            restore_usage(&state, &log);
         }
         replay(&mut state, log);
         Ok(Conversation { state })
