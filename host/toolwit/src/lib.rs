@@ -99,6 +99,10 @@ pub use toolwit_core as tool;
 /// Limits that the host enforces, with their defaults.
 #[doc(inline)]
 pub use toolwit_core::limits;
+/// The store of sessions: conversations that are stored as they happen.
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use toolwit_journal as journal;
 /// Clients of model providers.
 #[cfg(feature = "models")]
 #[doc(inline)]

@@ -135,6 +135,11 @@ impl ToolCaller for NestedCaller {
             Some(_) => context.with_tools(Arc::new(inner())),
             None => context,
         };
+        let context = if CallChain::of(&context).last() == Some(&self.caller) {
+            context
+        } else {
+            CallChain::enter(context, &self.caller, &*self.scope.call)
+        };
         let tool = self.scope.callable(id, &context);
         let arguments = match &tool {
             Some(tool) if self.scope.guard.is_some() => {

@@ -10,8 +10,8 @@ use super::prepared_call::PreparedCall;
 use super::recovery::{plan, recovered_calls, unresolved_calls};
 use super::refusal::not_run;
 use super::run_state::RunState;
+use super::turn_start::inject_for_turn;
 use crate::event::Event;
-use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
 use crate::journal::InterruptedRun;
 use crate::limits::IterationPolicy;
 use crate::millis::millis;
@@ -153,7 +153,7 @@ impl<'c> ToolLoop<'c> {
         self.run.tally.text = Some(reply.content.clone()).filter(|text| !text.is_empty());
         let mut requests = EndRequests::default();
         for outcome in interrupted.answered {
-            requests.add_result(outcome.into_result());
+            requests.add_result(&outcome.into_result());
         }
         let calls = recovered_calls(interrupted.open, &reply.finish);
         if !reply.has_calls {
@@ -212,37 +212,10 @@ impl<'c> ToolLoop<'c> {
         };
         self.run.emit(&event);
         if prompt.is_some() {
-            self.inject_for_prompt().await;
+            inject_for_turn(&mut self.run).await;
         }
         let limited = self.run.conversation.toolbox.limit_declared();
         self.run.emit_all(&limited);
-    }
-
-    /// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
-    /// have returned them, nothing changes.
-    async fn inject_for_prompt(&mut self) {
-        let run = &mut self.run;
-        let turn = TurnContext::at(run.view());
-        let injection = tokio::select! {
-            biased;
-            _ = run.stop.wait() => return,
-            injection = run.conversation.strategy.begin_turn(&turn) => injection,
-        };
-        if injection.is_none() {
-            return;
-        }
-        let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
-            return;
-        };
-        let toolbox = &mut run.conversation.toolbox;
-        let events = toolbox.begin_turn(injection, &trigger);
-        // No inference has been made in this turn, so the declared definitions may still change.
-        toolbox.refresh_declared();
-        if let Some(descriptions) = toolbox.descriptions(&events) {
-            run.conversation.history.append_to_prompt(&descriptions);
-            run.emit(&Event::PromptExtended { text: descriptions });
-        }
-        run.emit_all(&events);
     }
 
     async fn drive(&mut self) -> Result<Ending, RunFailure> {

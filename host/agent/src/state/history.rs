@@ -135,6 +135,12 @@ impl History {
         }
     }
 
+    /// Removes all messages, which no model reads.
+    pub(crate) fn clear(&mut self) {
+        self.messages.clear();
+        self.open.clear();
+    }
+
     /// Answers every unanswered call with an error. Returns whether there was one.
     pub(crate) fn close(&mut self, error: &Error) -> bool {
         let open = std::mem::take(&mut self.open);

@@ -21,7 +21,7 @@ use toolwit::sandbox::{EntityType, Plugin, Scope};
 use toolwit::tool::{Effect, ToolDefinition, ToolId};
 use toolwit::{ToolContext, ToolSet};
 
-/// Show a tool's full definition: description, effect, input and output schema
+/// Show a tool's full definition: description, input and output schema
 ///
 /// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id.
 #[derive(Debug, clap::Args)]

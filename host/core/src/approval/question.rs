@@ -5,7 +5,7 @@ use super::call_chain::CallChain;
 use super::call_guard::{PermittedCall, StartingCall};
 use super::memory::RememberedAnswer;
 use super::policy::ApprovalMode;
-use super::request::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest, approval_digest};
+use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest, approval_digest};
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
 
 /// Maximum number of questions about one call. Another question follows an edit that cannot be used, and a grant that changed.
@@ -21,11 +21,21 @@ pub(super) struct Question<'q> {
 }
 
 /// An answer to one question.
-enum Answered {
-    /// A remembered answer.
-    Before(Approval),
-    /// An answer of the approver, and the part of it that is remembered.
-    Now(ApprovalAnswer, Option<RememberedAnswer>),
+struct Answered {
+    approval: Approval,
+    basis: ApprovalBasis,
+    /// The part of it that is valid for further calls.
+    remembered: Option<RememberedAnswer>,
+}
+
+impl Answered {
+    fn new(approval: Approval, basis: ApprovalBasis) -> Self {
+        Self {
+            approval,
+            basis,
+            remembered: None,
+        }
+    }
 }
 
 impl Question<'_> {
@@ -36,26 +46,27 @@ impl Question<'_> {
         mut access: CallAccess,
     ) -> Result<PermittedCall, ToolError> {
         for _ in 0..QUESTIONS_MAX {
-            let answered = self.answer(&request).await?;
-            let (approval, remembered) = match answered {
-                Answered::Before(approval) => {
-                    return self
-                        .conclude(&request, &approval, ApprovalBasis::Memory, None)
-                        .map(|()| PermittedCall::unchanged(self.call.arguments.clone(), access));
-                }
-                Answered::Now(answer, remembered) => (answer.approval, remembered),
-            };
+            let Answered {
+                approval,
+                basis,
+                remembered,
+            } = self.answer(&request).await?;
+            if basis == ApprovalBasis::Memory {
+                return self
+                    .conclude(&request, &approval, basis, None)
+                    .map(|()| PermittedCall::unchanged(self.call.arguments.clone(), access));
+            }
             if let Approval::Edited { arguments } = &approval {
                 match self.accept(&request, arguments).await {
                     Ok(access) => {
-                        self.conclude(&request, &approval, ApprovalBasis::Approver, None)?;
+                        self.conclude(&request, &approval, basis, None)?;
                         return Ok(PermittedCall::edited(arguments.clone(), access));
                     }
                     Err(reason) => request.rejected_edit = Some(reason),
                 }
                 continue;
             }
-            self.conclude(&request, &approval, ApprovalBasis::Approver, remembered.as_ref())?;
+            self.conclude(&request, &approval, basis, remembered.as_ref())?;
             let call = self.call;
             let now = self.approvals.access(call.tool, &call.arguments, call.context).await;
             if approval_digest(call.tool.definition(), &now) == request.digest {
@@ -96,19 +107,23 @@ impl Question<'_> {
         if request.rejected_edit.is_none()
             && let Some(known) = memory.find(request, self.call.context)
         {
-            return Answered::Before(known);
+            return Answered::new(known, ApprovalBasis::Memory);
         }
         self.observer.requested(request);
         let Some(approver) = approver else {
             let reason = "it needs an approval, and nobody can give one here".to_owned();
-            return Answered::Now(Approval::Unanswered { reason }.into(), None);
+            return Answered::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
         };
         let answer = approver.approve(request.clone(), self.call.context).await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
         if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));
         }
-        Answered::Now(answer, remembered)
+        Answered {
+            approval: answer.approval,
+            basis: ApprovalBasis::Approver,
+            remembered,
+        }
     }
 
     /// Announces a decision. Returns the error of one that does not allow the call.

@@ -202,7 +202,6 @@ mod tests {
 
     use super::*;
 
-    // attack: a plugin claims less than it can do.
     #[test]
     fn claim_of_untrusted_code_only_lowers_trust() {
         let effect = Effect::of_untrusted;
