@@ -21,7 +21,7 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
         }
         Value::Array(items) => items.into_iter().map(|item| extract(item, texts)).collect(),
         Value::Object(fields) => {
-            let is_similar = only_key(&fields).is_some_and(|key| key.trim_start_matches('$') == &REFERENCE[1..]);
+            let is_similar = only_key(&fields).is_some_and(|key| is_reference(key));
             let fields = fields.into_iter().map(|(key, field)| {
                 let key = if is_similar { format!("${key}") } else { key };
                 (key, extract(field, texts))
@@ -40,9 +40,7 @@ pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>
             if let (Some(REFERENCE), Some(Value::String(digest))) = (only_key(&fields), fields.values().next()) {
                 return find(digest).map(Value::String).ok_or_else(|| digest.clone());
             }
-            let is_similar = only_key(&fields).is_some_and(|key| {
-                key.starts_with("$$") && key.trim_start_matches('$') == &REFERENCE[1..]
-            });
+            let is_similar = only_key(&fields).is_some_and(|key| key != REFERENCE && is_reference(key));
             let fields = fields.into_iter().map(|(key, field)| {
                 let key = if is_similar { key[1..].to_owned() } else { key };
                 Ok((key, restore(field, find)?))
@@ -51,6 +49,11 @@ pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>
         }
         other => Ok(other),
     }
+}
+
+/// Returns whether a key is that of a reference, or a longer one.
+fn is_reference(key: &str) -> bool {
+    key.starts_with('$') && key.trim_start_matches('$') == &REFERENCE[1..]
 }
 
 fn only_key(fields: &Map<String, Value>) -> Option<&str> {
