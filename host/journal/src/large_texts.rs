@@ -79,7 +79,10 @@ mod tests {
             let stored = extract(value.clone(), &mut texts);
             assert_eq!(texts.len(), 1, "a text is stored once");
             assert!(stored.to_string().len() < 400, "{stored}");
-            assert_eq!(restore(stored, &mut |digest| texts.get(digest).cloned()).unwrap(), value);
+            assert_eq!(
+                restore(stored, &mut |digest| texts.get(digest).cloned()).unwrap(),
+                value
+            );
         }
     }
 }

@@ -12,7 +12,8 @@ use crate::large_texts;
 pub(crate) type SessionKey = i64;
 
 /// The entries that a summary needs.
-const SUMMARY: &str = "SELECT sequence, entry FROM entries WHERE session = ?1 AND (event IN ('turn_started', 'finished')
+const SUMMARY: &str =
+    "SELECT sequence, entry FROM entries WHERE session = ?1 AND (event IN ('turn_started', 'finished')
      OR sequence = (SELECT min(sequence) FROM entries WHERE session = ?1)
      OR sequence = (SELECT max(sequence) FROM entries WHERE session = ?1)) ORDER BY sequence";
 

@@ -96,7 +96,11 @@ impl ChatModel for Planner {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let is_response = |role: &Role| matches!(role, Role::Assistant { .. });
-        let round = request.messages.iter().filter(|message| is_response(&message.role)).count();
+        let round = request
+            .messages
+            .iter()
+            .filter(|message| is_response(&message.role))
+            .count();
         if round >= self.rounds {
             return Ok(ChatResponse::new("all is paid", Vec::new()));
         }
@@ -132,7 +136,9 @@ fn tools(record: impl Fn(String, bool) + Clone + Send + Sync + 'static) -> [Arc<
     let (pay, set, look) = (record.clone(), record.clone(), record);
     [
         tool("pay", EffectClass::Write, move |of| pay(format!("pay {of}"), false)),
-        tool("set", EffectClass::Idempotent, move |key| set(format!("set {key}"), true)),
+        tool("set", EffectClass::Idempotent, move |key| {
+            set(format!("set {key}"), true)
+        }),
         tool("look", EffectClass::Read, move |of| look(format!("look {of}"), true)),
     ]
 }
@@ -151,23 +157,44 @@ fn id() -> SessionId {
 }
 
 fn conversation(journal: Journal, tools: [Arc<dyn Tool>; 3], rounds: usize) -> Conversation {
-    let builder = Conversation::builder().model(Planner { rounds }).tools(tools).journal(journal);
+    let builder = Conversation::builder()
+        .model(Planner { rounds })
+        .tools(tools)
+        .journal(journal);
     builder.iterations_max(100).build().unwrap()
 }
 
 /// Continues a session until its run ended. Calls that are unresolved are decided by looking at the world.
-async fn complete(store: &dyn JournalStore, tools: [Arc<dyn Tool>; 3], rounds: usize, is_done: impl Fn(&str) -> bool) -> (String, Vec<String>) {
+async fn complete(
+    store: &dyn JournalStore,
+    tools: [Arc<dyn Tool>; 3],
+    rounds: usize,
+    is_done: impl Fn(&str) -> bool,
+) -> (String, Vec<String>) {
     let journal = Journal::open(store, &id()).await.unwrap();
     let mut conversation = conversation(journal, tools, rounds);
-    let unresolved = conversation.interrupted_run().map(|run| run.unresolved()).unwrap_or_default();
+    let unresolved = conversation
+        .interrupted_run()
+        .map(|run| run.unresolved())
+        .unwrap_or_default();
     if !unresolved.is_empty() {
         // Nothing is repeated unasked.
-        assert!(conversation.resume_run(CancellationToken::new()).await.unwrap().is_err());
+        assert!(
+            conversation
+                .resume_run(CancellationToken::new())
+                .await
+                .unwrap()
+                .is_err()
+        );
     }
     for call in unresolved {
         assert_eq!(call.name.as_str(), "pay", "only writes are asked about");
         let effect = format!("pay {}", call.arguments["of"].as_str().unwrap());
-        let resolution = if is_done(&effect) { Resolution::Done } else { Resolution::RunAgain };
+        let resolution = if is_done(&effect) {
+            Resolution::Done
+        } else {
+            Resolution::RunAgain
+        };
         assert!(conversation.resolve_call(&call.id, resolution));
     }
     let outcome = match conversation.resume_run(CancellationToken::new()).await {
@@ -189,7 +216,11 @@ fn answers(conversation: &Conversation) -> Vec<String> {
 }
 
 fn check_world(world: &BTreeMap<String, u32>, rounds: usize, position: u64) {
-    assert_eq!(world.len(), rounds * CALLS.len(), "position {position}: nothing is lost");
+    assert_eq!(
+        world.len(),
+        rounds * CALLS.len(),
+        "position {position}: nothing is lost"
+    );
     let twice: Vec<_> = world.iter().filter(|(_, count)| **count != 1).collect();
     assert!(twice.is_empty(), "position {position}: {twice:?}");
 }
@@ -207,7 +238,10 @@ async fn survive(position: u64) -> bool {
     let has_ended = first.run("pay all").await.is_ok();
     drop(first);
     let stored = store.entries(&id()).await.unwrap().len() as u64;
-    assert!(has_ended || stored == position, "the journal has all entries before {position}");
+    assert!(
+        has_ended || stored == position,
+        "the journal has all entries before {position}"
+    );
     let is_done = |effect: &str| world.lock().unwrap().contains_key(effect);
     let (answer, history) = complete(&store, in_world(&world), ROUNDS, is_done).await;
     assert_eq!(answer, "all is paid");
@@ -231,7 +265,11 @@ async fn a_run_that_is_killed_at_any_position_acts_exactly_once() {
 /// Writes effects to a file, which outlives the process.
 fn in_file(path: PathBuf) -> [Arc<dyn Tool>; 3] {
     tools(move |effect, _| {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        let mut file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .unwrap();
         std::io::Write::write_all(&mut file, format!("{effect}\n").as_bytes()).unwrap();
     })
 }
@@ -272,11 +310,15 @@ async fn a_process_that_dies_leaves_a_session_that_another_one_completes() {
     for position in [1, 4, 6, 8, 9, 11, 13, 17, 22, 29] {
         let directory = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap());
-        let child = child.args(["--exact", "child_process"]).env(CHILD, format!("{position}:{}", directory.path().display()));
+        let child = child
+            .args(["--exact", "child_process"])
+            .env(CHILD, format!("{position}:{}", directory.path().display()));
         let status = child.output().unwrap().status;
         assert!(!status.success(), "the process dies at {position}");
         let path = directory.path().join("effects");
-        let store = SqliteJournalStore::open(directory.path().join("sessions.db")).await.unwrap();
+        let store = SqliteJournalStore::open(directory.path().join("sessions.db"))
+            .await
+            .unwrap();
         let is_done = |effect: &str| effects(&path).contains_key(effect);
         let (answer, _) = complete(&store, in_file(path.clone()), 2, is_done).await;
         assert_eq!(answer, "all is paid");

@@ -12,7 +12,9 @@ use toolwit_journal::SqliteJournalStore;
 async fn on_each<F: Future<Output = ()>>(check: impl Fn(Arc<dyn JournalStore>) -> F) {
     check(Arc::new(MemoryJournalStore::new())).await;
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteJournalStore::open(directory.path().join("sessions.db")).await.unwrap();
+    let store = SqliteJournalStore::open(directory.path().join("sessions.db"))
+        .await
+        .unwrap();
     check(Arc::new(store)).await;
 }
 
@@ -58,13 +60,22 @@ async fn a_fork_has_the_first_entries_and_is_independent() {
         let writer = store.create(&id("s")).await.unwrap();
         writer.append((0..4).map(|n| entry(n, "text")).collect()).await.unwrap();
         store.fork(&id("s"), &id("t"), 2).await.unwrap();
-        assert!(matches!(store.fork(&id("s"), &id("t"), 2).await, Err(JournalError::Exists(_))));
-        assert!(matches!(store.fork(&id("u"), &id("v"), 2).await, Err(JournalError::Missing(_))));
+        assert!(matches!(
+            store.fork(&id("s"), &id("t"), 2).await,
+            Err(JournalError::Exists(_))
+        ));
+        assert!(matches!(
+            store.fork(&id("u"), &id("v"), 2).await,
+            Err(JournalError::Missing(_))
+        ));
         assert_eq!(store.entries(&id("t")).await.unwrap().len(), 2);
         drop(writer);
         store.remove(&id("s")).await.unwrap();
         let summaries = store.sessions().await.unwrap();
-        let names: Vec<_> = summaries.iter().map(|summary| (summary.session.as_str(), summary.entries)).collect();
+        let names: Vec<_> = summaries
+            .iter()
+            .map(|summary| (summary.session.as_str(), summary.entries))
+            .collect();
         assert_eq!(names, [("t", 2)]);
     })
     .await;

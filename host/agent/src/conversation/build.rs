@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
+use super::earlier_state::{earlier_state, restore_usage};
 use super::loop_config::LoopConfig;
 use super::outer_guards::OuterGuards;
 use super::references::check_references;
-use super::earlier_state::{earlier_state, restore_usage};
 use super::replay::replay;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};

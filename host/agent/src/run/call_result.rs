@@ -197,7 +197,11 @@ fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, trun
         result: truncated.name,
         bytes: full.len(),
         shown_bytes: truncated.shown_bytes,
-        full: if run.conversation.journal.is_some() { full } else { String::new() },
+        full: if run.conversation.journal.is_some() {
+            full
+        } else {
+            String::new()
+        },
     });
     let reader = run.conversation.read_result_if_missing();
     let events = run.conversation.toolbox.apply(reader, name);

@@ -59,7 +59,10 @@ impl CallStart {
         let edited = permitted.is_edited.then(|| permitted.arguments.clone());
         self.arguments = permitted.arguments;
         let finished = match self.journal.clone() {
-            Some(journal) => self.run_recorded(&journal, permitted.access.effect, edited.is_some()).await,
+            Some(journal) => {
+                self.run_recorded(&journal, permitted.access.effect, edited.is_some())
+                    .await
+            }
             None => {
                 self.announce(None);
                 self.run().await

@@ -212,11 +212,7 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
 }
 
 /// Starts a call. The returned future borrows nothing.
-pub(super) fn begin(
-    run: &mut RunState<'_>,
-    call: &PreparedCall,
-    tool: NamedTool,
-) -> BoxFuture<'static, FinishedCall> {
+pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool) -> BoxFuture<'static, FinishedCall> {
     let events = run.conversation.toolbox.mark_called(&tool.name);
     run.emit_all(&events);
     if let Some(outcome) = run.conversation.recovered.remove(&call.call.id) {

@@ -62,7 +62,8 @@ fn redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
         return None;
     }
     let reason = "the host stopped while it ran, and the definition of the tool has changed since then";
-    let error = not_run(ErrorKind::ToolUnavailable, reason).with_suggestion("read the definition again before you call it");
+    let error =
+        not_run(ErrorKind::ToolUnavailable, reason).with_suggestion("read the definition again before you call it");
     Some(refused(error))
 }
 

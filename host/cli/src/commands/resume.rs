@@ -67,10 +67,12 @@ impl Resume {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = self.flags.connect(cancel).await?;
         let store = self.sessions.open().await?;
-        let journal = Journal::open(&store, &self.session).await.map_err(|error| match error {
-            JournalError::Missing(session) => missing(&session),
-            other => other.into(),
-        })?;
+        let journal = Journal::open(&store, &self.session)
+            .await
+            .map_err(|error| match error {
+                JournalError::Missing(session) => missing(&session),
+                other => other.into(),
+            })?;
         let mut conversation = self.flags.conversation(&model, Some(journal), printer).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
@@ -126,6 +128,7 @@ fn undecided(session: &SessionId, unresolved: &[UnresolvedCall]) -> Error {
 
 fn nothing_to_resume(session: &SessionId) -> Error {
     let message = format!("the last run of the session `{session}` ended");
-    Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion(format!("continue the conversation with `toolwit run PROMPT --session {session}`"))
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+        "continue the conversation with `toolwit run PROMPT --session {session}`"
+    ))
 }

@@ -26,16 +26,14 @@ use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::Spinner;
 use crate::output::stream_preview::StreamPreview;
-use toolwit::agent::{
-    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace,
-};
+use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
 use toolwit::tool::{ApprovalDecision, ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink};
-use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Conversation, Exposure, ToolwitBuilder};
+use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -138,8 +136,9 @@ async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<
 
 fn interrupted(session: &SessionId) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
-    Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion(format!("continue it with `toolwit resume {session}`, and the same options"))
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+        "continue it with `toolwit resume {session}`, and the same options"
+    ))
 }
 
 /// Prints the end of a run.

@@ -116,7 +116,8 @@ fn show(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
         let mut lines = Page::new();
         conversation::recorded(&mut lines, &entry.event);
         if !lines.is_empty() {
-            page.styled(FAINT, format_args!("{:>4} ", entry.sequence)).append(&lines);
+            page.styled(FAINT, format_args!("{:>4} ", entry.sequence))
+                .append(&lines);
         }
     }
     printer.data(&page)

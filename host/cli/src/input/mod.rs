@@ -13,7 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod plugins;
 pub(crate) mod project_trust;
 pub(crate) mod secrets;
-pub(crate) mod sessions;
 pub(crate) mod served_host;
+pub(crate) mod sessions;
 pub(crate) mod store;
 pub(crate) mod vectors;

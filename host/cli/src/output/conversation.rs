@@ -105,7 +105,12 @@ pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
             name,
             start: Some(start),
             ..
-        } => paragraph(page, FAINT, "started", &format!("{name}, {}, call {id}", start.effect.class)),
+        } => paragraph(
+            page,
+            FAINT,
+            "started",
+            &format!("{name}, {}, call {id}", start.effect.class),
+        ),
         Event::CallResolved { id, resolution } => {
             paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
         }
