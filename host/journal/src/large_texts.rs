@@ -21,7 +21,7 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
         }
         Value::Array(items) => items.into_iter().map(|item| extract(item, texts)).collect(),
         Value::Object(fields) => {
-            let is_similar = only_key(&fields).is_some_and(|key| is_reference(key));
+            let is_similar = only_key(&fields).is_some_and(is_reference);
             let fields = fields.into_iter().map(|(key, field)| {
                 let key = if is_similar { format!("${key}") } else { key };
                 (key, extract(field, texts))

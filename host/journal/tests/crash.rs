@@ -1,6 +1,6 @@
 //! Runs that are killed at each position of their journal, and continued.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -288,6 +288,7 @@ fn effects(path: &Path) -> BTreeMap<String, u32> {
 const CHILD: &str = "TOOLWIT_CRASH_CHILD";
 
 /// Is the child process of the test below; does nothing otherwise.
+#[allow(clippy::disallowed_methods, reason = "only the parent test sets the variable")]
 #[tokio::test]
 async fn child_process() {
     let Ok(setting) = std::env::var(CHILD) else { return };
