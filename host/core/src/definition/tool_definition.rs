@@ -1,5 +1,6 @@
 //! The definition of a tool, which a model reads before it calls the tool.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::ToolId;
 use crate::native::schema_of;
+use crate::text::sha256;
 
 /// The identity, names, description and schemas of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +71,52 @@ impl ToolDefinition {
         self
     }
 
+    /// Returns the SHA-256 of the id, description and schemas, in hex. The order of keys in a schema does not matter.
+    ///
+    /// Whoever approved a tool has approved the definition with this digest. A server can change the definition of a tool at any time.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut text = String::new();
+        for part in [self.id.as_str(), &self.description] {
+            text.push_str(&format!("{}:{part}", part.len()));
+        }
+        write_sorted(&self.input_schema, &mut text);
+        if let Some(output) = &self.output_schema {
+            write_sorted(output, &mut text);
+        }
+        sha256(&text)
+    }
+
     /// Returns the preferred name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or(self.id.as_str(), String::as_str)
+    }
+}
+
+/// Appends a value as JSON whose keys are in alphabetical order.
+fn write_sorted(value: &Value, text: &mut String) {
+    match value {
+        Value::Array(items) => {
+            text.push('[');
+            for item in items {
+                write_sorted(item, text);
+                text.push(',');
+            }
+            text.push(']');
+        }
+        Value::Object(fields) => {
+            let sorted: BTreeMap<_, _> = fields.iter().collect();
+            text.push('{');
+            for (name, field) in sorted {
+                text.push_str(&Value::from(name.as_str()).to_string());
+                text.push(':');
+                write_sorted(field, text);
+                text.push(',');
+            }
+            text.push('}');
+        }
+        other => text.push_str(&other.to_string()),
     }
 }
 
@@ -105,5 +149,28 @@ impl<'de> Deserialize<'de> for ToolDefinition {
         let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
         definition.output_schema = written.output_schema.map(Arc::new);
         Ok(definition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn digest_follows_the_meaning_of_a_definition() {
+        let definition = |description: &str, schema| ToolDefinition::new(ToolId::native("a"), "a", description, schema);
+        let first = definition("Adds.", json!({"type": "object", "required": ["a"]}));
+        let same = definition("Adds.", json!({"required": ["a"], "type": "object"})).with_fallback_name("b");
+        assert_eq!(first.digest(), same.digest());
+        let others = [
+            definition("Adds!", json!({"type": "object", "required": ["a"]})),
+            definition("Adds.", json!({"type": "object", "required": ["b"]})),
+            first.clone().with_output_schema(json!({})),
+        ];
+        for other in others {
+            assert_ne!(first.digest(), other.digest());
+        }
     }
 }
