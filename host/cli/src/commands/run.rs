@@ -12,20 +12,22 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
+use crate::input::mcp::McpFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::vectors::with_word_vectors;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
-use crate::output::progress::Spinner;
+use crate::output::progress::{Spinner, with_spinner};
 use crate::output::stream_preview::StreamPreview;
 use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
+use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{Origin, OutputSink};
+use toolwit::tool::{Origin, OutputSink, ToolContext};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Exposure, ToolwitBuilder};
 
@@ -35,6 +37,7 @@ Examples:
   toolwit run \"How many words has this?\" --model ollama:qwen3 --trace trace.jsonl
   toolwit run \"What is new?\" --model anthropic:claude-sonnet-4-5
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
+  toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
 
 Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
@@ -72,6 +75,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
     run_limits: RunLimitFlags,
@@ -108,10 +113,15 @@ impl Run {
             _ => self.prompt,
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
+        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let host = self
+            .plugins
+            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+        let host = with_word_vectors(host);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
+        connect_required(&servers, printer, cancel).await?;
         let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
         let conversation = if self.roles.is_empty() {
             host.conversation()
@@ -151,6 +161,20 @@ impl Run {
             spec = spec.with_base_url(url)?;
         }
         Ok(connect(&spec).await?)
+    }
+}
+
+/// Contacts the required MCP servers, without which the run must not start.
+async fn connect_required(servers: &McpServers, printer: Printer, cancel: &CancellationToken) -> Result<(), Error> {
+    let context = ToolContext::new();
+    let connected = with_spinner(printer, "starting MCP servers", servers.connect_required(&context));
+    tokio::select! {
+        biased;
+        connected = connected => connected,
+        () = cancel.cancelled() => {
+            let message = "interrupted while MCP servers were started";
+            Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
+        }
     }
 }
 
