@@ -13,6 +13,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `agents` | agentic tools, subagents, the [`Agent`] trait |
+//! | `session` | [`ToolSession`]: a conversation without a model |
 //! | `conversation` | [`Conversation`], its builder, turns, resuming |
 //! | `run` | one run: the loop, inference, dispatch of calls, results |
 //! | `state` | the data of a conversation: history, late results, long results |
@@ -37,6 +38,7 @@ pub mod model;
 mod outcome;
 mod process;
 mod run;
+mod session;
 mod state;
 mod toolbox;
 mod tools;
@@ -55,4 +57,5 @@ pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopRe
 pub use process::{
     Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
+pub use session::{SessionAnswer, SessionTool, ToolSession};
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

@@ -24,6 +24,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// Returns the data of the conversation, for a session without a model.
+    pub(crate) fn into_state(self) -> ConversationState {
+        self.state
+    }
+
     /// Returns a builder.
     #[must_use]
     pub fn builder() -> ConversationBuilder {

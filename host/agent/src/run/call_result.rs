@@ -41,14 +41,14 @@ pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: Too
     });
 }
 
-/// Answers a call that ran.
+/// Answers a call that ran. Returns its result with the names of the tools that it injected.
 pub(super) fn record_call(
     run: &mut RunState<'_>,
     call: PreparedCall,
     tool: NamedTool,
     finished: FinishedCall,
     requests: &mut EndRequests,
-) {
+) -> ToolResult {
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
@@ -85,7 +85,8 @@ pub(super) fn record_call(
         artifacts,
         is_background,
     });
-    requests.add_result(result);
+    requests.add_result(&result);
+    result
 }
 
 /// A result that is not in the history yet.

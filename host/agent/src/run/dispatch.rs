@@ -191,7 +191,7 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
 }
 
 /// Starts a call. The returned future borrows nothing.
-fn begin(
+pub(super) fn begin(
     run: &mut RunState<'_>,
     call: &PreparedCall,
     tool: NamedTool,
@@ -206,7 +206,11 @@ fn begin(
     });
     let arguments = call.arguments.clone().unwrap_or_default();
     let id = &call.call.id;
-    let context = run.conversation.late_results.offer(id, &run.context);
+    let context = if run.receives_late_results {
+        run.conversation.late_results.offer(id, &run.context)
+    } else {
+        run.context.clone()
+    };
     let context = context.with_extension(CallId(id.clone()));
     let mut context = ObservedOutput::observe(context, &run.conversation.observers, id);
     if tool.tool.calls_tools() {

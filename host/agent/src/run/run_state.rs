@@ -23,6 +23,15 @@ pub(super) struct RunState<'c> {
     /// The usage of this run, nested agents included.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
+    /// Whether tools may deliver results after their call was answered.
+    pub(super) receives_late_results: bool,
+}
+
+/// The data of a run that do not borrow the conversation. A single call keeps them while other calls use the conversation.
+pub(super) struct DetachedRun {
+    context: ToolContext,
+    pub(super) stop: Stop,
+    account: Arc<Account>,
 }
 
 impl<'c> RunState<'c> {
@@ -49,6 +58,28 @@ impl<'c> RunState<'c> {
             stop,
             account,
             tally: RunTally::default(),
+            receives_late_results: true,
+        }
+    }
+
+    /// Releases the conversation. The run continues with [`RunState::reattach`].
+    pub(super) fn detach(self) -> DetachedRun {
+        DetachedRun {
+            context: self.context,
+            stop: self.stop,
+            account: self.account,
+        }
+    }
+
+    /// Continues a detached run.
+    pub(super) fn reattach(conversation: &'c mut ConversationState, run: DetachedRun) -> Self {
+        Self {
+            conversation,
+            context: run.context,
+            stop: run.stop,
+            account: run.account,
+            tally: RunTally::default(),
+            receives_late_results: false,
         }
     }
 

@@ -9,15 +9,15 @@ use super::late_calls::record_late_results;
 use super::prepared_call::PreparedCall;
 use super::refusal::not_run;
 use super::run_state::RunState;
+use super::turn_start::inject_for_turn;
 use crate::event::Event;
-use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
 use crate::limits::IterationPolicy;
 use crate::millis::millis;
 use crate::model::{FinishReason, ToolChoice};
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, interrupted_call};
 use toolwit_core::ErrorKind;
-use toolwit_core::{LOOP_ID, Message, ToolContext, ToolName};
+use toolwit_core::{LOOP_ID, Message, ToolContext};
 
 /// A run in progress. Even if its future is dropped, the history stays valid.
 pub(crate) struct ToolLoop<'c> {
@@ -118,36 +118,10 @@ impl<'c> ToolLoop<'c> {
         };
         self.run.emit(&event);
         if prompt.is_some() {
-            self.inject_for_prompt().await;
+            inject_for_turn(&mut self.run).await;
         }
         let limited = self.run.conversation.toolbox.limit_declared();
         self.run.emit_all(&limited);
-    }
-
-    /// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
-    /// have returned them, nothing changes.
-    async fn inject_for_prompt(&mut self) {
-        let run = &mut self.run;
-        let turn = TurnContext::at(run.view());
-        let injection = tokio::select! {
-            biased;
-            _ = run.stop.wait() => return,
-            injection = run.conversation.strategy.begin_turn(&turn) => injection,
-        };
-        if injection.is_none() {
-            return;
-        }
-        let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
-            return;
-        };
-        let toolbox = &mut run.conversation.toolbox;
-        let events = toolbox.begin_turn(injection, &trigger);
-        // No inference has been made in this turn, so the declared definitions may still change.
-        toolbox.refresh_declared();
-        if let Some(descriptions) = toolbox.descriptions(&events) {
-            run.conversation.history.append_to_prompt(&descriptions);
-        }
-        run.emit_all(&events);
     }
 
     async fn drive(&mut self) -> Result<Ending, RunFailure> {

@@ -118,6 +118,12 @@ impl History {
         }
     }
 
+    /// Removes all messages, which no model reads.
+    pub(crate) fn clear(&mut self) {
+        self.messages.clear();
+        self.open.clear();
+    }
+
     /// Answers every unanswered call with an error.
     pub(crate) fn close(&mut self, error: &Error) {
         for call in std::mem::take(&mut self.open) {

@@ -13,12 +13,14 @@ pub(crate) mod inspect;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod secret;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod vectors;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Search(search::Search),
     Show(show::Show),
     Call(Box<call::Call>),
+    Mcp(Box<mcp::Mcp>),
+    Serve(Box<serve::Serve>),
     Inspect(inspect::Inspect),
     Build(build::Build),
     Grant(Box<grant::Grant>),
@@ -76,6 +80,8 @@ impl Command {
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,
             Self::Call(call) => call.run(printer, cancel).await,
+            Self::Mcp(mcp) => mcp.run(printer, cancel).await,
+            Self::Serve(serve) => serve.run(printer, cancel).await,
             Self::Inspect(inspect) => inspect.run(printer).await,
             Self::Build(build) => build.run(printer, cancel).await,
             Self::Grant(grant) => grant.run(printer).await,

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
+use crate::input::exposure::ExposureFlag;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
@@ -82,27 +83,6 @@ pub(crate) struct Run {
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
-}
-
-/// The exposure of tools to the model.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ExposureFlag {
-    /// All tools of all plugins
-    Flat,
-    /// One facade tool per interface, which reveals its tools when called
-    Facade,
-    /// Tools that match the prompt or a search of the model
-    Search,
-}
-
-impl From<ExposureFlag> for Exposure {
-    fn from(flag: ExposureFlag) -> Self {
-        match flag {
-            ExposureFlag::Flat => Self::Flat,
-            ExposureFlag::Facade => Self::Facade,
-            ExposureFlag::Search => Self::Search,
-        }
-    }
 }
 
 impl Run {

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::discovery::discover;
+use super::discovery::{discover, discover_in_background};
 use super::long_running::warn_about_unknown_tools;
 use super::plugin_source::PluginSource;
 use super::shared_source::SharedSource;
@@ -31,6 +31,8 @@ pub struct ToolwitBuilder {
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+    /// Whether the host can be used before its dynamic tools are discovered.
+    has_background_discovery: bool,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
     /// The sources of all conversations.
@@ -192,6 +194,14 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn dynamic_discovery(mut self, discovery: DynamicDiscovery) -> Self {
         self.dynamic_discovery = discovery;
+        self
+    }
+
+    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. They are discovered in the background, and tools
+    /// that are found enter the registry like those of a changed directory.
+    #[must_use]
+    pub fn background_discovery(mut self) -> Self {
+        self.has_background_discovery = true;
         self
     }
 
@@ -357,10 +367,10 @@ impl ToolwitBuilder {
         let snapshot = registry.current();
         let names = snapshot.packages().iter().map(|package| package.name.as_str());
         runtime.warn_about_unknown_grants(names);
-        let discovery = if self.dynamic_discovery == DynamicDiscovery::Never {
-            None
-        } else {
-            discover(&registry).await?
+        let discovery = match self.dynamic_discovery {
+            DynamicDiscovery::Never => None,
+            _ if self.has_background_discovery => discover_in_background(&registry),
+            _ => discover(&registry).await?,
         };
         warn_about_unknown_tools(&registry.current(), &long_running);
         let watch = self.watch.map(|mut options| {

@@ -97,6 +97,12 @@ impl Toolwit {
         &self.runtime
     }
 
+    /// Returns the native tools of the host, which all conversations have.
+    #[must_use]
+    pub fn native_tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
     /// Returns the native tools of the host and all tools of all plugins. Resources that they return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
