@@ -169,10 +169,12 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: &Reply) -> std::io::Res
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(&reply.body).await?;
     stream.flush().await?;
-    while reply.is_endless {
+    if !reply.is_endless {
+        return Ok(());
+    }
+    loop {
         stream.write_all(&[b'0'; 64 << 10]).await?;
     }
-    Ok(())
 }
 
 /// Answers like a server with a handshake, without sessions. The tool `echo` returns its text.
