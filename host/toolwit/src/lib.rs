@@ -50,8 +50,9 @@ pub use toolwit_agent::{
 };
 #[doc(inline)]
 pub use toolwit_core::{
-    Arguments, Artifact, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext, ToolDefinition,
-    ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet, limits::LimitRequest,
+    Arguments, Artifact, EffectClass, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext,
+    ToolDefinition, ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet,
+    limits::LimitRequest,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]
@@ -127,8 +128,8 @@ pub use toolwit_sandbox::grants;
 #[doc(hidden)]
 pub mod __private {
     pub use toolwit_core::__private::{
-        Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent, Rebinding,
-        ToolMethod, ToolMethods, run_blocking, schemars, serde, serialize_entity,
+        EffectClass, Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent,
+        Rebinding, ToolMethod, ToolMethods, run_blocking, schemars, serde, serialize_entity,
     };
 }
 

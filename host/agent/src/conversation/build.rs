@@ -83,6 +83,7 @@ impl ConversationBuilder {
             blackboard,
             options: config.options,
             limits: config.limits,
+            approvals: config.approvals,
             observers,
             read_result,
             long_results,

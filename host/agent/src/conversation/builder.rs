@@ -15,7 +15,7 @@ use crate::process::Budget;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
 use toolwit_core::{
-    Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
+    Approvals, Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
     ToolSelector,
 };
 
@@ -108,6 +108,28 @@ impl ConversationBuilder {
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         self.configured(|config| config.with_budget(budget))
+    }
+
+    /// Sets the approvals: which calls need one, and who gives it. They apply directly before a call starts, whether the model, a
+    /// plugin, an agent or a background task makes it. By default, no call needs an approval.
+    ///
+    /// ```
+    /// use toolwit_agent::Conversation;
+    /// use toolwit_core::{Approval, ApprovalPolicy, ApprovalRequest, Approvals};
+    ///
+    /// let ask = |request: &ApprovalRequest| Approval::Denied { reason: format!("`{}` is not needed", request.name) };
+    /// let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(ask);
+    /// let builder = Conversation::builder().approvals(approvals);
+    /// ```
+    #[must_use]
+    pub fn approvals(self, approvals: Approvals) -> Self {
+        self.shared_approvals(Arc::new(approvals))
+    }
+
+    /// Sets approvals that several conversations share, with their remembered answers.
+    #[must_use]
+    pub fn shared_approvals(self, approvals: Arc<Approvals>) -> Self {
+        self.configured(|config| config.with_approvals(approvals))
     }
 
     /// Sets whether the outcome contains the artifacts of agentic tools. By default it does.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
 use crate::outcome::{RunUsage, StopReason};
-use toolwit_core::ErrorKind;
+use toolwit_core::{ApprovalBasis, ApprovalDecision, Arguments, Effect, ErrorKind, RememberedAnswer};
 use toolwit_core::{DeniedAccess, ToolCall, ToolDefinition, ToolId, ToolName};
 
 pub use observer::Observer;
@@ -68,6 +68,47 @@ pub enum Event {
         id: String,
         /// The name of the tool.
         name: String,
+    },
+    /// A call needs an approval. It has not started; other calls continue.
+    ApprovalRequested {
+        /// The id of the request: that of the model's call, for a nested call followed by `/` and its number.
+        id: String,
+        /// The name of the tool, for display.
+        name: String,
+        /// The id of the tool.
+        tool: ToolId,
+        /// The arguments with which it would run, without the secrets of its plugin.
+        arguments: Arguments,
+        /// The effect class.
+        effect: Effect,
+        /// The granted rules that it would use.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grant: Vec<String>,
+        /// The tools in which the call is made, the outermost first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        callers: Vec<ToolId>,
+        /// The digest of the tool's definition, code, effect class and grant.
+        digest: String,
+    },
+    /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
+    ApprovalDecided {
+        /// The id of the request.
+        id: String,
+        /// The id of the tool.
+        tool: ToolId,
+        /// The decision.
+        decision: ApprovalDecision,
+        /// Who made it.
+        basis: ApprovalBasis,
+        /// The reason of a denial.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The arguments of an edit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Arguments>,
+        /// The answer that is valid for further calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remembered: Option<RememberedAnswer>,
     },
     /// A tool call starts.
     ToolStarted {

@@ -57,6 +57,23 @@ impl CallState {
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
     pub(super) wall: Duration,
+    /// The arguments with which it ran, if they are not those of the model.
+    pub(super) edited: Option<Arguments>,
+}
+
+impl FinishedCall {
+    pub(super) fn new(outcome: CallOutcome, wall: Duration) -> Self {
+        Self {
+            outcome,
+            wall,
+            edited: None,
+        }
+    }
+
+    /// Returns the end of a call that was not permitted.
+    pub(super) fn refused(error: Error) -> Self {
+        Self::new(CallOutcome::Refused(error), Duration::ZERO)
+    }
 }
 
 /// The outcome of a call.
@@ -65,6 +82,8 @@ pub(super) enum CallOutcome {
     Panicked,
     /// It did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
+    /// It was not permitted, and did not run.
+    Refused(Error),
 }
 
 impl CallOutcome {
@@ -88,10 +107,7 @@ pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: Too
         Ok(returned) => CallOutcome::Returned(Box::new(returned)),
         Err(_) => CallOutcome::Panicked,
     };
-    FinishedCall {
-        outcome,
-        wall: started.elapsed(),
-    }
+    FinishedCall::new(outcome, started.elapsed())
 }
 
 /// The pending calls of a response in order, and the futures of the running ones.
@@ -195,10 +211,7 @@ impl CallQueue {
     fn abandon(&mut self) {
         self.running.clear();
         for call in &mut self.pending {
-            call.finish(FinishedCall {
-                outcome: CallOutcome::Abandoned,
-                wall: STOP_GRACE,
-            });
+            call.finish(FinishedCall::new(CallOutcome::Abandoned, STOP_GRACE));
         }
     }
 }

@@ -52,7 +52,8 @@ pub(super) fn record_call(
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
-    let arguments = call.arguments.unwrap_or_default();
+    let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
+    let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
     let call = call.call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
@@ -71,7 +72,7 @@ pub(super) fn record_call(
         tool,
         arguments,
         result,
-        heading: String::new(),
+        heading,
         is_final: !is_background,
     };
     let result = arrived.record(run, |content, artifacts| Event::ToolFinished {
@@ -87,6 +88,12 @@ pub(super) fn record_call(
     });
     requests.add_result(&result);
     result
+}
+
+/// Tells the model that the call ran with other arguments than it wrote.
+fn edited_heading(arguments: &Arguments) -> String {
+    let arguments = serde_json::to_string(arguments).unwrap_or_default();
+    format!("[the user changed the arguments of this call to {arguments}]\n")
 }
 
 /// A result that is not in the history yet.
@@ -238,6 +245,7 @@ fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests)
             let message = "the tool panicked inside the host; the call may have taken effect";
             Error::new(ErrorKind::Internal, Phase::Execute, message).with_tool(name.as_str())
         }
+        CallOutcome::Refused(error) => error,
         CallOutcome::Abandoned => interrupted_call().with_tool(name.as_str()),
     };
     tracing::debug!(tool = %name, %error, "the call failed");

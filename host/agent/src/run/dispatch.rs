@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::call_queue::{CallQueue, CallState, FinishedCall, PendingCall, run_tool};
+use super::call_queue::{CallOutcome, CallQueue, CallState, FinishedCall, PendingCall};
 use super::call_result::{record_call, record_guidance, record_refusal};
+use super::call_start::CallStart;
 use super::earlier_calls::EarlierCalls;
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
@@ -11,7 +12,6 @@ use super::observed_output::ObservedOutput;
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
-use crate::event::Event;
 use crate::injection::{CallGate, CallableTools};
 use crate::limits::UnknownToolPolicy;
 use crate::model::Delivery;
@@ -104,6 +104,15 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 call.state = self.resolve(&call.prepared, known.as_deref());
             }
             match call.state {
+                CallState::Finished(
+                    _,
+                    FinishedCall {
+                        outcome: CallOutcome::Refused(error),
+                        ..
+                    },
+                ) => {
+                    record_refusal(self.run, &call.prepared.call, &error);
+                }
                 CallState::Finished(tool, finished) => {
                     record_call(self.run, call.prepared, tool, finished, &mut self.requests);
                 }
@@ -199,11 +208,6 @@ pub(super) fn begin(
     tracing::debug!(tool = %tool.name, "a tool call starts");
     let events = run.conversation.toolbox.mark_called(&tool.name);
     run.emit_all(&events);
-    run.emit(&Event::ToolStarted {
-        id: call.call.id.clone(),
-        name: tool.name.clone(),
-        tool: tool.definition.id.clone(),
-    });
     let arguments = call.arguments.clone().unwrap_or_default();
     let id = &call.call.id;
     let context = if run.receives_late_results {
@@ -219,5 +223,12 @@ pub(super) fn begin(
     if tool.definition.id.is_host() {
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
     }
-    run_tool(tool, arguments, context)
+    let start = CallStart {
+        id: call.call.id.clone(),
+        tool,
+        arguments,
+        context,
+        observers: run.conversation.observers.clone(),
+    };
+    start.start()
 }

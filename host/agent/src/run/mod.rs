@@ -15,11 +15,13 @@
 
 mod call_queue;
 mod call_result;
+mod call_start;
 mod dispatch;
 mod earlier_calls;
 mod ending;
 mod inference;
 mod late_calls;
+mod loop_guard;
 mod nested_calls;
 mod observed_output;
 mod prepared_call;

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::loop_guard::guarded;
 use super::stop::Stop;
 use super::tally::RunTally;
 use crate::event::Event;
@@ -46,12 +47,15 @@ impl<'c> RunState<'c> {
         let account = Arc::new(Account::open(budget, Some(process.account().clone())));
         let wall_max = wall_max(limits, process.account());
         let stop = Stop::new(conversation.context.cancel(), context.cancel(), wall_max);
-        let context = context
-            .clone()
-            .with(LOOP_ID, new_run_id())
-            .with_extension(process)
-            .with_extension(account.clone())
-            .with_cancel(stop.token().clone());
+        let context = guarded(
+            context.clone(),
+            conversation.approvals.as_ref(),
+            &conversation.observers,
+        )
+        .with(LOOP_ID, new_run_id())
+        .with_extension(process)
+        .with_extension(account.clone())
+        .with_cancel(stop.token().clone());
         Self {
             conversation,
             context,

@@ -112,10 +112,7 @@ impl SingleCall {
         if run.stop.is_cancelled() {
             let error = not_run(ErrorKind::Cancelled, "the call was cancelled before it began");
             let outcome = CallOutcome::Returned(Box::new(Err(ToolError::Model(error))));
-            let finished = FinishedCall {
-                outcome,
-                wall: Duration::ZERO,
-            };
+            let finished = FinishedCall::new(outcome, Duration::ZERO);
             return EndedCall {
                 run,
                 prepared,
@@ -134,7 +131,7 @@ impl SingleCall {
             None => tokio::select! {
                 biased;
                 finished = &mut body => finished,
-                () = sleep(STOP_GRACE) => FinishedCall { outcome: CallOutcome::Abandoned, wall: STOP_GRACE },
+                () = sleep(STOP_GRACE) => FinishedCall::new(CallOutcome::Abandoned, STOP_GRACE),
             },
         };
         EndedCall {

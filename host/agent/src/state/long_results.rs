@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use toolwit_core::{EffectClass, NativeTool, ToolContext, ToolError, ToolId};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{NativeTool, ToolContext, ToolError, ToolId};
 
 /// The name of the tool that reads long results.
 pub(crate) const READ_RESULT: &str = "read_result";
@@ -135,7 +135,7 @@ struct ReadResultArguments {
 /// # Errors
 /// Never in practice: its schema is fixed.
 pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, Error> {
-    NativeTool::typed_as(
+    let tool = NativeTool::typed_as(
         ToolId::host(READ_RESULT),
         vec![READ_RESULT.to_owned()],
         "Reads the next part of a result that was too long for one message.",
@@ -143,7 +143,8 @@ pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, 
             let part = results.read(&input);
             async move { part }
         },
-    )
+    )?;
+    Ok(tool.with_effect(EffectClass::Read))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::Process;
 use crate::toolbox::Toolbox;
-use toolwit_core::{Blackboard, Tool, ToolContext};
+use toolwit_core::{Approvals, Blackboard, Tool, ToolContext};
 
 pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, error_text, interrupted_call};
@@ -37,6 +37,8 @@ pub(crate) struct ConversationState {
     pub(crate) drops_nested_artifacts: bool,
     pub(crate) options: ChatOptions,
     pub(crate) limits: LoopLimits,
+    /// The approvals of its own; those of an outer conversation are in the context.
+    pub(crate) approvals: Option<Arc<Approvals>>,
     pub(crate) observers: Observers,
     pub(crate) long_results: Arc<LongResults>,
     /// The tool that reads long results; it is added with the first of them.

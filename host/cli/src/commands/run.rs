@@ -8,9 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{AnswerFile, Screen, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
+use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
@@ -22,13 +26,13 @@ use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::{Spinner, with_spinner};
 use crate::output::stream_preview::StreamPreview;
-use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
+use toolwit::agent::{Event, ProcessTools, RunError, RunFailure, RunOutcome, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{Origin, OutputSink, ToolContext};
+use toolwit::tool::{ApprovalDecision, ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Exposure, ToolwitBuilder};
 
@@ -80,6 +84,10 @@ pub(crate) struct Run {
     #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
+    approvals: ApprovalFlags,
+    #[command(flatten)]
+    budget: BudgetFlags,
+    #[command(flatten)]
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
@@ -87,11 +95,13 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let model = self.connect().await?;
+        let budget = self.budget.budget()?;
+        let model = self.budget.priced(self.connect().await?, cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
+        let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let servers = self.mcp.servers(&self.authority.secrets)?;
         let host = self
@@ -108,7 +118,10 @@ impl Run {
         } else {
             host.conversation_for(self.roles)
         };
-        let mut builder = conversation.model(model.clone()).limits(limits);
+        let mut builder = conversation.model(model.clone()).limits(limits).budget(budget);
+        if self.budget.budget_tools {
+            builder = builder.tools(ProcessTools::tools()?);
+        }
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
@@ -116,6 +129,7 @@ impl Run {
             builder = builder.observer(trace(path)?);
         }
         let progress = Arc::new(RunProgress::new(printer, model.name()));
+        builder = builder.approvals(approvals(policy, &progress));
         let observer = progress.clone();
         let builder = builder
             .output(progress)
@@ -155,6 +169,20 @@ async fn connect_required(servers: &McpServers, printer: Printer, cancel: &Cance
             let message = "interrupted while MCP servers were started";
             Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
         }
+    }
+}
+
+/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
+fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
+    let memory = match data_path("approvals.json") {
+        Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
+        None => ApprovalMemory::new(),
+    };
+    let approvals = Approvals::new(policy).with_memory(memory);
+    if can_ask() {
+        approvals.with_approver(TerminalApprover::new(progress.clone()))
+    } else {
+        approvals
     }
 }
 
@@ -266,6 +294,12 @@ impl OutputSink for RunProgress {
     }
 }
 
+impl Screen for RunProgress {
+    fn set_paused(&self, is_paused: bool) {
+        self.spinner.set_paused(is_paused);
+    }
+}
+
 impl RunProgress {
     fn new(printer: Printer, model: &str) -> Self {
         Self {
@@ -297,6 +331,17 @@ impl RunProgress {
                 conversation::nested(&mut page, event);
                 self.spinner.suspend(|| self.printer.detail(&page));
             }
+            Event::ApprovalDecided {
+                tool,
+                decision: ApprovalDecision::Unanswered,
+                ..
+            } => self.spinner.suspend(|| {
+                self.printer
+                    .warn(format_args!("`{tool}` did not run: it needs an approval, and there is no terminal to ask"));
+                self.printer.hint(
+                    "run it at a terminal, allow the tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`",
+                );
+            }),
             Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
             Event::Finished {
                 iterations,

@@ -1,6 +1,8 @@
 //! Input of commands: shared options, files, standard input and the environment.
 
 pub(crate) mod access_tokens;
+pub(crate) mod approvals;
+pub(crate) mod budget;
 pub(crate) mod call_arguments;
 pub(crate) mod configuration;
 pub(crate) mod environment;

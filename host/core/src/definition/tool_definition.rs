@@ -1,6 +1,5 @@
 //! The definition of a tool, which a model reads before it calls the tool.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -8,9 +7,9 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::ToolId;
 use crate::native::schema_of;
 use crate::text::sha256;
+use crate::{EffectClass, ToolId};
 
 /// The identity, names, description and schemas of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +27,8 @@ pub struct ToolDefinition {
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, if it is known.
     pub output_schema: Option<Arc<Value>>,
+    /// The effect class that the author declares. For untrusted code, it is only a claim; see [`Tool::access`](crate::Tool::access).
+    pub effect: Option<EffectClass>,
 }
 
 impl ToolDefinition {
@@ -41,6 +42,7 @@ impl ToolDefinition {
             category: None,
             input_schema: Arc::new(input_schema),
             output_schema: None,
+            effect: None,
         }
     }
 
@@ -71,20 +73,25 @@ impl ToolDefinition {
         self
     }
 
-    /// Returns the SHA-256 of the id, description and schemas, in hex. The order of keys in a schema does not matter.
-    ///
-    /// Whoever approved a tool has approved the definition with this digest. A server can change the definition of a tool at any time.
+    /// Declares the effect class of the tool. Without it, the tool is in the class [`EffectClass::Write`].
+    #[must_use]
+    pub fn with_effect(mut self, class: EffectClass) -> Self {
+        self.effect = Some(class);
+        self
+    }
+
+    /// Returns a digest of everything that a caller or an operator reads of the tool: its id, description, schemas and declared
+    /// effect. An approval is valid for one digest.
     #[must_use]
     pub fn digest(&self) -> String {
-        let mut text = String::new();
-        for part in [self.id.as_str(), &self.description] {
-            text.push_str(&format!("{}:{part}", part.len()));
-        }
-        write_sorted(&self.input_schema, &mut text);
-        if let Some(output) = &self.output_schema {
-            write_sorted(output, &mut text);
-        }
-        sha256(&text)
+        let content = serde_json::json!([
+            self.id,
+            self.description,
+            *self.input_schema,
+            self.output_schema.as_deref(),
+            self.effect,
+        ]);
+        sha256(&content.to_string())
     }
 
     /// Returns the preferred name.
@@ -94,41 +101,19 @@ impl ToolDefinition {
     }
 }
 
-/// Appends a value as JSON whose keys are in alphabetical order.
-fn write_sorted(value: &Value, text: &mut String) {
-    match value {
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                write_sorted(item, text);
-                text.push(',');
-            }
-            text.push(']');
-        }
-        Value::Object(fields) => {
-            let sorted: BTreeMap<_, _> = fields.iter().collect();
-            text.push('{');
-            for (name, field) in sorted {
-                text.push_str(&Value::from(name.as_str()).to_string());
-                text.push(':');
-                write_sorted(field, text);
-                text.push(',');
-            }
-            text.push('}');
-        }
-        other => text.push_str(&other.to_string()),
-    }
-}
-
-/// Serialises as `{"id", "name", "description", "input_schema", "output_schema"}`, with the preferred name.
+/// Serialises as `{"id", "name", "description", "input_schema", "output_schema", "declared_effect"?}`, with the preferred name.
 impl Serialize for ToolDefinition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("ToolDefinition", 5)?;
+        let mut fields = serializer.serialize_struct("ToolDefinition", 6)?;
         fields.serialize_field("id", &self.id)?;
         fields.serialize_field("name", self.name())?;
         fields.serialize_field("description", &self.description)?;
         fields.serialize_field("input_schema", &*self.input_schema)?;
         fields.serialize_field("output_schema", &self.output_schema.as_deref())?;
+        match self.effect {
+            Some(effect) => fields.serialize_field("declared_effect", &effect)?,
+            None => fields.skip_field("declared_effect")?,
+        }
         fields.end()
     }
 }
@@ -143,34 +128,14 @@ impl<'de> Deserialize<'de> for ToolDefinition {
             description: String,
             input_schema: Value,
             output_schema: Option<Value>,
+            #[serde(default)]
+            declared_effect: Option<EffectClass>,
         }
 
         let written = Written::deserialize(deserializer)?;
         let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
         definition.output_schema = written.output_schema.map(Arc::new);
+        definition.effect = written.declared_effect;
         Ok(definition)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn digest_follows_the_meaning_of_a_definition() {
-        let definition = |description: &str, schema| ToolDefinition::new(ToolId::native("a"), "a", description, schema);
-        let first = definition("Adds.", json!({"type": "object", "required": ["a"]}));
-        let same = definition("Adds.", json!({"required": ["a"], "type": "object"})).with_fallback_name("b");
-        assert_eq!(first.digest(), same.digest());
-        let others = [
-            definition("Adds!", json!({"type": "object", "required": ["a"]})),
-            definition("Adds.", json!({"type": "object", "required": ["b"]})),
-            first.clone().with_output_schema(json!({})),
-        ];
-        for other in others {
-            assert_ne!(first.digest(), other.digest());
-        }
     }
 }

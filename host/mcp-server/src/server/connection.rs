@@ -22,7 +22,10 @@ use crate::wire::{self, Revision};
 const NAME: &str = "toolwit";
 
 /// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
-const METHODS: [&str; 4] = ["tools/call", "tools/list", "initialize", "server/discover"];
+const METHODS: [&str; 4] = ["tools/call", "tools/list", INITIALIZE, "server/discover"];
+
+/// The method that begins a session. Revision 2026-07-28 has none.
+const INITIALIZE: &str = "initialize";
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
@@ -85,6 +88,9 @@ impl ServerHandler for Connection {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        if Revision::of(&context) == Revision::Stateless {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, INITIALIZE, None));
+        }
         if self.session.initialized() {
             return Err(ErrorData::invalid_request("the session is initialized already", None));
         }
@@ -154,9 +160,10 @@ impl ServerHandler for Connection {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if METHODS.contains(&request.method.as_str()) {
+        let is_removed = request.method == INITIALIZE && Revision::of(&context) == Revision::Stateless;
+        if METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",
                 request.method

@@ -15,7 +15,7 @@ mod sessions;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolwit::tool::{NativeEntity, NoArguments, ToolResult};
+use toolwit::tool::{NativeEntity, NoArguments, ToolDefinition, ToolId, ToolResult};
 use toolwit::{NativeTool, Tool, Toolwit};
 use toolwit_mcp_server::McpServer;
 
@@ -25,9 +25,9 @@ fn tools() -> Vec<Arc<dyn Tool>> {
     let hello = NativeTool::new("hello", "Greets.", object(), |_, _| async {
         Ok(ToolResult::text("hello"))
     });
-    let numbers = NativeTool::typed("numbers", "Returns numbers.", |_: NoArguments, _| async {
-        Ok::<_, toolwit::ToolError>(vec![1, 2, 3])
-    });
+    let numbers = ToolDefinition::typed::<NoArguments>(ToolId::native("numbers"), "numbers", "Returns numbers.");
+    let numbers = numbers.with_output_schema(json!({"type": "array", "items": {"type": "integer"}}));
+    let numbers = NativeTool::from_definition(numbers, |_, _| async { Ok(ToolResult::value(json!([1, 2, 3]))) });
     let steps = NativeTool::new("steps", "Reports progress.", object(), |_, context| async move {
         for step in ["one", "two", "three"] {
             context.output().progress(step);

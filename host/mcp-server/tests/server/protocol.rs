@@ -126,4 +126,6 @@ async fn requests_without_a_session_declare_their_version() {
     assert_eq!(undeclared["error"]["code"], -32602, "{undeclared}");
     let ping = client.request("6", "ping", json!({"_meta": meta()})).await;
     assert_eq!(ping["error"]["code"], -32601, "of an earlier revision");
+    let initialize = client.request("7", "initialize", json!({"_meta": meta()})).await;
+    assert_eq!(initialize["error"]["code"], -32601, "of an earlier revision");
 }

@@ -68,6 +68,14 @@ impl Guest for Showcase {
         "Progress test completed".to_owned()
     }
 
+    fn test_streaming_elicitation() -> String {
+        "nothing was asked".to_owned()
+    }
+
+    fn test_logging_tool() -> String {
+        "nothing was logged".to_owned()
+    }
+
     fn count_to(end: u32) -> Vec<u32> {
         (1..=end).collect()
     }
