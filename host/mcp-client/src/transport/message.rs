@@ -119,7 +119,7 @@ fn is_known(block: &Value) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use rmcp::model::ServerResult;
 
