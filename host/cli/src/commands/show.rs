@@ -20,9 +20,9 @@ use toolwit::Toolwit;
 use toolwit::agent::SourceTools;
 use toolwit::find::EntityMethod;
 use toolwit::mcp::{McpServer, McpServers};
+use toolwit::registry::DynamicDiscovery;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
-use toolwit::registry::DynamicDiscovery;
 use toolwit::tool::{Arguments, Effect, ToolDefinition, ToolId};
 use toolwit::{ToolContext, ToolSet};
 
