@@ -24,6 +24,7 @@
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
+//! - Tools of servers of the Model Context Protocol: [`mcp`].
 //! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
 //!   finding a tool by name: [`find`].
 
@@ -37,7 +38,9 @@ mod host;
 pub mod packing;
 pub mod strategy;
 
-pub use host::{CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, find};
+pub use host::{
+    CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, UnreachableSource, find,
+};
 
 #[doc(inline)]
 pub use toolwit_agent::{
@@ -103,6 +106,10 @@ pub use toolwit_core::limits;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use toolwit_journal as journal;
+/// Servers of the Model Context Protocol as sources of tools.
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use toolwit_mcp_client as mcp;
 /// Clients of model providers.
 #[cfg(feature = "models")]
 #[doc(inline)]
@@ -139,6 +146,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
 struct Embedding;
+
+/// Compiles the example about servers.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/src/mcp-client.md")]
+struct McpClientChapter;
 
 /// Compiles the examples about tool injection.
 #[cfg(doctest)]

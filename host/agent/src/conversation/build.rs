@@ -18,7 +18,9 @@ use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
-use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet};
+use toolwit_core::{
+    Blackboard, Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 impl ConversationBuilder {
@@ -54,8 +56,7 @@ impl ConversationBuilder {
         if let Some(instructions) = instructions(&mut config) {
             history.set_system(instructions);
         }
-        let blackboard = context.blackboard().cloned();
-        let blackboard = blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()));
+        let blackboard = blackboard_of(&context);
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
         if config.delivery == Delivery::Gateway {
@@ -119,6 +120,12 @@ impl ConversationBuilder {
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
+}
+
+/// Returns the blackboard of the context, or else a new one.
+fn blackboard_of(context: &ToolContext) -> Arc<dyn Blackboard> {
+    let blackboard = context.blackboard().cloned();
+    blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()))
 }
 
 /// Adds the playbook, the state machine and the chaining, with their tools.

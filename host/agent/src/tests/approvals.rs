@@ -1,4 +1,4 @@
-//! Approval of calls: whoever makes them, and whatever is answered.
+//! Approval of calls: of the model, of tools and of agents, with every kind of answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

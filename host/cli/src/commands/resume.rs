@@ -73,7 +73,7 @@ impl Resume {
                 JournalError::Missing(session) => missing(&session),
                 other => other.into(),
             })?;
-        let mut conversation = self.flags.conversation(&model, Some(journal), printer).await?;
+        let mut conversation = self.flags.conversation(&model, Some(journal), printer, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
             return Err(nothing_to_resume(&self.session).into());

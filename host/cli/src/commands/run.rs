@@ -17,6 +17,7 @@ use crate::input::call_arguments::read_text;
 use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
+use crate::input::mcp::McpFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
@@ -24,14 +25,15 @@ use crate::input::vectors::with_word_vectors;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
-use crate::output::progress::Spinner;
+use crate::output::progress::{Spinner, with_spinner};
 use crate::output::stream_preview::StreamPreview;
 use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
+use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{ApprovalDecision, ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink};
+use toolwit::tool::{ApprovalDecision, ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
 use toolwit::{Conversation, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -41,6 +43,7 @@ Examples:
   toolwit run \"How many words has this?\" --model ollama:qwen3 --trace trace.jsonl
   toolwit run \"What is new?\" --model anthropic:claude-sonnet-4-5
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
+  toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
   toolwit run \"And in euros?\" --model openai:gpt-5 --session spend
 
@@ -91,6 +94,8 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
@@ -114,7 +119,7 @@ impl Run {
             Some(session) => Some(open_or_create(&self.sessions, session).await?),
             None => None,
         };
-        let mut conversation = self.flags.conversation(&model, journal, printer).await?;
+        let mut conversation = self.flags.conversation(&model, journal, printer, cancel).await?;
         if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
             return Err(interrupted(session).into());
         }
@@ -165,14 +170,20 @@ impl RunFlags {
         model: &Arc<dyn ChatModel>,
         journal: Option<Journal>,
         printer: Printer,
+        cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
         let budget = self.budget.budget()?;
         let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
+        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let host = self
+            .plugins
+            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+        let host = with_word_vectors(host);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
+        connect_required(&servers, printer, cancel).await?;
         let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
         let conversation = if self.roles.is_empty() {
             host.conversation()
@@ -212,6 +223,20 @@ impl RunFlags {
             spec = spec.with_base_url(url)?;
         }
         Ok(connect(&spec).await?)
+    }
+}
+
+/// Contacts the required MCP servers, without which the run must not start.
+async fn connect_required(servers: &McpServers, printer: Printer, cancel: &CancellationToken) -> Result<(), Error> {
+    let context = ToolContext::new();
+    let connected = with_spinner(printer, "starting MCP servers", servers.connect_required(&context));
+    tokio::select! {
+        biased;
+        connected = connected => connected,
+        () = cancel.cancelled() => {
+            let message = "interrupted while MCP servers were started";
+            Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
+        }
     }
 }
 
