@@ -16,7 +16,7 @@ pub(crate) mod project_servers;
 pub(crate) mod project_trust;
 pub(crate) mod secrets;
 pub(crate) mod served_host;
-pub(crate) mod sessions;
 mod servers_file;
+pub(crate) mod sessions;
 pub(crate) mod store;
 pub(crate) mod vectors;
