@@ -20,6 +20,7 @@
 //! | `toolbox` | callable and declared tools, eviction, the gateway |
 //! | `tools` | native tools: blackboard, process, communication |
 //! | `process` | [`Process`], budgets and usage |
+//! | `journal` | [`Journal`], [`JournalStore`]: sessions that are stored and continued |
 //! | `event` | [`Event`], [`Observer`], [`Trace`] |
 //! | `outcome` | [`RunOutcome`], [`RunError`], stop reasons |
 //! | `limits` | [`LoopLimits`] and policies |
@@ -32,6 +33,7 @@ mod conversation;
 mod event;
 mod group;
 pub mod injection;
+mod journal;
 mod limits;
 mod millis;
 pub mod model;
@@ -48,9 +50,16 @@ mod tests;
 
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
 pub use conversation::{Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
-pub use event::{Event, Observer, QueuedObserver, TRACE_VERSION, Trace, TraceEntry, visible_tools};
+pub use event::{
+    Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart, Resolution, TRACE_VERSION,
+    Trace, TraceEntry, visible_tools,
+};
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
+};
+pub use journal::{
+    IDEMPOTENCY_KEY, InterruptedRun, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore, SessionId,
+    SessionSummary, UnresolvedCall,
 };
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};

@@ -24,6 +24,7 @@
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
+//! - Tools of servers of the Model Context Protocol: [`mcp`].
 //! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
 //!   finding a tool by name: [`find`].
 
@@ -37,7 +38,9 @@ mod host;
 pub mod packing;
 pub mod strategy;
 
-pub use host::{CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, find};
+pub use host::{
+    CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, UnreachableSource, find,
+};
 
 #[doc(inline)]
 pub use toolwit_agent::{
@@ -99,6 +102,14 @@ pub use toolwit_core as tool;
 /// Limits that the host enforces, with their defaults.
 #[doc(inline)]
 pub use toolwit_core::limits;
+/// The store of sessions: conversations that are stored as they happen.
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use toolwit_journal as journal;
+/// Servers of the Model Context Protocol as sources of tools.
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use toolwit_mcp_client as mcp;
 /// Clients of model providers.
 #[cfg(feature = "models")]
 #[doc(inline)]
@@ -135,6 +146,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
 struct Embedding;
+
+/// Compiles the example about servers.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/src/mcp-client.md")]
+struct McpClientChapter;
 
 /// Compiles the examples about tool injection.
 #[cfg(doctest)]

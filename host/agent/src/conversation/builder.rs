@@ -9,6 +9,7 @@ use crate::injection::{
     Chaining, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS, StateMachine,
     StrategyChain,
 };
+use crate::journal::Journal;
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
@@ -69,6 +70,7 @@ pub struct ConversationBuilder {
     /// The events to resume from.
     pub(super) log: Vec<Event>,
     pub(super) context: ToolContext,
+    pub(super) journal: Option<Journal>,
 }
 
 impl ConversationBuilder {
@@ -255,6 +257,38 @@ impl ConversationBuilder {
     #[must_use]
     pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
         self.log = events.into_iter().collect();
+        self
+    }
+
+    /// Stores the conversation in a journal as it happens, and continues the conversation that the journal has. Set the same tools
+    /// and strategies as before; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
+    ///
+    /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
+    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never run
+    /// again, and a call that may have changed something only after a decision.
+    ///
+    /// ```
+    /// use toolwit_agent::model::ScriptedModel;
+    /// use toolwit_agent::{Conversation, Journal, MemoryJournalStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryJournalStore::new();
+    /// let session = "tea".parse()?;
+    /// let journal = Journal::create(&store, &session).await?;
+    /// let model = ScriptedModel::new().answer("Tea is a drink.");
+    /// let mut conversation = Conversation::builder().model(model).journal(journal).build()?;
+    /// conversation.run("What is tea?").await?;
+    /// drop(conversation);
+    ///
+    /// let journal = Journal::open(&store, &session).await?;
+    /// let conversation = Conversation::builder().model(ScriptedModel::new()).journal(journal).build()?;
+    /// assert_eq!(conversation.history().len(), 2);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn journal(mut self, journal: Journal) -> Self {
+        self.journal = Some(journal);
         self
     }
 

@@ -11,7 +11,9 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, with_expectation};
+use super::refusal::{not_run, panicked_call, with_expectation};
+use crate::event::RecordedOutcome;
+use crate::state::{error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
@@ -87,6 +89,26 @@ pub(super) enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// Returns the outcome as a journal records it.
+    pub(super) fn recorded(&self, tool: &NamedTool) -> RecordedOutcome {
+        let interrupted = interrupted_call();
+        let error = match self {
+            Self::Returned(returned) => match returned.as_ref() {
+                Ok(result) => return RecordedOutcome::of(result),
+                Err(error) => {
+                    let report = error.report().clone();
+                    Error::from(with_expectation(ToolError::Model(report), &tool.definition, &tool.name))
+                }
+            },
+            Self::Refused(error) => error.clone(),
+            Self::Panicked => panicked_call(),
+            Self::Abandoned => interrupted,
+        };
+        let mut outcome = RecordedOutcome::failed(error.kind, error_text(&error));
+        outcome.denied = error.denied.clone();
+        outcome
+    }
+
     /// Returns the reason why no further call of the response may start after this one, or `None` if further calls may
     /// start.
     fn halt_reason(&self) -> Option<&'static str> {

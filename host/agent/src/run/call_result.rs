@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::call_queue::{CallOutcome, FinishedCall};
 use super::ending::EndRequests;
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, with_expectation};
+use super::refusal::{not_run, panicked_call, with_expectation};
 use super::run_state::RunState;
 use crate::event::Event;
 use crate::injection::{
@@ -16,7 +16,7 @@ use crate::outcome::CallRecord;
 use crate::process::ProcessAction;
 use crate::state::{TruncatedResult, error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolResult};
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Error, ErrorKind};
 
 /// Answers a call that does not run.
 pub(super) fn record_refusal(run: &mut RunState<'_>, call: &ToolCall, error: &Error) {
@@ -127,9 +127,11 @@ impl ArrivedResult {
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
         let full = self.heading + &result.content() + &descriptions;
-        let full_bytes = full.len();
         let truncated = conversation.long_results.truncate(&full);
-        let content = truncated.as_ref().map_or(full, |truncated| truncated.content.clone());
+        let (content, full) = match &truncated {
+            Some(truncated) => (truncated.content.clone(), full),
+            None => (full, String::new()),
+        };
         conversation.history.replace_last_answer(&content);
         if !omits_artifacts {
             run.tally.artifacts.extend(result.artifacts.iter().cloned());
@@ -145,7 +147,7 @@ impl ArrivedResult {
         show_user(run, &result);
         run.emit_all(&changes);
         if let Some(truncated) = truncated {
-            announce_truncation(run, id, &name, truncated, full_bytes);
+            announce_truncation(run, id, &name, truncated, full);
         }
         result
     }
@@ -189,12 +191,17 @@ fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
 }
 
 /// Emits that a result was truncated, and adds the tool that reads the rest.
-fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, bytes: usize) {
+fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, full: String) {
     run.emit(&Event::ResultCut {
         id,
         result: truncated.name,
-        bytes,
+        bytes: full.len(),
         shown_bytes: truncated.shown_bytes,
+        full: if run.conversation.journal.is_some() {
+            full
+        } else {
+            String::new()
+        },
     });
     let reader = run.conversation.read_result_if_missing();
     let events = run.conversation.toolbox.apply(reader, name);
@@ -242,8 +249,7 @@ fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests)
         },
         CallOutcome::Panicked => {
             tracing::error!(tool = %name, "the tool panicked");
-            let message = "the tool panicked inside the host; the call may have taken effect";
-            Error::new(ErrorKind::Internal, Phase::Execute, message).with_tool(name.as_str())
+            panicked_call().with_tool(name.as_str())
         }
         CallOutcome::Refused(error) => error,
         CallOutcome::Abandoned => interrupted_call().with_tool(name.as_str()),

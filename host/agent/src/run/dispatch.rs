@@ -1,6 +1,11 @@
 //! The calls of one response: run concurrently if possible, answered in call order.
 
+use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use super::call_queue::{CallOutcome, CallQueue, CallState, FinishedCall, PendingCall};
 use super::call_result::{record_call, record_guidance, record_refusal};
@@ -12,6 +17,7 @@ use super::observed_output::ObservedOutput;
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
+use crate::event::RecordedOutcome;
 use crate::injection::{CallGate, CallableTools};
 use crate::limits::UnknownToolPolicy;
 use crate::model::Delivery;
@@ -90,6 +96,12 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             stopped: None,
             unknown_name: None,
         }
+    }
+
+    /// Adds the requests of the calls of this response that an earlier process answered.
+    pub(super) fn with_requests(mut self, requests: EndRequests) -> Self {
+        self.requests = requests;
+        self
     }
 
     /// Runs the calls and answers each of them. Returns the end of the run, or `None` if the run continues with another
@@ -200,14 +212,14 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
 }
 
 /// Starts a call. The returned future borrows nothing.
-pub(super) fn begin(
-    run: &mut RunState<'_>,
-    call: &PreparedCall,
-    tool: NamedTool,
-) -> impl Future<Output = FinishedCall> + Send + use<> {
-    tracing::debug!(tool = %tool.name, "a tool call starts");
+pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool) -> BoxFuture<'static, FinishedCall> {
     let events = run.conversation.toolbox.mark_called(&tool.name);
     run.emit_all(&events);
+    if let Some(outcome) = run.conversation.recovered.remove(&call.call.id) {
+        tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
+        return ready(recovered(run, call, &tool, outcome)).boxed();
+    }
+    tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
     let id = &call.call.id;
     let context = if run.receives_late_results {
@@ -229,6 +241,16 @@ pub(super) fn begin(
         arguments,
         context,
         observers: run.conversation.observers.clone(),
+        journal: run.conversation.journal.clone(),
     };
-    start.start()
+    start.start().boxed()
+}
+
+/// Returns the end of a call that an earlier process ran. A facade opens again.
+fn recovered(run: &RunState<'_>, call: &PreparedCall, tool: &NamedTool, outcome: RecordedOutcome) -> FinishedCall {
+    let mut result = outcome.into_result();
+    if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
+        result.revealed_tools = facade.reopen(arguments, &run.context);
+    }
+    FinishedCall::new(CallOutcome::Returned(Box::new(Ok(result))), Duration::ZERO)
 }

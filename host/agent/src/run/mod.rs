@@ -25,6 +25,7 @@ mod loop_guard;
 mod nested_calls;
 mod observed_output;
 mod prepared_call;
+mod recovery;
 mod refusal;
 mod run_state;
 mod single_call;

@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 
@@ -87,7 +86,7 @@ impl SingleCall {
             arguments: Ok(arguments),
             is_repaired: false,
         };
-        let body = begin(&mut run, &prepared, tool.clone()).boxed();
+        let body = begin(&mut run, &prepared, tool.clone());
         CallStart::Ready(Box::new(Self {
             run: run.detach(),
             prepared,

@@ -1,6 +1,7 @@
 //! The changes of the tools at the beginning of a turn.
 
 use super::run_state::RunState;
+use crate::event::Event;
 use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
 use crate::model::DeclaredTool;
 use crate::state::ConversationState;
@@ -27,6 +28,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     toolbox.refresh_declared();
     if let Some(descriptions) = toolbox.descriptions(&events) {
         run.conversation.history.append_to_prompt(&descriptions);
+        run.emit(&Event::PromptExtended { text: descriptions });
     }
     run.emit_all(&events);
 }

@@ -55,6 +55,17 @@ impl LongResults {
         if content.len() <= self.part_bytes_max + MARKER_BYTES_MAX {
             return None;
         }
+        let (name, full) = self.store(content);
+        let (content, end) = self.part(&name, &full, 0);
+        Some(TruncatedResult {
+            content,
+            name,
+            shown_bytes: end,
+        })
+    }
+
+    /// Stores a result under the next name.
+    pub(crate) fn store(&self, content: &str) -> (String, Arc<str>) {
         let full: Arc<str> = content[..content.floor_char_boundary(STORED_BYTES_MAX)].into();
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         stored.names += 1;
@@ -67,13 +78,7 @@ impl LongResults {
             };
             stored.bytes -= oldest.len();
         }
-        drop(stored);
-        let (content, end) = self.part(&name, &full, 0);
-        Some(TruncatedResult {
-            content,
-            name,
-            shown_bytes: end,
-        })
+        (name, full)
     }
 
     /// Returns the part that begins at an offset, with a marker unless it is the last.

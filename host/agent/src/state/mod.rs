@@ -6,10 +6,12 @@ mod late_results;
 mod long_results;
 mod roles;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::Observers;
+use crate::event::{Observers, RecordedOutcome};
 use crate::injection::{Injection, StrategyChain};
+use crate::journal::{InterruptedRun, Journal};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::Process;
@@ -45,6 +47,11 @@ pub(crate) struct ConversationState {
     pub(crate) read_result: Arc<dyn Tool>,
     /// The number of turns so far.
     pub(crate) turns: u32,
+    pub(crate) journal: Option<Arc<Journal>>,
+    /// The run that an earlier process did not finish.
+    pub(crate) interrupted: Option<InterruptedRun>,
+    /// The outcomes of calls that an earlier process ran or that a person decided, by the ids of the calls.
+    pub(crate) recovered: HashMap<String, RecordedOutcome>,
 }
 
 impl ConversationState {

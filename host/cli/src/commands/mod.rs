@@ -18,10 +18,12 @@ pub(crate) mod mcp;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod vectors;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Run(Box<run::Run>),
     Chat(Box<chat::Chat>),
+    Resume(Box<resume::Resume>),
+    Sessions(sessions::Sessions),
     List(list::List),
     Search(search::Search),
     Show(show::Show),
@@ -84,6 +88,8 @@ impl Command {
             Self::Demo(demo) => demo.run(printer, cancel).await,
             Self::Run(run) => run.run(printer, cancel).await,
             Self::Chat(chat) => chat.run(printer, cancel).await,
+            Self::Resume(resume) => resume.run(printer, cancel).await,
+            Self::Sessions(sessions) => sessions.run(printer).await,
             Self::List(list) => list.run(printer).await,
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,

@@ -69,17 +69,17 @@ impl Serve {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let host = self.served.build(None).await?;
         let mut options = HttpOptions::new(self.http);
-        options = self.hosts.iter().fold(options, |options, host| options.host(host));
+        options = self.hosts.iter().fold(options, |options, host| options.with_host(host));
         options = self
             .origins
             .iter()
-            .fold(options, |options, origin| options.origin(origin));
+            .fold(options, |options, origin| options.with_origin(origin));
         if let Some(sessions) = self.sessions {
-            options = options.sessions_max(sessions);
+            options = options.with_sessions_max(sessions);
         }
         if let Some(file) = &self.token_file {
             let principal = Principal::new("token", host.clone());
-            options = options.token(AccessToken::new(&read_token(file)?, principal)?);
+            options = options.with_token(AccessToken::new(&read_token(file)?, principal)?);
         }
         if let Some(file) = &self.config {
             options = self.with_config(options, &ServerFile::read(file)?, &host).await?;
@@ -132,12 +132,12 @@ impl Serve {
             });
             let mut access = AccessToken::new(&read_token(&token.file)?, principal.with_context(context))?;
             if let Some(requests) = token.requests_per_minute {
-                access = access.requests_per_minute(requests);
+                access = access.with_requests_per_minute(requests);
             }
-            options = options.token(access);
+            options = options.with_token(access);
         }
         if let Some(oauth) = &file.oauth {
-            options = options.protected_resource(oauth.clone());
+            options = options.with_protected_resource(oauth.clone());
         }
         Ok(options)
     }

@@ -51,7 +51,7 @@ impl AccessToken {
 
     /// Limits the requests with this token.
     #[must_use]
-    pub fn requests_per_minute(mut self, requests: u32) -> Self {
+    pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
         self.requests_per_minute = Some(requests);
         self
     }

@@ -59,7 +59,7 @@ impl HttpOptions {
 
     /// Adds a bearer token. With one or more, requests without a valid token are refused.
     #[must_use]
-    pub fn token(mut self, token: AccessToken) -> Self {
+    pub fn with_token(mut self, token: AccessToken) -> Self {
         self.tokens.push(token);
         self
     }
@@ -67,35 +67,35 @@ impl HttpOptions {
     /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost` and the loopback addresses are
     /// always allowed on a loopback address.
     #[must_use]
-    pub fn host(mut self, host: impl Into<String>) -> Self {
+    pub fn with_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
     /// Adds an origin whose web pages may send requests, such as `https://app.example.com`.
     #[must_use]
-    pub fn origin(mut self, origin: impl Into<String>) -> Self {
+    pub fn with_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
     }
 
     /// Sets the metadata for OAuth clients.
     #[must_use]
-    pub fn protected_resource(mut self, metadata: ProtectedResource) -> Self {
+    pub fn with_protected_resource(mut self, metadata: ProtectedResource) -> Self {
         self.protected_resource = Some(metadata);
         self
     }
 
     /// Sets the maximum number of sessions.
     #[must_use]
-    pub fn sessions_max(mut self, sessions: usize) -> Self {
+    pub fn with_sessions_max(mut self, sessions: usize) -> Self {
         self.sessions_max = sessions;
         self
     }
 
     /// Sets the maximum number of requests per minute of a caller without a limit of its own.
     #[must_use]
-    pub fn requests_per_minute(mut self, requests: u32) -> Self {
+    pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
         self.requests_per_minute = requests;
         self
     }

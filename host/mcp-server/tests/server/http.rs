@@ -162,7 +162,7 @@ async fn a_session_is_served_and_forged_ones_are_not() {
 // attack: G5
 #[tokio::test]
 async fn bodies_and_sessions_are_limited() {
-    let served = serve(|options| options.sessions_max(1)).await;
+    let served = serve(|options| options.with_sessions_max(1)).await;
     let large = request("tools/call", json!({"name": "x".repeat(5 << 20)}));
     assert_eq!(served.post("", &large).await.status, 413);
     served.session("").await;
@@ -199,15 +199,15 @@ async fn each_token_has_its_own_tools_limit_and_sessions() {
     let host = host().await;
     let ada = Principal::new("ada", host.clone());
     let bob = Principal::new("bob", host).restricted_to(|id| id == "native#hello");
-    let bob = AccessToken::new(BOB, bob).unwrap().requests_per_minute(4);
+    let bob = AccessToken::new(BOB, bob).unwrap().with_requests_per_minute(4);
     let metadata = ProtectedResource {
         resource: "https://tools.example/mcp".to_owned(),
         authorization_servers: vec!["https://login.example".to_owned()],
         scopes_supported: Vec::new(),
     };
     let served = serve(|options| {
-        let options = options.token(AccessToken::new(ADA, ada).unwrap()).token(bob);
-        options.protected_resource(metadata)
+        let options = options.with_token(AccessToken::new(ADA, ada).unwrap()).with_token(bob);
+        options.with_protected_resource(metadata)
     });
     let served = served.await;
     let refused = served.post("", &call_hello()).await;
@@ -260,10 +260,14 @@ async fn a_public_address_needs_a_token_and_a_name() {
     let refused = async |options: HttpOptions| HttpListener::bind(options).await.unwrap_err().to_string();
     assert!(refused(public()).await.contains("no token"));
     let token = AccessToken::new(ADA, Principal::new("ada", host().await)).unwrap();
-    assert!(refused(public().token(token.clone())).await.contains("no host name"));
+    assert!(
+        refused(public().with_token(token.clone()))
+            .await
+            .contains("no host name")
+    );
     let twice = HttpOptions::new(([127, 0, 0, 1], 0).into())
-        .token(token.clone())
-        .token(token);
+        .with_token(token.clone())
+        .with_token(token);
     assert!(refused(twice).await.contains("`ada`"));
     let short = AccessToken::new("short", Principal::new("x", host().await)).unwrap_err();
     assert!(short.to_string().contains("5 characters"), "{short}");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::discovery::{discover, discover_in_background};
 use super::long_running::warn_about_unknown_tools;
 use super::plugin_source::PluginSource;
+use super::shared_source::SharedSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
 use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, PROJECT_BYTES_MAX, TOOLS_VISIBLE_MAX};
@@ -34,6 +35,8 @@ pub struct ToolwitBuilder {
     has_background_discovery: bool,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
+    /// The sources of all conversations.
+    sources: Vec<Arc<dyn ToolSource>>,
     /// The sources and groups of the application.
     tool_groups: ToolGroups,
     groups: Vec<GroupsConfig>,
@@ -292,6 +295,26 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins, and its name
+    /// is a provider of tool groups. It is not contacted before the first turn of a conversation; see [`ToolSources`](crate::strategy::ToolSources).
+    #[must_use]
+    pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
+        let source: Arc<dyn ToolSource> = Arc::new(source);
+        self.tool_groups = self
+            .tool_groups
+            .with_source(SharedSource::new(source.clone(), Arc::new(|_: &str| true)));
+        self.sources.retain(|other| other.name() != source.name());
+        self.sources.push(source);
+        self
+    }
+
+    /// Adds the servers of the Model Context Protocol for all conversations; see [`ToolwitBuilder::shared_source`].
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn mcp(self, servers: &toolwit_mcp_client::McpServers) -> Self {
+        servers.iter().cloned().fold(self, Self::shared_source)
+    }
+
     #[cfg(feature = "sqlite")]
     async fn with_store_file(mut self) -> Result<Self, Error> {
         let Some(file) = self.store_file.take() else {
@@ -362,6 +385,7 @@ impl ToolwitBuilder {
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
             tools: self.tools.into(),
+            sources: self.sources.into(),
             groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),

@@ -4,24 +4,27 @@ mod line;
 mod slash;
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use self::line::{Line, read_line};
 use self::slash::Slash;
-use crate::commands::run::{ConversationFlags, Prepared, RunProgress};
+use crate::commands::run::{RunFlags, RunProgress, interrupted, open_or_create};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::sessions::SessionFlags;
 use crate::interrupt::TurnInterrupts;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer, write_stderr};
-use toolwit::agent::{Conversation, RunError, RunOutcome};
+use toolwit::agent::{Conversation, RunError, RunOutcome, SessionId};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
   toolwit chat --model openai:gpt-5 --plugins target/plugins
   toolwit chat --model ollama:qwen3 --system \"Answer briefly.\"
+  toolwit chat --model openai:gpt-5 --session spend
   toolwit chat --model scripted:scenario.toml < questions.txt
 
 Commands in the chat:
@@ -40,8 +43,13 @@ Ctrl-C cancels the turn. A second one within 2 seconds ends the session.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
+    /// Name of the session that stores the conversation; a session that exists is continued
+    #[arg(long, value_name = "NAME")]
+    session: Option<SessionId>,
     #[command(flatten)]
-    conversation: ConversationFlags,
+    sessions: SessionFlags,
+    #[command(flatten)]
+    flags: RunFlags,
 }
 
 impl Chat {
@@ -54,12 +62,18 @@ impl Chat {
         }
         let is_interactive = io::stdin().is_terminal();
         let interrupts = TurnInterrupts::listen(printer, cancel.clone(), is_interactive).map_err(Failure::Output)?;
-        let show = |model: &str| RunProgress::streaming(printer, model);
-        let Prepared {
-            builder,
-            model,
-            progress,
-        } = self.conversation.prepare(show, cancel).await?;
+        let model = self.flags.connect(cancel).await?;
+        let journal = match &self.session {
+            Some(session) => Some(open_or_create(&self.sessions, session).await?),
+            None => None,
+        };
+        let progress = Arc::new(RunProgress::streaming(printer, model.name()));
+        let built = self.flags.conversation(&model, journal, progress.clone(), cancel).await;
+        progress.end_turn();
+        let mut conversation = built?;
+        if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
+            return Err(interrupted(session).into());
+        }
         let session = Session {
             printer,
             is_interactive,
@@ -67,8 +81,6 @@ impl Chat {
             progress: &progress,
             cancel,
         };
-        let mut conversation = builder.build()?;
-        progress.end_turn();
         let exit = session.run(&mut conversation).await?;
         drop(conversation);
         model.finish().map_err(Error::from)?;

@@ -71,8 +71,8 @@ fn tools(conversation: &Conversation, text: &str) -> Page {
     let mut page = Page::new();
     let mut count = 0;
     for named in conversation.tools().iter() {
-        let name = named.name().as_str();
-        let description = &named.tool().definition().description;
+        let name = named.name.as_str();
+        let description = &named.definition.description;
         if name.to_lowercase().contains(text) || description.to_lowercase().contains(text) {
             page.styled(NAME, name).text("  ").text(first_sentence(description)).end();
             count += 1;

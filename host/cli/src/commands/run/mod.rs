@@ -1,21 +1,40 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
-mod conversation_flags;
 mod progress;
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{AnswerFile, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
+use crate::input::configuration::data_path;
+use crate::input::exposure::ExposureFlag;
+use crate::input::limits::{LimitFlags, RunLimitFlags};
+use crate::input::mcp::McpFlags;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::project_trust::ProjectTrust;
+use crate::input::sessions::SessionFlags;
+use crate::input::vectors::with_word_vectors;
 use crate::output::printer::{Format, Printer};
-use toolwit::Error;
-use toolwit::agent::{RunError, RunFailure, RunOutcome};
+use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
+use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
+use toolwit::models::{ModelSpec, connect};
+use toolwit::registry::Project;
+use toolwit::tool::{ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
+use toolwit::{Conversation, Exposure, ToolwitBuilder};
+use toolwit::{Error, ErrorKind, Phase};
 
-pub(crate) use conversation_flags::{ConversationFlags, Prepared};
 pub(crate) use progress::RunProgress;
 
 const EXAMPLES: &str = "\
@@ -24,7 +43,9 @@ Examples:
   toolwit run \"How many words has this?\" --model ollama:qwen3 --trace trace.jsonl
   toolwit run \"What is new?\" --model anthropic:claude-sonnet-4-5
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
+  toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
+  toolwit run \"And in euros?\" --model openai:gpt-5 --session spend
 
 Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
 The key comes from the provider's variable, such as OPENAI_API_KEY or ANTHROPIC_API_KEY.";
@@ -37,27 +58,214 @@ The key comes from the provider's variable, such as OPENAI_API_KEY or ANTHROPIC_
 pub(crate) struct Run {
     /// Prompt, or - for standard input
     prompt: String,
+    /// Name of the session that stores the conversation; a session that exists is continued
+    #[arg(long, value_name = "NAME")]
+    session: Option<SessionId>,
     #[command(flatten)]
-    conversation: ConversationFlags,
+    sessions: SessionFlags,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+/// The model, the tools and the limits of a run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunFlags {
+    /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE
+    #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
+    model: Option<String>,
+    /// Base URL of the provider's API, usually ending in /v1 [default: that of the provider]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// System prompt
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// File to write the trace to, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Tools that the model sees at the start [default: all if there are few, else search]
+    #[arg(long, value_name = "MODE")]
+    exposure: Option<ExposureFlag>,
+    /// Role whose tools the model has, instead of all; can be repeated
+    #[arg(long = "role", value_name = "ROLE")]
+    roles: Vec<String>,
+    /// Path to the file with the tool groups of roles [default: toolwit.toml]
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    #[command(flatten)]
+    plugins: PluginFlags,
+    #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
+    authority: AuthorityFlags,
+    #[command(flatten)]
+    approvals: ApprovalFlags,
+    #[command(flatten)]
+    budget: BudgetFlags,
+    #[command(flatten)]
+    run_limits: RunLimitFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
 }
 
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        // Checked before a session is created.
+        let model = self.flags.connect(cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
-        let show = |model: &str| RunProgress::new(printer, model);
-        let Prepared { builder, model, .. } = self.conversation.prepare(show, cancel).await?;
-        let mut conversation = builder.build()?;
+        let journal = match &self.session {
+            Some(session) => Some(open_or_create(&self.sessions, session).await?),
+            None => None,
+        };
+        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        let mut conversation = self.flags.conversation(&model, journal, progress, cancel).await?;
+        if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
+            return Err(interrupted(session).into());
+        }
         let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
         // Removes the spinner before the answer is printed.
         drop(conversation);
-        match ended {
-            Ok(outcome) => print_outcome(&outcome, &*model, printer),
-            Err(error) => print_failure(&error, printer),
+        print_end(ended, &*model, printer)
+    }
+}
+
+/// Opens the session, or creates it if it does not exist.
+pub(crate) async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<Journal, Error> {
+    let store = sessions.open().await?;
+    match Journal::open(&store, session).await {
+        Err(JournalError::Missing(_)) => Ok(Journal::create(&store, session).await?),
+        opened => Ok(opened?),
+    }
+}
+
+/// Returns the error for a session whose last run did not end.
+pub(crate) fn interrupted(session: &SessionId) -> Error {
+    let message = format!("the last run of the session `{session}` did not end");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+        "continue it with `toolwit resume {session}`, and the same options"
+    ))
+}
+
+/// Prints the end of a run.
+pub(crate) fn print_end(
+    ended: Result<RunOutcome, RunError>,
+    model: &dyn ChatModel,
+    printer: Printer,
+) -> Result<Exit, Failure> {
+    match ended {
+        Ok(outcome) => print_outcome(&outcome, model, printer),
+        Err(error) => print_failure(&error, printer),
+    }
+}
+
+impl RunFlags {
+    /// Connects to the model.
+    pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
+        Ok(self.budget.priced(self.unpriced_model().await?, cancel).await?)
+    }
+
+    /// Builds the conversation, which prints its events.
+    pub(crate) async fn conversation(
+        self,
+        model: &Arc<dyn ChatModel>,
+        journal: Option<Journal>,
+        progress: Arc<RunProgress>,
+        cancel: &CancellationToken,
+    ) -> Result<Conversation, Failure> {
+        let budget = self.budget.budget()?;
+        let policy = self.approvals.policy()?;
+        let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
+        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let host = self
+            .plugins
+            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+        let host = with_word_vectors(host);
+        let groups = groups_file(self.groups, &self.roles)?;
+        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
+        let host = host.exposure(exposure).build().await?;
+        connect_required(&servers, &*progress, cancel).await?;
+        let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
+        let conversation = if self.roles.is_empty() {
+            host.conversation()
+        } else {
+            host.conversation_for(self.roles)
+        };
+        let mut builder = conversation.model(model.clone()).limits(limits).budget(budget);
+        if self.budget.budget_tools {
+            builder = builder.tools(ProcessTools::tools()?);
+        }
+        if let Some(system) = self.system {
+            builder = builder.system(system);
+        }
+        if let Some(path) = &self.trace {
+            builder = builder.observer(trace(path)?);
+        }
+        if let Some(journal) = journal {
+            builder = builder.journal(journal);
+        }
+        builder = builder.approvals(approvals(policy, &progress));
+        let observer = progress.clone();
+        let builder = builder
+            .output(progress)
+            .observer(move |event: &Event, _: &Origin| observer.print(event));
+        Ok(builder.build()?)
+    }
+
+    async fn unpriced_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
+        let Some(name) = &self.model else {
+            let message = "no model was given";
+            return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
+                .with_suggestion("pass `--model openai:NAME`, or set TOOLWIT_MODEL"));
+        };
+        let mut spec: ModelSpec = name.parse()?;
+        if let Some(url) = &self.base_url {
+            spec = spec.with_base_url(url)?;
+        }
+        Ok(connect(&spec).await?)
+    }
+}
+
+/// Contacts the required MCP servers, without which the run must not start.
+async fn connect_required(
+    servers: &McpServers,
+    output: &dyn OutputSink,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let context = ToolContext::new();
+    output.progress("starting MCP servers");
+    let connected = servers.connect_required(&context);
+    tokio::select! {
+        biased;
+        connected = connected => connected,
+        () = cancel.cancelled() => {
+            let message = "interrupted while MCP servers were started";
+            Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
         }
     }
+}
+
+/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
+fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
+    let memory = match data_path("approvals.json") {
+        Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
+        None => ApprovalMemory::new(),
+    };
+    let approvals = Approvals::new(policy).with_memory(memory);
+    if can_ask() {
+        approvals.with_approver(TerminalApprover::new(progress.clone()))
+    } else {
+        approvals
+    }
+}
+
+fn trace(path: &PathBuf) -> Result<Trace<BufWriter<File>>, Error> {
+    let file = File::create(path).map_err(|error| {
+        let message = format!("the trace `{}` cannot be written: {error}", path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    })?;
+    Ok(Trace::new(BufWriter::new(file)))
 }
 
 /// A failed run, with the part of the outcome that it reached.
@@ -67,6 +275,21 @@ struct FailedRun<'a> {
     error: &'a Error,
     #[serde(flatten)]
     outcome: &'a RunOutcome,
+}
+
+/// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
+fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
+    if given.is_some() || roles.is_empty() {
+        return Ok(given);
+    }
+    let default = PathBuf::from(Project::FILE_NAME);
+    if default.is_file() {
+        return Ok(Some(default));
+    }
+    let file = Project::FILE_NAME;
+    let message = format!("`--role` needs tool groups, and `{file}` does not exist in the current directory");
+    let hint = format!("add a table `[groups.ROLE]` to `{file}`, or pass another file with `--groups FILE`");
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 
 /// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
