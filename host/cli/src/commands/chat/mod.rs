@@ -61,7 +61,10 @@ impl Chat {
                 .into());
         }
         let is_interactive = io::stdin().is_terminal();
-        let interrupts = TurnInterrupts::listen(printer, cancel.clone(), is_interactive).map_err(Failure::Output)?;
+        let interrupts = TurnInterrupts::listen(printer, cancel.clone(), is_interactive).map_err(|error| {
+            let message = format!("signals cannot be received: {error}");
+            Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
+        })?;
         let model = self.flags.connect(cancel).await?;
         let journal = match &self.session {
             Some(session) => Some(open_or_create(&self.sessions, session).await?),
