@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(parse(path).unwrap(), PackageSource::Path(path.into()), "{path}");
         }
         let PackageSource::Index(query) = parse("calc").unwrap() else {
-            unreachable!("it is no file");
+            panic!("`calc` is not parsed as the name of a package");
         };
         assert_eq!((query.name.as_str(), query.version), ("calc", None));
     }
