@@ -346,6 +346,9 @@ fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), 
                     let message = format!("{} cannot be copied: {}", from.display(), error.message);
                     Error::new(error.kind, Phase::Registry, message).with_source(error)
                 })?;
+                if extension == EXTENSION {
+                    require_inspected(&bytes, &new.package)?;
+                }
                 write_atomically(&to, &bytes).map_err(failed)?;
             }
             _ if to.is_file() => fs::remove_file(&to).map_err(failed)?,
@@ -353,6 +356,16 @@ fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Checks that the content of a component file is what was inspected.
+fn require_inspected(component: &[u8], package: &Package) -> Result<(), Error> {
+    let inspected = package.plugin().map(|plugin| plugin.digest());
+    if inspected == Some(FileDigest::of(component).to_string().as_str()) {
+        return Ok(());
+    }
+    let message = format!("{} changed after it was inspected", package.path.display());
+    Err(Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again"))
 }
 
 /// Returns the size up to which a host reads a file of a package.
@@ -367,4 +380,41 @@ fn bytes_max(extension: &str) -> u64 {
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     canonical(one).is_some_and(|one| Some(one) == canonical(other))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: L16
+    #[tokio::test]
+    async fn a_component_that_changes_before_it_is_copied_is_not_installed() {
+        let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let component = |export: &str| {
+            let text = format!(
+                r#"(component
+                    (core module $m (func (export "f")))
+                    (core instance $i (instantiate $m))
+                    (func (export "{export}") (canon lift (core func $i "f"))))"#
+            );
+            wat::parse_str(text).unwrap()
+        };
+        let file = source.path().join("calc.wasm");
+        fs::write(&file, component("add")).unwrap();
+        let runtime = Runtime::new(RuntimeOptions {
+            code_cache: CodeCacheLocation::Off,
+            ..RuntimeOptions::default()
+        });
+        let new = on_disk(&runtime.unwrap(), &file).await.unwrap().remove(0);
+        fs::write(&file, component("other")).unwrap();
+        let error = write(&new, None, target.path()).unwrap_err();
+        assert!(
+            error.message.ends_with("calc.wasm changed after it was inspected"),
+            "{error}"
+        );
+        assert!(!target.path().join("calc.wasm").exists());
+        fs::write(&file, component("add")).unwrap();
+        assert_eq!(write(&new, None, target.path()).unwrap().name, "calc");
+    }
 }
