@@ -3,6 +3,7 @@
 //! - [`command_line`] parses the global options and the subcommand.
 //! - [`input`] has options that commands share, and reads files, standard input and the environment.
 //! - [`commands`] has a module per subcommand. Each makes one call into the library.
+//! - [`approval`] asks a person at the terminal before a call runs.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
 //!   exactly one JSON document, also on failure.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
@@ -10,6 +11,7 @@
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
 
+mod approval;
 mod command_line;
 mod commands;
 mod exit;

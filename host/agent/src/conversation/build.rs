@@ -1,14 +1,16 @@
 //! Construction of a conversation from its builder.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
+use super::earlier_state::{earlier_state, restore_usage};
 use super::loop_config::LoopConfig;
 use super::outer_guards::OuterGuards;
 use super::references::check_references;
 use super::replay::replay;
-use crate::event::{Event, Observers, OuterObservers};
+use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
@@ -16,7 +18,9 @@ use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
-use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet};
+use toolwit_core::{
+    Blackboard, Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 impl ConversationBuilder {
@@ -32,6 +36,7 @@ impl ConversationBuilder {
             history,
             log,
             context,
+            journal,
         } = self;
         if let Some(error) = config.failed {
             return Err(error);
@@ -42,13 +47,16 @@ impl ConversationBuilder {
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let mut history = History::resume(history, call_ids.clone())?;
+        let journal = journal.map(Arc::new);
+        let (mut history, log, interrupted) = match &journal {
+            Some(journal) => earlier_state(journal, &call_ids)?,
+            None => (History::resume(history, call_ids.clone())?, log, None),
+        };
         check_events(&log, &history, &config.strategies)?;
         if let Some(instructions) = instructions(&mut config) {
             history.set_system(instructions);
         }
-        let blackboard = context.blackboard().cloned();
-        let blackboard = blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()));
+        let blackboard = blackboard_of(&context);
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
         if config.delivery == Delivery::Gateway {
@@ -57,9 +65,11 @@ impl ConversationBuilder {
         }
         let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
+        // The journal is first, so that it has an event when another observer receives it.
+        let recorder = journal.iter().map(|journal| journal.clone() as Arc<dyn Observer>);
         let observers = Observers::new(
             process.origin(),
-            config.observers,
+            recorder.chain(config.observers).collect(),
             context.extension::<OuterObservers>(),
         );
         let mut state = ConversationState {
@@ -83,14 +93,21 @@ impl ConversationBuilder {
             blackboard,
             options: config.options,
             limits: config.limits,
+            approvals: config.approvals,
             observers,
             read_result,
             long_results,
             turns: 0,
+            interrupted,
+            recovered: HashMap::new(),
+            journal,
         };
         if config.has_nested_events {
             let outer = OuterObservers(state.observers.clone());
             state.context = state.context.with_extension(outer);
+        }
+        if state.journal.is_some() {
+            restore_usage(&state, &log);
         }
         replay(&mut state, log);
         Ok(Conversation { state })
@@ -103,6 +120,12 @@ impl ConversationBuilder {
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
+}
+
+/// Returns the blackboard of the context, or else a new one.
+fn blackboard_of(context: &ToolContext) -> Arc<dyn Blackboard> {
+    let blackboard = context.blackboard().cloned();
+    blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()))
 }
 
 /// Adds the playbook, the state machine and the chaining, with their tools.

@@ -3,6 +3,7 @@
 mod build;
 mod builder;
 mod conversation_handle;
+mod earlier_state;
 mod loop_config;
 mod object_tools;
 mod outer_guards;

@@ -13,12 +13,16 @@ pub(crate) mod inspect;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod secret;
+pub(crate) mod serve;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod vectors;
@@ -37,10 +41,14 @@ use crate::output::printer::Printer;
 pub(crate) enum Command {
     Demo(demo::Demo),
     Run(Box<run::Run>),
+    Resume(Box<resume::Resume>),
+    Sessions(sessions::Sessions),
     List(list::List),
     Search(search::Search),
     Show(show::Show),
     Call(Box<call::Call>),
+    Mcp(Box<mcp::Mcp>),
+    Serve(Box<serve::Serve>),
     Inspect(inspect::Inspect),
     Build(build::Build),
     Grant(Box<grant::Grant>),
@@ -72,10 +80,14 @@ impl Command {
         match self {
             Self::Demo(demo) => demo.run(printer, cancel).await,
             Self::Run(run) => run.run(printer, cancel).await,
+            Self::Resume(resume) => resume.run(printer, cancel).await,
+            Self::Sessions(sessions) => sessions.run(printer).await,
             Self::List(list) => list.run(printer).await,
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,
             Self::Call(call) => call.run(printer, cancel).await,
+            Self::Mcp(mcp) => mcp.run(printer, cancel).await,
+            Self::Serve(serve) => serve.run(printer, cancel).await,
             Self::Inspect(inspect) => inspect.run(printer).await,
             Self::Build(build) => build.run(printer, cancel).await,
             Self::Grant(grant) => grant.run(printer).await,

@@ -91,6 +91,34 @@ pub(crate) fn event(page: &mut Page, event: &Event) {
     }
 }
 
+/// Writes an event of a stored conversation that is of interest to people.
+pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
+    match recorded {
+        Event::TurnStarted {
+            prompt: Some(prompt), ..
+        } => question(page, prompt),
+        Event::ModelAnswered {
+            content, tool_calls, ..
+        } if tool_calls.is_empty() => answer(page, content.trim()),
+        Event::ToolStarted {
+            id,
+            name,
+            start: Some(start),
+            ..
+        } => paragraph(
+            page,
+            FAINT,
+            "started",
+            &format!("{name}, {}, call {id}", start.effect.class),
+        ),
+        Event::CallResolved { id, resolution } => {
+            paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
+        }
+        Event::RunResumed { .. } => paragraph(page, WARN, "resumed", "in another process"),
+        other => event(page, other),
+    }
+}
+
 fn tools(page: &mut Page, label: &str, names: &[ToolName]) {
     let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
     paragraph(page, WARN, label, &names.join(" "));

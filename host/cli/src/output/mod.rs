@@ -8,6 +8,7 @@ pub(crate) mod page;
 pub(crate) mod printer;
 pub(crate) mod progress;
 pub(crate) mod schema;
+pub(crate) mod server;
 pub(crate) mod stream_preview;
 pub(crate) mod tool_output;
 mod wrap;

@@ -215,7 +215,7 @@ fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
 /// Escapes the control and invisible characters that JSON permits unescaped and a terminal may act on.
 ///
 /// They occur only inside strings, where an escape has the same value.
-fn escape_controls(json: &str) -> String {
+pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if is_printable(c) {

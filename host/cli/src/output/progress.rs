@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::printer::{Printer, Verbosity};
 use toolwit::tool::text::printable;
@@ -57,6 +57,15 @@ impl Spinner {
         let line = text.lines().next().unwrap_or_default();
         self.0
             .set_message(printable(line).chars().take(TEXT_CHARS_MAX).collect::<String>());
+    }
+
+    /// Removes the line until it is continued.
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        if is_paused {
+            self.0.set_draw_target(ProgressDrawTarget::hidden());
+        } else {
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
+        }
     }
 
     /// Hides the line while `print` runs.

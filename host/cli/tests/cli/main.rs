@@ -15,6 +15,7 @@ mod inspect;
 mod interrupt;
 mod json;
 mod list;
+mod mcp;
 mod operator;
 mod roles;
 mod run;

@@ -6,13 +6,15 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "demo",
     "run",
     "list",
     "search",
     "show",
     "call",
+    "mcp",
+    "serve",
     "inspect",
     "build",
     "grant",
@@ -121,6 +123,8 @@ fn help_lists_the_commands_with_their_purpose() {
             "Show a tool's full definition: description, input and output schema",
         ),
         ("call", "Call a tool without a model"),
+        ("mcp", "Serve the tools of plugins to an MCP client"),
+        ("serve", "Serve the tools of plugins to MCP clients over HTTP"),
         (
             "inspect",
             "Show the tools, imports and WIT of a component without running it",
