@@ -28,6 +28,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use tokio_util::sync::CancellationToken;
 
 use self::command_line::CommandLine;
 use self::commands::Command;
@@ -62,7 +63,12 @@ fn main() -> ExitCode {
 
 /// Runs a command. After an interrupt, the command has [`interrupt::GRACE_PERIOD`] to end by itself.
 async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
-    let cancel = match interrupt::listen(printer) {
+    let listening = if command.handles_interrupts() {
+        Ok(CancellationToken::new())
+    } else {
+        interrupt::listen(printer)
+    };
+    let cancel = match listening {
         Ok(cancel) => cancel,
         Err(error) => return finish(printer, Err(startup_error(error).into())),
     };

@@ -4,6 +4,7 @@ pub(crate) mod add;
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod call;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -41,6 +42,7 @@ use crate::output::printer::Printer;
 pub(crate) enum Command {
     Demo(demo::Demo),
     Run(Box<run::Run>),
+    Chat(Box<chat::Chat>),
     Resume(Box<resume::Resume>),
     Sessions(sessions::Sessions),
     List(list::List),
@@ -69,6 +71,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token.
+    pub(crate) fn handles_interrupts(&self) -> bool {
+        matches!(self, Self::Chat(_))
+    }
+
     /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler. `definition` is the
     /// command line.
     pub(crate) async fn run(
@@ -80,6 +87,7 @@ impl Command {
         match self {
             Self::Demo(demo) => demo.run(printer, cancel).await,
             Self::Run(run) => run.run(printer, cancel).await,
+            Self::Chat(chat) => chat.run(printer, cancel).await,
             Self::Resume(resume) => resume.run(printer, cancel).await,
             Self::Sessions(sessions) => sessions.run(printer).await,
             Self::List(list) => list.run(printer).await,

@@ -1,10 +1,11 @@
 //! `toolwit resume`: continues a run in the middle of which the process ended.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::run::{RunFlags, print_end};
+use crate::commands::run::{RunFlags, RunProgress, print_end};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::sessions::{SessionFlags, missing};
@@ -73,7 +74,8 @@ impl Resume {
                 JournalError::Missing(session) => missing(&session),
                 other => other.into(),
             })?;
-        let mut conversation = self.flags.conversation(&model, Some(journal), printer, cancel).await?;
+        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        let mut conversation = self.flags.conversation(&model, Some(journal), progress, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
             return Err(nothing_to_resume(&self.session).into());

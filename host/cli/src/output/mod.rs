@@ -1,8 +1,10 @@
 //! Output of commands: text for people, JSON documents for programs.
 
+pub(crate) mod answer_stream;
 pub(crate) mod conversation;
 pub(crate) mod definition;
 pub(crate) mod logging;
+pub(crate) mod markdown;
 pub(crate) mod package;
 pub(crate) mod page;
 pub(crate) mod printer;

@@ -5,6 +5,7 @@
 mod add;
 mod build;
 mod call;
+mod chat;
 mod demo;
 mod dynamic;
 mod grant;

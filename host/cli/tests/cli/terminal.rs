@@ -6,9 +6,12 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 28] = [
     "demo",
     "run",
+    "chat",
+    "resume",
+    "sessions",
     "list",
     "search",
     "show",

@@ -1,14 +1,16 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
+mod progress;
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{AnswerFile, Screen, TerminalApprover};
+use crate::approval::{AnswerFile, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::{ApprovalFlags, can_ask};
@@ -22,20 +24,18 @@ use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
-use crate::output::conversation;
-use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
-use crate::output::progress::{Spinner, with_spinner};
-use crate::output::stream_preview::StreamPreview;
 use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{ApprovalDecision, ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
+use toolwit::tool::{ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
 use toolwit::{Conversation, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
+
+pub(crate) use progress::RunProgress;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -119,7 +119,8 @@ impl Run {
             Some(session) => Some(open_or_create(&self.sessions, session).await?),
             None => None,
         };
-        let mut conversation = self.flags.conversation(&model, journal, printer, cancel).await?;
+        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        let mut conversation = self.flags.conversation(&model, journal, progress, cancel).await?;
         if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
             return Err(interrupted(session).into());
         }
@@ -131,7 +132,7 @@ impl Run {
 }
 
 /// Opens the session, or creates it if it does not exist.
-async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<Journal, Error> {
+pub(crate) async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<Journal, Error> {
     let store = sessions.open().await?;
     match Journal::open(&store, session).await {
         Err(JournalError::Missing(_)) => Ok(Journal::create(&store, session).await?),
@@ -139,7 +140,8 @@ async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<
     }
 }
 
-fn interrupted(session: &SessionId) -> Error {
+/// Returns the error for a session whose last run did not end.
+pub(crate) fn interrupted(session: &SessionId) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
         "continue it with `toolwit resume {session}`, and the same options"
@@ -169,7 +171,7 @@ impl RunFlags {
         self,
         model: &Arc<dyn ChatModel>,
         journal: Option<Journal>,
-        printer: Printer,
+        progress: Arc<RunProgress>,
         cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
         let budget = self.budget.budget()?;
@@ -183,7 +185,7 @@ impl RunFlags {
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
-        connect_required(&servers, printer, cancel).await?;
+        connect_required(&servers, &*progress, cancel).await?;
         let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
         let conversation = if self.roles.is_empty() {
             host.conversation()
@@ -203,7 +205,6 @@ impl RunFlags {
         if let Some(journal) = journal {
             builder = builder.journal(journal);
         }
-        let progress = Arc::new(RunProgress::new(printer, model.name()));
         builder = builder.approvals(approvals(policy, &progress));
         let observer = progress.clone();
         let builder = builder
@@ -227,9 +228,14 @@ impl RunFlags {
 }
 
 /// Contacts the required MCP servers, without which the run must not start.
-async fn connect_required(servers: &McpServers, printer: Printer, cancel: &CancellationToken) -> Result<(), Error> {
+async fn connect_required(
+    servers: &McpServers,
+    output: &dyn OutputSink,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
     let context = ToolContext::new();
-    let connected = with_spinner(printer, "starting MCP servers", servers.connect_required(&context));
+    output.progress("starting MCP servers");
+    let connected = servers.connect_required(&context);
     tokio::select! {
         biased;
         connected = connected => connected,
@@ -326,108 +332,4 @@ pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, prin
         Format::Human => printer.print_error(error),
     }
     Ok(Exit::of(error))
-}
-
-/// Prints events while the model runs, and shows a spinner between them.
-struct RunProgress {
-    printer: Printer,
-    model: String,
-    spinner: Spinner,
-    /// The text of the current response so far.
-    preview: Mutex<StreamPreview>,
-}
-
-impl OutputSink for RunProgress {
-    fn progress(&self, text: &str) {
-        self.spinner.set_text(text);
-    }
-
-    fn communicate(&self, text: &str) {
-        let mut page = Page::new();
-        conversation::message(&mut page, text);
-        self.spinner.suspend(|| self.printer.message(&page));
-    }
-
-    fn words(&self, text: &str, _: &Origin) {
-        self.show_piece(&self.model, text);
-    }
-
-    fn reasoning(&self, text: &str, _: &Origin) {
-        self.show_piece("thinking", text);
-    }
-
-    fn call_announced(&self, name: &str, _: &Origin) {
-        self.spinner
-            .set_text(&format!("{} prepares a call of {name}", self.model));
-    }
-}
-
-impl Screen for RunProgress {
-    fn set_paused(&self, is_paused: bool) {
-        self.spinner.set_paused(is_paused);
-    }
-}
-
-impl RunProgress {
-    fn new(printer: Printer, model: &str) -> Self {
-        Self {
-            printer,
-            model: model.to_owned(),
-            spinner: Spinner::new(printer, "starting"),
-            preview: Mutex::default(),
-        }
-    }
-
-    /// Shows the end of a streamed text. The complete answer is printed when the run ends.
-    fn show_piece(&self, label: &str, piece: &str) {
-        if self.spinner.is_visible() {
-            let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
-            self.spinner.set_text(&format!("{label}: {}", preview.push(piece)));
-        }
-    }
-
-    fn print(&self, event: &Event) {
-        match event {
-            Event::IterationStarted { .. } => {
-                self.preview.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                self.spinner.set_text(&format!("asking {}", self.model));
-            }
-            Event::ToolStarted { name, .. } => self.spinner.set_text(&format!("calling {name}")),
-            Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
-            Event::NestedCallFinished { .. } => {
-                let mut page = Page::new();
-                conversation::nested(&mut page, event);
-                self.spinner.suspend(|| self.printer.detail(&page));
-            }
-            Event::ApprovalDecided {
-                tool,
-                decision: ApprovalDecision::Unanswered,
-                ..
-            } => self.spinner.suspend(|| {
-                self.printer
-                    .warn(format_args!("`{tool}` did not run: it needs an approval, and there is no terminal to ask"));
-                self.printer.hint(
-                    "run it at a terminal, allow the tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`",
-                );
-            }),
-            Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
-            Event::Finished {
-                iterations,
-                tool_calls,
-                usage,
-                wall_ms,
-                ..
-            } => {
-                let mut page = Page::new();
-                let tokens = usage.tokens.input_tokens + usage.tokens.output_tokens;
-                let cost = format!("{iterations} inferences, {tool_calls} tool calls, {tokens} tokens, {wall_ms} ms");
-                page.styled(FAINT, cost).end();
-                self.spinner.suspend(|| self.printer.detail(&page));
-            }
-            _ => {}
-        }
-        let mut page = Page::new();
-        conversation::event(&mut page, event);
-        self.spinner.suspend(|| self.printer.message(&page));
-    }
 }
