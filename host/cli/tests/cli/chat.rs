@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::guests::{COUNTER, PLAIN};
-use crate::support::{Run, Workspace};
+use crate::support::Workspace;
 
 const CHATTING: &str = r#"
 [[turn]]
@@ -40,7 +40,13 @@ fn commands_are_executed_without_the_model() {
         "/help\n/tools NEW\n/wait\nCount.\nNext.\n/budget\n/quit\nnever sent\n",
     );
     assert_eq!(run.code, Some(0), "{run}");
-    for text in ["/tools [TEXT]", "counter_new", "1 tool\n", "2 tool calls", "no limit of cost"] {
+    for text in [
+        "/tools [TEXT]",
+        "counter_new",
+        "1 tool\n",
+        "2 tool calls",
+        "no limit of cost",
+    ] {
         assert!(run.stderr.contains(text), "{text} in {run}");
     }
     assert_eq!(run.stdout, "A **counter** exists.\nIt is 42.\n", "{run}");
@@ -50,7 +56,10 @@ fn commands_are_executed_without_the_model() {
 fn wrong_command_is_reported_and_the_session_continues() {
     let run = chatting().run_with_input(&CHAT, "/tolls\nCount.\nNext.\n");
     assert_eq!(run.code, Some(2), "{run}");
-    assert!(run.stderr.contains("error: `/tolls` is not a command of the chat"), "{run}");
+    assert!(
+        run.stderr.contains("error: `/tolls` is not a command of the chat"),
+        "{run}"
+    );
     assert!(run.stdout.contains("It is 42."), "{run}");
 }
 
@@ -129,7 +138,10 @@ mod interrupts {
         child.stdin.take().unwrap().write_all(b"Again.\n").unwrap();
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        assert_eq!((stdout.as_str(), child.wait().unwrap().code()), ("still here\n", Some(130)));
+        assert_eq!(
+            (stdout.as_str(), child.wait().unwrap().code()),
+            ("still here\n", Some(130))
+        );
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl DirectoryQuota {
         if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
             return Ok(reservation);
         }
-        // Whoever waited for the measurement of another call uses its result.
+        // A call that waited for the measurement of another call uses its result.
         let _measurement = self.measurement.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
             return Ok(reservation);

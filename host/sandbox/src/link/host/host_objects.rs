@@ -56,7 +56,7 @@ fn content_bytes(object: &dyn Any) -> usize {
     } else if object.is::<Descriptor>() {
         GUEST_PATH_BYTES_MAX
     } else if object.is::<DirectoryListing>() {
-        DirectoryListing::BYTES_MAX
+        DirectoryListing::MEMORY_BYTES
     } else if let Some(bucket) = object.downcast_ref::<Bucket>() {
         bucket.bytes()
     } else {

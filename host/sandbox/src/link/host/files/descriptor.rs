@@ -222,7 +222,8 @@ impl FilesView<'_> {
 
     async fn link_symbolically(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
-        let _reserved = self.reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
+        let _reserved = self
+            .reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
             .await?;
         types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
     }

@@ -27,7 +27,9 @@ fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_
     tokio::task::spawn_blocking(move || quota.reserve(bytes_min, bytes_max))
 }
 
-async fn measured(measurement: impl Future<Output = Result<io::Result<Reservation>, JoinError>>) -> io::Result<Reservation> {
+async fn measured(
+    measurement: impl Future<Output = Result<io::Result<Reservation>, JoinError>>,
+) -> io::Result<Reservation> {
     measurement.await.unwrap_or_else(|_| Err(disk_full()))
 }
 
