@@ -30,7 +30,20 @@ fn chatting() -> Workspace {
 #[test]
 fn tools_of_one_turn_stay_for_the_next() {
     let run = chatting().run_with_input(&CHAT, "Count.\n\n  \nNext.\n");
-    assert_snapshot!(run, @"");
+    assert_snapshot!(run, @r#"
+    exit: 0
+
+    --- stdout
+    A **counter** exists.
+    It is 42.
+
+    --- stderr
+    calls      counter_new {"start":41}
+    result     {"type":"counter","id":"1","available_tools":["counter_next","counter_break"]}
+    new tools  counter_next counter_break
+    calls      counter_next {"counter_id":"1"}
+    result     42
+    "#);
 }
 
 #[test]
