@@ -107,7 +107,7 @@ fn requirement(text: &str) -> Result<VersionReq, Error> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 
