@@ -51,8 +51,8 @@ mod tests;
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
 pub use conversation::{Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
 pub use event::{
-    Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart, Resolution, TRACE_VERSION,
-    Trace, TraceEntry, visible_tools,
+    DecidedApproval, Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart,
+    RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
 };
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,

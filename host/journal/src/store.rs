@@ -83,7 +83,7 @@ async fn blocking<T: Send + 'static>(
 impl JournalStore for SqliteJournalStore {
     async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
         let lock = self.lock(session).await.map_err(|error| match error {
-            // Whoever holds it has created it.
+            // The process that holds it has created it.
             JournalError::Busy(session) => JournalError::Exists(session),
             other => other,
         })?;

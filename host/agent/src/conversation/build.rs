@@ -13,6 +13,7 @@ use super::replay::replay;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
+use crate::journal::Journal;
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
@@ -59,19 +60,10 @@ impl ConversationBuilder {
         let blackboard = blackboard_of(&context);
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
-        if config.delivery == Delivery::Gateway {
-            let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
-            config.tools.extend(gateway);
-        }
+        config.tools.extend(gateway_tools(config.delivery, &read_result)?);
         let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
-        // The journal is first, so that it has an event when another observer receives it.
-        let recorder = journal.iter().map(|journal| journal.clone() as Arc<dyn Observer>);
-        let observers = Observers::new(
-            process.origin(),
-            recorder.chain(config.observers).collect(),
-            context.extension::<OuterObservers>(),
-        );
+        let observers = all_observers(&process, journal.as_ref(), config.observers, &context);
         let mut state = ConversationState {
             history,
             toolbox: Toolbox::new(tools, config.delivery, &config.limits),
@@ -80,8 +72,7 @@ impl ConversationBuilder {
             late_results: LateResults::new(context.cancel()),
             roles: Roles::new(groups.clone(), config.roles)?,
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
-            context: context
-                .clone()
+            context: with_outer_observers(&context, config.has_nested_events, &observers)
                 .with_blackboard(blackboard.clone())
                 .with_extension(call_ids)
                 .with_extension(SourceCache::of(&context))
@@ -102,10 +93,6 @@ impl ConversationBuilder {
             recovered: HashMap::new(),
             journal,
         };
-        if config.has_nested_events {
-            let outer = OuterObservers(state.observers.clone());
-            state.context = state.context.with_extension(outer);
-        }
         if state.journal.is_some() {
             restore_usage(&state, &log);
         }
@@ -119,6 +106,36 @@ impl ConversationBuilder {
     /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]. Use those to keep the history of a failed run.
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
+    }
+}
+
+/// Returns the tools of a model that calls injected tools through one other tool.
+fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
+    if delivery != Delivery::Gateway {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Arc::new(call_tool()?), read_result.clone()])
+}
+
+/// Returns the observers of the conversation. The journal is first, so that it has an event when another observer receives it.
+fn all_observers(
+    process: &Process,
+    journal: Option<&Arc<Journal>>,
+    others: Vec<Arc<dyn Observer>>,
+    context: &ToolContext,
+) -> Observers {
+    let recorder = journal.map(|journal| journal.clone() as Arc<dyn Observer>);
+    let all = recorder.into_iter().chain(others).collect();
+    Observers::new(process.origin(), all, context.extension::<OuterObservers>())
+}
+
+/// Returns the context of tools, whose agents forward their events to the observers of the conversation if this is on.
+fn with_outer_observers(context: &ToolContext, are_forwarded: bool, observers: &Observers) -> ToolContext {
+    let context = context.clone();
+    if are_forwarded {
+        context.with_extension(OuterObservers(observers.clone()))
+    } else {
+        context
     }
 }
 

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use super::loop_config::LoopConfig;
 use crate::event::{Event, Observer};
 use crate::group::{ToolGroup, ToolGroups};
-use crate::injection::{
-    Chaining, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS, StateMachine,
-    StrategyChain,
-};
+use crate::injection::{InjectionStrategy, Reference, RegisteredTools, SEARCH_TOOLS, StrategyChain};
 use crate::journal::Journal;
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
@@ -16,8 +13,7 @@ use crate::process::Budget;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
 use toolwit_core::{
-    Approvals, Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
-    ToolSelector,
+    Approvals, Blackboard, Decorator, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry, ToolSelector,
 };
 
 /// The names that only tools of the host may have.
@@ -292,36 +288,6 @@ impl ConversationBuilder {
         self
     }
 
-    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object.
-    #[must_use]
-    pub fn chaining(self, chaining: Chaining) -> Self {
-        self.configured(|config| config.with_chaining(chaining))
-    }
-
-    /// Chains tools to the objects of a Rust type. See [`chaining`](Self::chaining).
-    #[must_use]
-    pub fn chain_from<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
-        self.chaining(Chaining::new().with_type(methods))
-    }
-
-    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object.
-    #[must_use]
-    pub fn chain_from_any(self) -> Self {
-        self.chaining(Chaining::new().with_any_type())
-    }
-
-    /// Sets the playbook, with its tools, which it locks and unlocks. It replaces an earlier playbook.
-    #[must_use]
-    pub fn playbook(self, playbook: Playbook) -> Self {
-        self.configured(|config| config.with_playbook(playbook))
-    }
-
-    /// Sets the state machine, with its tools, which it locks and unlocks. It replaces an earlier state machine.
-    #[must_use]
-    pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
-        self.configured(|config| config.with_state_machine(machine))
-    }
-
     /// Sets how injected tools are delivered to the model.
     #[must_use]
     pub fn delivery(self, delivery: Delivery) -> Self {
@@ -394,7 +360,7 @@ impl ConversationBuilder {
         self.configured(|config| config.with_nested_events(are_forwarded))
     }
 
-    fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
+    pub(super) fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
         self.config = change(self.config);
         self
     }

@@ -11,6 +11,7 @@ mod references;
 mod replay;
 mod unavailable_tool;
 mod user_turn;
+mod workflows;
 
 pub use builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 pub use conversation_handle::Conversation;

@@ -1,5 +1,6 @@
 //! Events of a conversation, and their observers.
 
+mod approval;
 mod observer;
 mod queued_observer;
 mod recorded_call;
@@ -11,27 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
 use crate::outcome::{RunUsage, StopReason};
-use toolwit_core::{ApprovalBasis, ApprovalDecision, Arguments, Effect, ErrorKind, RememberedAnswer};
-use toolwit_core::{DeniedAccess, ProviderBlock, ToolCall, ToolDefinition, ToolId, ToolName};
+use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinition, ToolId, ToolName};
 
+pub use approval::{DecidedApproval, RequestedApproval};
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
-pub use recorded_call::{RecordedArtifact, RecordedOutcome, RecordedStart};
+pub use recorded_call::{RecordedArtifact, RecordedOutcome, RecordedStart, Resolution};
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;
-
-/// A decision about a call that changes something and of which it is not known whether it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resolution {
-    /// The call took effect. The model is told so; its result is not known.
-    Done,
-    /// The call had no effect. The model is told so, and may call again.
-    NotDone,
-    /// The call runs again.
-    RunAgain,
-}
 
 /// An event of a conversation.
 ///
@@ -115,46 +104,9 @@ pub enum Event {
         name: String,
     },
     /// A call needs an approval. It has not started; other calls continue.
-    ApprovalRequested {
-        /// The id of the request: that of the model's call, for a nested call followed by `/` and its number.
-        id: String,
-        /// The name of the tool, for display.
-        name: String,
-        /// The id of the tool.
-        tool: ToolId,
-        /// The arguments with which it would run, without the secrets of its plugin.
-        arguments: Arguments,
-        /// The effect class.
-        effect: Effect,
-        /// The granted rules that it would use.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        grant: Vec<String>,
-        /// The tools in which the call is made, the outermost first.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        callers: Vec<ToolId>,
-        /// The digest of the tool's definition, code, effect class and grant.
-        digest: String,
-    },
+    ApprovalRequested(Box<RequestedApproval>),
     /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
-    ApprovalDecided {
-        /// The id of the request.
-        id: String,
-        /// The id of the tool.
-        tool: ToolId,
-        /// The decision.
-        decision: ApprovalDecision,
-        /// Who made it.
-        basis: ApprovalBasis,
-        /// The reason of a denial.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// The arguments of an edit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        arguments: Option<Arguments>,
-        /// The answer that is valid for further calls.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        remembered: Option<RememberedAnswer>,
-    },
+    ApprovalDecided(Box<DecidedApproval>),
     /// A tool call starts.
     ToolStarted {
         /// The id of the call.

@@ -4,6 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use toolwit_core::{Arguments, Artifact, DeniedAccess, Effect, ErrorKind, Signal, ToolResult, ToolStatus};
 
+/// A decision about a call that changes something and of which it is not known whether it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resolution {
+    /// The call took effect. The model is told so; its result is not known.
+    Done,
+    /// The call had no effect. The model is told so, and may call again.
+    NotDone,
+    /// The call runs again.
+    RunAgain,
+}
+
 /// The start of a call, as a journal records it before the call can have an effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

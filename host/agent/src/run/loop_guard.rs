@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::event::{Event, Observers};
+use crate::event::{DecidedApproval, Event, Observers, RequestedApproval};
 use toolwit_core::{
     ApprovalObserver, ApprovalRequest, Approvals, Arguments, CallAccess, CallGuard, DecidedCall, EffectSource,
     PermittedCall, StartingCall, Tool, ToolContext, ToolError,
@@ -65,20 +65,21 @@ impl CallGuard for LoopGuard {
 
 impl ApprovalObserver for LoopGuard {
     fn requested(&self, request: &ApprovalRequest) {
-        self.observers.emit(&Event::ApprovalRequested {
-            id: request.id.clone(),
-            name: request.name.clone(),
-            tool: request.tool.clone(),
-            arguments: request.arguments.clone(),
-            effect: request.access.effect,
-            grant: request.access.grant.clone(),
-            callers: request.callers.clone(),
-            digest: request.digest.clone(),
-        });
+        self.observers
+            .emit(&Event::ApprovalRequested(Box::new(RequestedApproval {
+                id: request.id.clone(),
+                name: request.name.clone(),
+                tool: request.tool.clone(),
+                arguments: request.arguments.clone(),
+                effect: request.access.effect,
+                grant: request.access.grant.clone(),
+                callers: request.callers.clone(),
+                digest: request.digest.clone(),
+            })));
     }
 
     fn decided(&self, decided: &DecidedCall<'_>) {
-        self.observers.emit(&Event::ApprovalDecided {
+        self.observers.emit(&Event::ApprovalDecided(Box::new(DecidedApproval {
             id: decided.request.id.clone(),
             tool: decided.request.tool.clone(),
             decision: decided.decision,
@@ -86,6 +87,6 @@ impl ApprovalObserver for LoopGuard {
             reason: decided.reason.map(str::to_owned),
             arguments: decided.edited.cloned(),
             remembered: decided.remembered.cloned(),
-        });
+        })));
     }
 }

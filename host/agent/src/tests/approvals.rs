@@ -352,7 +352,7 @@ async fn cancelling_the_run_ends_the_wait_and_nothing_runs() {
     let token = cancel.clone();
     let (builder, model) = TestModel::playing([pay(1), reply("ok")]);
     let builder = builder.observer(move |event: &Event, _: &Origin| {
-        if matches!(event, Event::ApprovalRequested { .. }) {
+        if matches!(event, Event::ApprovalRequested(_)) {
             token.cancel();
         }
     });

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::input::sessions::{SessionFlags, missing};
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
+use crate::shell::SuggestedCommand;
 use toolwit::agent::{Journal, JournalError, Resolution, SessionId, UnresolvedCall};
 use toolwit::{Conversation, Error, ErrorKind, Phase};
 
@@ -122,15 +123,19 @@ fn undecided(session: &SessionId, unresolved: &[UnresolvedCall]) -> Error {
         calls.join(", ")
     );
     let first = unresolved.first().map_or("CALL", |call| call.id.as_str());
-    let hint = format!(
-        "find out whether they did, then run `toolwit resume {session} --resolve {first}=done` (or `not-done`, or `run-again`)"
-    );
+    let command = SuggestedCommand::new("resume")
+        .operand(session.as_str())
+        .option("resolve", &format!("{first}=done"));
+    let hint = format!("find out whether they did, then run `{command}` (or `=not-done`, or `=run-again`)");
     Error::new(ErrorKind::Configuration, Phase::Execute, message).with_suggestion(hint)
 }
 
 fn nothing_to_resume(session: &SessionId) -> Error {
     let message = format!("the last run of the session `{session}` ended");
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-        "continue the conversation with `toolwit run PROMPT --session {session}`"
+        "continue the conversation with `{}`",
+        SuggestedCommand::new("run")
+            .operand("PROMPT")
+            .option("session", session.as_str())
     ))
 }

@@ -124,7 +124,10 @@ impl Markdown {
         }
         self.has_words = true;
         let width: usize = word.chars().map(|c| c.width().unwrap_or_default()).sum();
-        if self.layout.is_some_and(|layout| self.column > layout.indent && self.column + width > layout.columns) {
+        if self
+            .layout
+            .is_some_and(|layout| self.column > layout.indent && self.column + width > layout.columns)
+        {
             self.wrap(out);
         }
         self.indent(out);
@@ -168,7 +171,10 @@ impl Markdown {
 
     fn write_char(&mut self, out: &mut String, style: Style, c: char) {
         let width = c.width().unwrap_or_default();
-        if self.layout.is_some_and(|layout| self.column + width > layout.columns && self.column > layout.indent) {
+        if self
+            .layout
+            .is_some_and(|layout| self.column + width > layout.columns && self.column > layout.indent)
+        {
             self.wrap(out);
             self.indent(out);
         }
@@ -225,7 +231,12 @@ mod tests {
     fn text_of_a_model_begins_no_line_and_controls_no_terminal() {
         let layout = Layout { columns: 20, indent: 2 };
         let padded = format!("{} error: fake", "x".repeat(19));
-        let hostile = ["\x1b[2Jclean\u{202e}\r\nerror: fake\n", &padded, &"é".repeat(500), "\u{2028}host"];
+        let hostile = [
+            "\x1b[2Jclean\u{202e}\r\nerror: fake\n",
+            &padded,
+            &"é".repeat(500),
+            "\u{2028}host",
+        ];
         let out = plain(&streamed(Some(layout), &hostile));
         assert!(!out.contains(['\x1b', '\u{202e}', '\r', '\u{2028}']), "{out}");
         for line in out.lines() {

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::printer::{Printer, Verbosity};
 use toolwit::tool::text::printable;
@@ -74,9 +74,9 @@ impl Spinner {
     /// Removes the line until it is continued.
     pub(crate) fn set_paused(&self, is_paused: bool) {
         if is_paused {
-            self.0.set_draw_target(ProgressDrawTarget::hidden());
+            self.0.finish_and_clear();
         } else {
-            self.0.set_draw_target(ProgressDrawTarget::stderr());
+            self.0.reset();
         }
     }
 

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::guests::{COUNTER, PLAIN};
-use crate::support::{Run, Workspace};
+use crate::support::Workspace;
 
 const CHATTING: &str = r#"
 [[turn]]
@@ -30,7 +30,20 @@ fn chatting() -> Workspace {
 #[test]
 fn tools_of_one_turn_stay_for_the_next() {
     let run = chatting().run_with_input(&CHAT, "Count.\n\n  \nNext.\n");
-    assert_snapshot!(run, @"");
+    assert_snapshot!(run, @r#"
+    exit: 0
+
+    --- stdout
+    A **counter** exists.
+    It is 42.
+
+    --- stderr
+    calls      counter_new {"start":41}
+    result     {"type":"counter","id":"1","available_tools":["counter_next","counter_break"]}
+    new tools  counter_next counter_break
+    calls      counter_next {"counter_id":"1"}
+    result     42
+    "#);
 }
 
 #[test]
@@ -40,7 +53,13 @@ fn commands_are_executed_without_the_model() {
         "/help\n/tools NEW\n/wait\nCount.\nNext.\n/budget\n/quit\nnever sent\n",
     );
     assert_eq!(run.code, Some(0), "{run}");
-    for text in ["/tools [TEXT]", "counter_new", "1 tool\n", "2 tool calls", "no limit of cost"] {
+    for text in [
+        "/tools [TEXT]",
+        "counter_new",
+        "1 tool\n",
+        "2 tool calls",
+        "no limit of cost",
+    ] {
         assert!(run.stderr.contains(text), "{text} in {run}");
     }
     assert_eq!(run.stdout, "A **counter** exists.\nIt is 42.\n", "{run}");
@@ -50,7 +69,10 @@ fn commands_are_executed_without_the_model() {
 fn wrong_command_is_reported_and_the_session_continues() {
     let run = chatting().run_with_input(&CHAT, "/tolls\nCount.\nNext.\n");
     assert_eq!(run.code, Some(2), "{run}");
-    assert!(run.stderr.contains("error: `/tolls` is not a command of the chat"), "{run}");
+    assert!(
+        run.stderr.contains("error: `/tolls` is not a command of the chat"),
+        "{run}"
+    );
     assert!(run.stdout.contains("It is 42."), "{run}");
 }
 
@@ -129,7 +151,10 @@ mod interrupts {
         child.stdin.take().unwrap().write_all(b"Again.\n").unwrap();
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        assert_eq!((stdout.as_str(), child.wait().unwrap().code()), ("still here\n", Some(130)));
+        assert_eq!(
+            (stdout.as_str(), child.wait().unwrap().code()),
+            ("still here\n", Some(130))
+        );
     }
 
     #[test]

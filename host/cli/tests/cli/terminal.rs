@@ -120,7 +120,7 @@ fn help_lists_the_commands_with_their_purpose() {
     for (name, purpose) in [
         ("demo", "Run a scripted conversation, without a key or network"),
         ("run", "Run a prompt with a model and the tools of plugins"),
-        ("list", "List plugins and their tools"),
+        ("list", "List plugins and MCP servers, with their tools"),
         ("search", "Find tools by name or purpose"),
         (
             "show",

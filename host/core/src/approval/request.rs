@@ -31,9 +31,11 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    pub(super) fn new(id: String, definition: &ToolDefinition, arguments: Arguments, access: CallAccess) -> Self {
+    /// Creates the request for a call without callers. [`Approvals`](super::Approvals) create those of a conversation.
+    #[must_use]
+    pub fn new(id: impl Into<String>, definition: &ToolDefinition, arguments: Arguments, access: CallAccess) -> Self {
         Self {
-            id,
+            id: id.into(),
             tool: definition.id.clone(),
             name: definition.name().to_owned(),
             arguments,

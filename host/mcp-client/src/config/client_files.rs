@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::server_config::{ServerConfig, ServerEndpoint};
+use super::endpoint::ServerEndpoint;
+use super::server_config::ServerConfig;
 use super::servers_file::McpConfig;
 use crate::value::Setting;
 use toolwit_core::text::parse_json;

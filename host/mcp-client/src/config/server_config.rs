@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
 use super::tool_filter::ToolFilter;
 use crate::value::Setting;
 use toolwit_core::limits::{MCP_CALL_WALL_MAX, MCP_STARTUP_WALL_MAX};
@@ -73,44 +74,6 @@ pub struct ServerConfig {
     pub revision: RevisionChoice,
     /// What happens to a tool whose definition changes.
     pub changed_tools: ChangedTools,
-}
-
-/// How a server is reached.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum ServerEndpoint {
-    /// As a child process, by its standard input and output.
-    Process(ProcessEndpoint),
-    /// Over HTTP.
-    Http(HttpEndpoint),
-}
-
-/// A server that runs as a child process.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ProcessEndpoint {
-    /// Program: a path, or a name that is looked up in the absolute directories of its `PATH`.
-    pub program: String,
-    /// Arguments.
-    pub arguments: Vec<Setting>,
-    /// Environment variables. The process has no others, except the inherited ones.
-    pub variables: Vec<(String, Setting)>,
-    /// Environment variables that it has from the host, if they are set there.
-    pub inherited: Vec<String>,
-    /// Working directory; by default that of the host.
-    pub directory: Option<PathBuf>,
-}
-
-/// A server that is reached over HTTP.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HttpEndpoint {
-    /// Its URL.
-    pub url: Url,
-    /// Headers of every request.
-    pub headers: Vec<(String, Setting)>,
-    /// The bearer token of every request. Callers with different tokens have different connections.
-    pub bearer: Option<Setting>,
 }
 
 /// The revisions of the protocol that are tried.

@@ -8,8 +8,9 @@ use serde::de;
 use serde::{Deserialize, Deserializer};
 
 use super::client_files;
+use super::endpoint::ServerEndpoint;
 use super::meta_rule::MetaRule;
-use super::server_config::{ChangedTools, RevisionChoice, ServerConfig, ServerEndpoint};
+use super::server_config::{ChangedTools, RevisionChoice, ServerConfig};
 use super::tool_filter::ToolFilter;
 use crate::value::Setting;
 use toolwit_core::limits::Span;

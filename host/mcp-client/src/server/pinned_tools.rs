@@ -8,7 +8,7 @@ use crate::session::{ListedTool, Listing};
 use toolwit_core::Tool;
 
 /// The tools of a server for one caller. A definition that does not change stays the same object, and one that changes is not trusted like
-/// the one before it: whoever approved the tool has read another description.
+/// the one before it: the approval of the tool was for another description.
 #[derive(Default)]
 pub(super) struct PinnedTools {
     /// The digest of the definition of each tool, by its name at the server.

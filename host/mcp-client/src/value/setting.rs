@@ -234,7 +234,7 @@ mod tests {
         }
 
         fn variable(&self, name: &str) -> Option<String> {
-            (name == "HOME").then(|| "/home/ada".to_owned())
+            (name == "HOME").then(|| "/srv/ada".to_owned())
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(resolve(Setting::context("token")).unwrap(), "t-1");
         assert_eq!(
             resolve(Setting::expand("${HOME}/x:${PORT:-80}")).unwrap(),
-            "/home/ada/x:80"
+            "/srv/ada/x:80"
         );
         assert_eq!(resolve(Setting::expand("${unclosed")).unwrap(), "${unclosed");
         for missing in [

@@ -1,18 +1,17 @@
 //! The builder of a host.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::discovery::{discover, discover_in_background};
+use super::groups_file::read_groups;
 use super::long_running::warn_about_unknown_tools;
 use super::plugin_source::PluginSource;
 use super::shared_source::SharedSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
-use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, PROJECT_BYTES_MAX, TOOLS_VISIBLE_MAX};
-use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
+use toolwit_core::limits::{EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_core::{Error, Tool, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
@@ -391,26 +390,4 @@ impl ToolwitBuilder {
             _discovery: discovery.map(Arc::new),
         })
     }
-}
-
-/// Reads the tool groups of a file.
-fn read_groups(path: &Path) -> Result<GroupsConfig, Error> {
-    let text = read_limited(path).map_err(|error| {
-        let message = format!("the tool groups `{}` cannot be read: {error}", path.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message)
-    })?;
-    GroupsConfig::parse(&text)
-}
-
-/// Reads a file of at most [`PROJECT_BYTES_MAX`].
-fn read_limited(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let read = File::open(path)?
-        .take(PROJECT_BYTES_MAX + 1)
-        .read_to_string(&mut text)?;
-    if read as u64 > PROJECT_BYTES_MAX {
-        let message = format!("it is larger than {}", ByteCount(PROJECT_BYTES_MAX));
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(text)
 }

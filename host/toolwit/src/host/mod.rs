@@ -4,6 +4,7 @@ mod builder;
 mod call_session;
 mod discovery;
 pub mod find;
+mod groups_file;
 mod long_running;
 mod plugin_source;
 mod shared_source;

@@ -74,7 +74,10 @@ fn tools(conversation: &Conversation, text: &str) -> Page {
         let name = named.name.as_str();
         let description = &named.definition.description;
         if name.to_lowercase().contains(text) || description.to_lowercase().contains(text) {
-            page.styled(NAME, name).text("  ").text(first_sentence(description)).end();
+            page.styled(NAME, name)
+                .text("  ")
+                .text(first_sentence(description))
+                .end();
             count += 1;
         }
     }

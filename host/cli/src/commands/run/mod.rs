@@ -25,6 +25,7 @@ use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
 use crate::output::printer::{Format, Printer};
+use crate::shell::SuggestedCommand;
 use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
@@ -144,7 +145,8 @@ pub(crate) async fn open_or_create(sessions: &SessionFlags, session: &SessionId)
 pub(crate) fn interrupted(session: &SessionId) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-        "continue it with `toolwit resume {session}`, and the same options"
+        "continue it with `{}`, and the same options",
+        SuggestedCommand::new("resume").operand(session.as_str())
     ))
 }
 
@@ -182,6 +184,8 @@ impl RunFlags {
             .plugins
             .granted_with_servers(&self.limits, &self.authority, &servers)?;
         let host = with_word_vectors(host);
+        // A plugin that could write to it would approve its own calls.
+        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
@@ -246,9 +250,14 @@ async fn connect_required(
     }
 }
 
+/// Returns the path of the answers that are valid in later runs, if there is a data directory.
+fn answer_file() -> Option<PathBuf> {
+    data_path("approvals.json")
+}
+
 /// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
 fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
-    let memory = match data_path("approvals.json") {
+    let memory = match answer_file() {
         Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
         None => ApprovalMemory::new(),
     };

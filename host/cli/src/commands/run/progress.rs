@@ -140,11 +140,8 @@ impl RunProgress {
                 conversation::nested(&mut page, event);
                 self.spinner.suspend(|| self.printer.detail(&page));
             }
-            Event::ApprovalDecided {
-                tool,
-                decision: ApprovalDecision::Unanswered,
-                ..
-            } => self.spinner.suspend(|| {
+            Event::ApprovalDecided(decided) if decided.decision == ApprovalDecision::Unanswered => self.spinner.suspend(|| {
+                let tool = &decided.tool;
                 self.printer
                     .warn(format_args!("`{tool}` did not run: it needs an approval, and there is no terminal to ask"));
                 self.printer.hint(
