@@ -114,8 +114,9 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             let denied: Vec<_> = denied.iter().map(|one| format!("{}: {}", one.plugin, one.access)).collect();
             (Kind::Note, "access denied".to_owned(), None, denied.join(", "))
         }
-        Event::ApprovalDecided { tool, decision, .. } => {
-            (Kind::Note, "approval".to_owned(), None, format!("{tool}: {decision:?}"))
+        Event::ApprovalDecided(decided) => {
+            let detail = format!("{}: {:?}", decided.tool, decided.decision);
+            (Kind::Note, "approval".to_owned(), None, detail)
         }
         Event::Finished {
             stop, iterations, tool_calls, ..
