@@ -68,11 +68,14 @@ fn parse(file: &str, text: &str) -> Result<Vec<TraceEntry>, Error> {
     };
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let entry: TraceEntry =
-            serde_json::from_str(line).map_err(|error| refused(index + 1, format!("not an event of a trace: {error}")))?;
+        let entry: TraceEntry = serde_json::from_str(line)
+            .map_err(|error| refused(index + 1, format!("not an event of a trace: {error}")))?;
         if entry.version != TRACE_VERSION {
             let version = entry.version;
-            return Err(refused(index + 1, format!("version {version} of traces is not supported")));
+            return Err(refused(
+                index + 1,
+                format!("version {version} of traces is not supported"),
+            ));
         }
         entries.push(entry);
     }
@@ -128,7 +131,13 @@ mod tests {
 
     #[test]
     fn bars_stay_in_their_columns() {
-        for (start, wall, end) in [(0, 0, 0), (0, 10, 10), (10, 0, 10), (u64::MAX, u64::MAX, u64::MAX), (5, 5, 1)] {
+        for (start, wall, end) in [
+            (0, 0, 0),
+            (0, 10, 10),
+            (10, 0, 10),
+            (u64::MAX, u64::MAX, u64::MAX),
+            (5, 5, 1),
+        ] {
             let bar = bar(start, wall, end);
             assert_eq!(bar.chars().count() as u64, BAR_COLUMNS);
             assert!(bar.contains('█'), "{start} {wall} {end}");

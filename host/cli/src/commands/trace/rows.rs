@@ -93,13 +93,24 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
         } => {
             let calls: Vec<_> = tool_calls.iter().map(|call| call.name.as_str()).collect();
             let tokens = format!("{} + {} tokens", usage.input_tokens, usage.output_tokens);
-            let said = if calls.is_empty() { content.clone() } else { format!("calls {}", calls.join(", ")) };
-            (Kind::Model, format!("inference {iteration}"), Some(*wall_ms), format!("{tokens}  {said}"))
+            let said = if calls.is_empty() {
+                content.clone()
+            } else {
+                format!("calls {}", calls.join(", "))
+            };
+            (
+                Kind::Model,
+                format!("inference {iteration}"),
+                Some(*wall_ms),
+                format!("{tokens}  {said}"),
+            )
         }
         Event::ToolFinished {
             name, wall_ms, content, ..
         } => (Kind::Call, name.to_string(), Some(*wall_ms), content.clone()),
-        Event::NestedCallFinished { tool, wall_ms, kind, .. } => {
+        Event::NestedCallFinished {
+            tool, wall_ms, kind, ..
+        } => {
             let failed = kind.map(|kind| kind.to_string()).unwrap_or_default();
             (Kind::Call, tool.to_string(), Some(*wall_ms), failed)
         }
@@ -111,7 +122,10 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
         Event::ToolsRemoved { names, .. } => tools("tools removed", names, ""),
         Event::ToolsEvicted { names } => tools("tools hidden", names, ""),
         Event::AccessDenied { denied, .. } => {
-            let denied: Vec<_> = denied.iter().map(|one| format!("{}: {}", one.plugin, one.access)).collect();
+            let denied: Vec<_> = denied
+                .iter()
+                .map(|one| format!("{}: {}", one.plugin, one.access))
+                .collect();
             (Kind::Note, "access denied".to_owned(), None, denied.join(", "))
         }
         Event::ApprovalDecided(decided) => {
@@ -119,7 +133,10 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             (Kind::Note, "approval".to_owned(), None, detail)
         }
         Event::Finished {
-            stop, iterations, tool_calls, ..
+            stop,
+            iterations,
+            tool_calls,
+            ..
         } => {
             let detail = format!("{stop:?}, {iterations} inferences, {tool_calls} calls");
             (Kind::Note, "end".to_owned(), None, detail)
@@ -130,5 +147,10 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
 
 fn tools(label: &str, names: &[ToolName], more: &str) -> (Kind, String, Option<u64>, String) {
     let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
-    (Kind::Tools, label.to_owned(), None, format!("{}{more}", names.join(" ")))
+    (
+        Kind::Tools,
+        label.to_owned(),
+        None,
+        format!("{}{more}", names.join(" ")),
+    )
 }
