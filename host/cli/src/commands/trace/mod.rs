@@ -146,7 +146,9 @@ mod tests {
 
     #[test]
     fn line_that_is_not_an_event_is_reported_with_its_number() {
-        let error = parse("t.jsonl", "\n{}\n").map(|_| ()).map_err(|error| error.message.clone());
+        let error = parse("t.jsonl", "\n{}\n")
+            .map(|_| ())
+            .map_err(|error| error.message.clone());
         assert!(error.is_err_and(|message| message.starts_with("t.jsonl:2: not an event")));
         assert!(parse("t.jsonl", "").is_err());
     }
