@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 32] = [
     "demo",
     "run",
     "chat",
@@ -20,7 +20,10 @@ const COMMANDS: [&str; 29] = [
     "mcp",
     "serve",
     "inspect",
+    "new",
     "build",
+    "test",
+    "dev",
     "grant",
     "revoke",
     "trust",
