@@ -72,7 +72,7 @@ fn difference_is_shown_as_a_diff_and_fails() {
     let run = workspace.run(&["replay", "changed.jsonl"]);
     assert_eq!(run.code, Some(1), "{run}");
     assert!(
-        run.stdout.contains("-is_error: true") && run.stdout.contains("+is_error: false"),
+        run.stdout.contains("-outcome.is_error: true") && run.stdout.contains("+outcome.is_error: false"),
         "{run}"
     );
 }
@@ -101,7 +101,7 @@ fn fork_continues_with_another_answer_or_model() {
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "Another model."), "{run}");
     let run = fork(&["--answer", "Stored.", "--session", "fork", "--sessions", "s.db"]);
     assert_eq!(run.code, Some(0), "{run}");
-    let run = workspace.run(&["sessions", "list", "--sessions", "s.db"]);
+    let run = workspace.run(&["sessions", "--sessions", "s.db", "list"]);
     assert!(run.stdout.contains("fork"), "{run}");
 }
 
@@ -121,12 +121,14 @@ fn wrong_use_of_a_replay_is_a_usage_error() {
 
 #[test]
 fn what_if_lists_the_accesses_that_other_grants_refuse() {
-    let grant = |url: &str| format!("[[grant]]\nplugin = \"fetch\"\nversion = \"any\"\nhttp = [\"{url}\"]\n");
+    let grant = |host: &str| {
+        format!("version = 1\n[[grant]]\nplugin = \"fetch\"\nany-version = true\nhttp = [{{ host = \"{host}\" }}]\n")
+    };
     let workspace = Workspace::new()
         .file("traces/one.jsonl", FETCHED)
         .file("traces/two.jsonl", FETCHED)
-        .file("wide.toml", grant("https://api.example.com"))
-        .file("narrow.toml", grant("https://other.example.com"));
+        .file("wide.toml", grant("api.example.com"))
+        .file("narrow.toml", grant("other.example.com"));
     let run = workspace.run(&["replay", "traces", "--what-if", "wide.toml"]);
     assert_eq!(run.code, Some(0), "{run}");
     let run = workspace.run(&["replay", "traces", "--what-if", "narrow.toml"]);

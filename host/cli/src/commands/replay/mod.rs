@@ -41,7 +41,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayTrace {
     /// Path to the trace; with `--what-if` also a folder of traces
-    file: PathBuf,
+    #[arg(value_name = "FILE")]
+    recording: PathBuf,
     /// Number of the event from which on calls run as in a new conversation
     #[arg(long, value_name = "EVENT")]
     fork: Option<u64>,
@@ -82,9 +83,9 @@ pub(crate) struct ReplayTrace {
 impl ReplayTrace {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         if let Some(grants) = &self.what_if {
-            return what_if(&self.file, grants, printer, cancel).await;
+            return what_if(&self.recording, grants, printer, cancel).await;
         }
-        let recording = read_recording(&self.file, cancel).await?;
+        let recording = read_recording(&self.recording, cancel).await?;
         self.check(&recording)?;
         let (trace, is_forked) = (self.trace.clone(), self.fork.is_some());
         let journal = match &self.session {
@@ -116,7 +117,7 @@ impl ReplayTrace {
 
     fn check(&self, recording: &Recording) -> Result<(), Error> {
         if recording.prompts().is_empty() {
-            let message = format!("the trace {} does not begin with a turn", self.file.display());
+            let message = format!("the trace {} does not begin with a turn", self.recording.display());
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`"));
         }

@@ -128,9 +128,12 @@ impl WhatIf {
             page.styled(BAD, &refused.reason).end();
         }
         let style = if self.ok { GOOD } else { BAD };
-        let (refused, accesses) = (self.refused.len(), counted(self.accesses, "recorded access"));
+        let (refused, accesses) = (self.refused.len(), self.accesses);
         let (calls, traces) = (counted(self.calls, "call"), counted(self.traces, "trace"));
-        page.styled(style, format_args!("{refused} of {accesses} would be refused"));
+        page.styled(
+            style,
+            format_args!("{refused} of {accesses} recorded accesses would be refused"),
+        );
         page.text(format_args!(" ({calls}, {traces})")).end();
         page
     }
