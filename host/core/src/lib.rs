@@ -14,6 +14,7 @@
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks |
 //! | `set` | [`ToolSet`], [`ToolRegistry`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, approval, notes |
+//! | `interceptor` | [`Interceptor`]s: rules around every call of other tools |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
 //! | [`text`] | helpers for names, JSON and untrusted text |
@@ -29,6 +30,7 @@ mod definition;
 mod entity;
 mod error;
 mod input;
+mod interceptor;
 pub mod limits;
 mod native;
 mod result;
@@ -55,6 +57,7 @@ pub use entity::{
 };
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
 pub use input::{InputValidator, Parameter, ParsedArguments, UntrustedSchemas, parse_arguments};
+pub use interceptor::{CallDecision, CallOutcome, InterceptedCall, Interception, Interceptor, OutcomeReview};
 pub use native::{FacadeObject, FacadeOutline, NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
 pub use result::{
     Audience, CallUsage, DeniedAccess, Disposition, FollowUpCall, MissingGrant, Signal, ToolError, ToolResult,

@@ -55,7 +55,7 @@ pub use manifest::{
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
-pub use project::{IndexSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings};
+pub use project::{IndexSettings, InterceptorSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings, SandboxSettings};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use vectors::{VectorDirectory, VectorFiles, WordVectors};

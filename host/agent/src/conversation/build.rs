@@ -55,7 +55,7 @@ impl ConversationBuilder {
             let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
             config.tools.extend(gateway);
         }
-        let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
+        let (tools, guards) = guarded_tools(config.tools, config.decorators, config.guards, &config.strategies, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = Observers::new(
             process.origin(),
@@ -185,17 +185,18 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators and the guards of the conversation around this one, and the guards for the
-/// conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
+/// Returns the initial tools with their decorators, the guards of the host and those of the conversation around this one, and the
+/// guards for the conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
 fn guarded_tools(
     tools: Vec<Arc<dyn Tool>>,
     decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     strategies: &StrategyChain,
     context: &ToolContext,
 ) -> Result<(ToolSet, OuterGuards), Error> {
     let mut references = strategies.references();
     references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
-    let decorators = OuterGuards::of(context).around(decorators);
+    let decorators = OuterGuards::of(context).around(decorators.into_iter().chain(guards));
     let guards = OuterGuards::among(&decorators);
     let tools = initial_tools(tools, decorators);
     check_references(&references, &tools, strategies)?;

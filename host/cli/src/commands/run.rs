@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
@@ -74,6 +75,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
+    interceptors: InterceptorFlags,
+    #[command(flatten)]
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
@@ -108,7 +111,10 @@ impl Run {
             _ => self.prompt,
         };
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
+        let host = self
+            .plugins
+            .intercepted(&self.limits, &self.authority, &self.interceptors)?;
+        let host = with_word_vectors(host);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use super::configuration::configuration_directory;
 use super::environment::variable;
 use super::grants::GrantFlags;
+use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use super::vectors::with_word_vectors;
+use super::wasi::WasiFlags;
 use toolwit::registry::DynamicDiscovery;
 use toolwit::sandbox::Compiler;
 use toolwit::{Error, ErrorKind, Phase};
@@ -29,6 +31,8 @@ pub(crate) struct PluginFlags {
     directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
+    #[command(flatten)]
+    pub(crate) wasi: WasiFlags,
 }
 
 /// Selects the grants and secrets for calls.
@@ -74,7 +78,20 @@ impl PluginFlags {
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
-    /// Returns the builder of a host for calls with grants.
+    /// Returns the builder of a host for calls of tools, with grants and interceptors.
+    pub(crate) fn intercepted(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+        interceptors: &InterceptorFlags,
+    ) -> Result<ToolwitBuilder, Error> {
+        let accepted = ProjectTrust::find()?;
+        let settings = interceptors.with_accepted(accepted.accepted_interceptors());
+        let builder = self.granted(limits, authority)?;
+        Ok(settings.into_iter().fold(builder, ToolwitBuilder::plugin_interceptor))
+    }
+
+    /// Returns the builder of a host with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
         let mut builder = self.builder(limits)?;
         if let Some(grants) = authority.grants.existing()? {
@@ -93,7 +110,8 @@ impl PluginFlags {
             .limits(limits.request(&project.call_limits()))
             .long_running(limits.long_running())
             .long_running(project.long_running().iter().map(String::as_str))
-            .compiler(Compiler::Process(own_program()?));
+            .compiler(Compiler::Process(own_program()?))
+            .wasi(self.wasi.versions()?);
         // It has grants, secrets and what was accepted of projects, also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);

@@ -2,7 +2,7 @@
 //!
 //! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, and name a package index. Anyone who can change the
 //! project, such as the author of a cloned repository, can change them, so they grant nothing and raise nothing by themselves. `toolwit trust --accept
-//! DIGEST` copies the grants, the limits above the defaults and the index to the user's configuration directory. Later changes of the project
+//! DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to the user's configuration directory. Later changes of the project
 //! have no effect on the copy.
 
 use std::fs;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::configuration::configuration_file;
 use toolwit::limits::LimitRequest;
-use toolwit::registry::{Project, ProjectLimits, RemoteFile, RunSettings};
+use toolwit::registry::{InterceptorSettings, Project, ProjectLimits, RemoteFile, RunSettings};
 use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
@@ -36,6 +36,10 @@ pub(crate) struct Proposal {
     pub(crate) limits: ProjectLimits,
     /// Its index of packages.
     pub(crate) index: Option<RemoteFile>,
+    /// Its interceptors.
+    pub(crate) interceptors: Vec<InterceptorSettings>,
+    /// Whether it enables WASI 0.3.
+    pub(crate) wasi_p3: bool,
 }
 
 impl Proposal {
@@ -43,7 +47,10 @@ impl Proposal {
     pub(crate) fn digest(&self) -> String {
         let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
         let index = self.index.as_ref().map(|index| format!("index.url = \"{index}\""));
-        let settings: Vec<_> = self.limits.describe().into_iter().chain(index).collect();
+        let interceptors = self.interceptors.iter().map(|setting| format!("interceptor {setting:?}"));
+        let settings = self.limits.describe().into_iter().chain(index);
+        let wasi = self.wasi_p3.then(|| "sandbox.wasi_p3 = true".to_owned());
+        let settings: Vec<_> = settings.chain(interceptors).chain(wasi).collect();
         if settings.is_empty() {
             return grants;
         }
@@ -59,6 +66,10 @@ struct AcceptanceRecord {
     digest: String,
     /// The index of packages.
     index: Option<RemoteFile>,
+    /// The interceptors.
+    interceptors: Vec<InterceptorSettings>,
+    /// Whether WASI 0.3 is enabled.
+    wasi_p3: bool,
     /// The limits up to which the project may raise its own.
     accepted: ProjectLimits,
 }
@@ -87,6 +98,8 @@ pub(crate) struct ProjectTrust {
     directory: PathBuf,
     limits: ProjectLimits,
     index: Option<RemoteFile>,
+    interceptors: Vec<InterceptorSettings>,
+    wasi_p3: bool,
     /// The project's grants file, if its configuration names one.
     proposed: Option<GrantsFile>,
     /// The accepted grants, if there are any.
@@ -113,6 +126,8 @@ impl ProjectTrust {
         Ok(Self {
             limits: project.limits(),
             index: project.index.url,
+            interceptors: project.interceptors,
+            wasi_p3: project.sandbox.wasi_p3,
             proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted: grants.filter(|grants| grants.exists()),
             record: record.flatten(),
@@ -134,12 +149,15 @@ impl ProjectTrust {
             grants: self.proposed.as_ref().map(GrantsFile::content).transpose()?,
             limits: self.limits.raised(),
             index: self.index.clone(),
+            interceptors: self.interceptors.clone(),
+            wasi_p3: self.wasi_p3,
         })
     }
 
-    /// Returns whether the project proposes grants, limits above the defaults, or an index.
+    /// Returns whether the project proposes grants, limits above the defaults, an index, or interceptors.
     pub(crate) fn has_proposal(&self) -> bool {
-        self.proposed.is_some() || !self.limits.raised().is_empty() || self.index.is_some()
+        let is_raised = !self.limits.raised().is_empty();
+        self.proposed.is_some() || is_raised || self.index.is_some() || !self.interceptors.is_empty() || self.wasi_p3
     }
 
     pub(crate) fn trust(&self) -> Trust {
@@ -166,6 +184,8 @@ impl ProjectTrust {
         let record = AcceptanceRecord {
             digest: proposal.digest(),
             index: proposal.index.clone(),
+            interceptors: proposal.interceptors.clone(),
+            wasi_p3: proposal.wasi_p3,
             accepted: proposal.limits.clone(),
         };
         let text = toml::to_string(&record).map_err(|error| not_accepted(&error))?;
@@ -210,6 +230,17 @@ impl ProjectTrust {
         accepted.filter(|accepted| Some(*accepted) == self.index.as_ref())
     }
 
+    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them: otherwise a plugin that can
+    /// write to the project could remove them.
+    pub(crate) fn accepted_interceptors(&self) -> &[InterceptorSettings] {
+        self.record.as_ref().map_or(&[], |record| &record.interceptors)
+    }
+
+    /// Returns whether the project enables WASI 0.3, and the user has accepted that.
+    pub(crate) fn is_wasi3_enabled(&self) -> bool {
+        self.wasi_p3 && self.record.as_ref().is_some_and(|record| record.wasi_p3)
+    }
+
     fn accepted_limits(&self) -> ProjectLimits {
         self.record
             .as_ref()
@@ -221,10 +252,10 @@ impl ProjectTrust {
     pub(crate) fn warn(&self) {
         match self.trust() {
             Trust::NotAccepted if self.has_proposal() => tracing::warn!(
-                "the project proposes grants, higher limits or an index, which do not apply; `toolwit trust` shows them, and how to accept them"
+                "the project proposes grants, higher limits, an index or interceptors, which do not apply; `toolwit trust` shows them, and how to accept them"
             ),
             Trust::Changed => tracing::warn!(
-                "the grants, limits or index that the project proposes have changed since they were accepted; `toolwit trust` shows them"
+                "the grants, limits, index or interceptors that the project proposes have changed since they were accepted; `toolwit trust` shows them"
             ),
             Trust::Accepted | Trust::NotAccepted => {}
         }

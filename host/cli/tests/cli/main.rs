@@ -12,6 +12,7 @@ mod guests;
 mod help;
 mod hostile;
 mod inspect;
+mod interceptors;
 mod interrupt;
 mod json;
 mod list;

@@ -2,6 +2,7 @@
 
 mod background_tasks;
 mod blackboard;
+mod late_reviews;
 mod meta_filter;
 mod origin;
 mod output_sink;
@@ -10,6 +11,7 @@ mod tool_context;
 
 pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
+pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;
 pub use output_sink::{NoOutput, OutputSink};

@@ -1,22 +1,22 @@
 //! The builder of a host.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::discovery::discover;
+use super::groups_file::read_groups;
+use super::interceptors::Interceptors;
 use super::long_running::warn_about_unknown_tools;
 use super::plugin_source::PluginSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
-use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, PROJECT_BYTES_MAX, TOOLS_VISIBLE_MAX};
-use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
+use toolwit_core::limits::{EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_core::{Decorator, Error, Interception, Interceptor, Tool, ToolId, ToolSelector};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
-use toolwit_registry::{DynamicDiscovery, EmbeddingModel, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_registry::{DynamicDiscovery, EmbeddingModel, InterceptorSettings, LiveRegistry, MissingPath, WatchOptions};
+use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope, WasiVersions};
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -32,6 +32,10 @@ pub struct ToolwitBuilder {
     dynamic_discovery: DynamicDiscovery,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
+    /// The interceptors of the application.
+    guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    /// The plugins that are interceptors.
+    interceptors: Vec<InterceptorSettings>,
     /// The sources and groups of the application.
     tool_groups: ToolGroups,
     groups: Vec<GroupsConfig>,
@@ -95,6 +99,13 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Sets the versions of WASI that components can import; by default 0.2 only.
+    #[must_use]
+    pub fn wasi(mut self, versions: WasiVersions) -> Self {
+        self.runtime.wasi = versions;
+        self
+    }
+
     /// Sets the store of package metadata. With a persistent store, the next start reads only what changed.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
@@ -151,6 +162,26 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome of each
+    /// call, and can change or refuse them.
+    ///
+    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late results. It runs under
+    /// limits and grants of its own. If it fails, the call does not run or its result is withheld. Interceptors are applied in
+    /// the order of these calls, the first one outermost; those of [`ToolwitBuilder::interceptor`] are around those of plugins.
+    /// [`ToolwitBuilder::build`] fails if the plugin is not installed.
+    #[must_use]
+    pub fn plugin_interceptor(mut self, settings: InterceptorSettings) -> Self {
+        self.interceptors.push(settings);
+        self
+    }
+
+    /// Wraps the calls of the selected tools by an interceptor of the application; see [`ToolwitBuilder::plugin_interceptor`].
+    #[must_use]
+    pub fn interceptor(mut self, tools: ToolSelector, interceptor: impl Interceptor + 'static) -> Self {
+        self.guards.push((tools, Arc::new(Interception::new(interceptor))));
         self
     }
 
@@ -303,7 +334,8 @@ impl ToolwitBuilder {
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// are invalid, for secrets of the application, a store or certificates that cannot be used, and for tool groups that are invalid.
+    /// are invalid, for secrets of the application, a store or certificates that cannot be used, for tool groups that are invalid, and
+    /// for interceptors that are not installed.
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.with_store_file().await?;
@@ -340,6 +372,7 @@ impl ToolwitBuilder {
             discover(&registry).await?
         };
         warn_about_unknown_tools(&registry.current(), &long_running);
+        let interceptors = Interceptors::new(self.guards, &self.interceptors, &registry.current())?;
         let watch = self.watch.map(|mut options| {
             if self.dynamic_discovery == DynamicDiscovery::Never {
                 options.dynamic_discovery = DynamicDiscovery::Never;
@@ -352,31 +385,10 @@ impl ToolwitBuilder {
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
             tools: self.tools.into(),
+            interceptors,
             groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),
         })
     }
-}
-
-/// Reads the tool groups of a file.
-fn read_groups(path: &Path) -> Result<GroupsConfig, Error> {
-    let text = read_limited(path).map_err(|error| {
-        let message = format!("the tool groups `{}` cannot be read: {error}", path.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message)
-    })?;
-    GroupsConfig::parse(&text)
-}
-
-/// Reads a file of at most [`PROJECT_BYTES_MAX`].
-fn read_limited(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let read = File::open(path)?
-        .take(PROJECT_BYTES_MAX + 1)
-        .read_to_string(&mut text)?;
-    if read as u64 > PROJECT_BYTES_MAX {
-        let message = format!("it is larger than {}", ByteCount(PROJECT_BYTES_MAX));
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(text)
 }

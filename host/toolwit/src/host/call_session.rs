@@ -48,10 +48,15 @@ impl Toolwit {
     #[must_use]
     pub fn call_session(&self, context: ToolContext) -> CallSession {
         let start = self.tools(&Scope::new());
+        let mut tools = ToolSet::new();
+        self.interceptors.decorate(&mut tools);
+        for tool in &start {
+            tools.add(tool.clone());
+        }
         CallSession {
             host: self.clone(),
             context,
-            tools: ToolSet::from_iter(start.iter().cloned()),
+            tools,
             start,
             entities: Entities::default(),
             calls: 0,

@@ -13,12 +13,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
 use crate::input::call_arguments::CallArguments;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
 use toolwit::Toolwit;
+use toolwit::registry::DynamicDiscovery;
 use toolwit::tool::{Tool, ToolContext};
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -64,6 +66,8 @@ pub(crate) struct Call {
     #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
+    interceptors: InterceptorFlags,
+    #[command(flatten)]
     limits: LimitFlags,
 }
 
@@ -77,12 +81,18 @@ impl Call {
                     AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self.plugins.granted(&self.limits, &self.authority)?.build().await?;
+                let host = self
+                    .plugins
+                    .intercepted(&self.limits, &self.authority, &self.interceptors)?;
+                let host = host.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
                 let arguments = CallArguments::read(self.arguments, cancel).await?;
-                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
+                let host = self
+                    .plugins
+                    .intercepted(&self.limits, &self.authority, &self.interceptors)?;
+                let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }
         }
