@@ -1,5 +1,6 @@
 //! Calls of guests: the guarded call path, with instances, sessions, limits and results.
 
+mod async_values;
 pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod dynamic_call;
@@ -8,6 +9,7 @@ pub(crate) mod function;
 pub(crate) mod guarded;
 pub(crate) mod guest_error;
 pub(crate) mod instance;
+pub(crate) mod interceptor_call;
 pub(crate) mod plugin;
 pub(crate) mod runtime;
 pub(crate) mod scope;

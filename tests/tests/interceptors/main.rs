@@ -1,0 +1,12 @@
+//! Interceptors: plugins that wrap the calls of other tools.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod host;
+mod quota;
+mod redact;
+mod traps;
