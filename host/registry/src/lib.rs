@@ -29,6 +29,7 @@ mod install;
 mod live;
 mod manifest;
 mod package;
+mod policy;
 mod project;
 mod registry;
 mod scan;
@@ -55,7 +56,11 @@ pub use manifest::{
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
-pub use project::{IndexSettings, InterceptorSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings, SandboxSettings};
+pub use policy::{ApprovalSettings, EffectSetting, OperatorPolicy};
+pub use project::{
+    IndexSettings, InterceptorSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings,
+    SandboxSettings,
+};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use vectors::{VectorDirectory, VectorFiles, WordVectors};

@@ -62,7 +62,14 @@ impl Interceptor for PluginInterceptor {
         let arguments = Arguments::from_iter([("call".to_owned(), call_argument(call))]);
         // Held while the guest runs, within its limit of time.
         let _deciding = self.deciding.lock().await;
-        let decision = call_interceptor(&self.plugin, InterceptorFunction::Before, arguments, &self.scope, context).await?;
+        let decision = call_interceptor(
+            &self.plugin,
+            InterceptorFunction::Before,
+            arguments,
+            &self.scope,
+            context,
+        )
+        .await?;
         read_decision(&decision)
     }
 
@@ -77,7 +84,14 @@ impl Interceptor for PluginInterceptor {
             ("outcome".to_owned(), outcome_argument(&outcome)),
         ];
         let arguments = Arguments::from_iter(arguments);
-        let review = call_interceptor(&self.plugin, InterceptorFunction::After, arguments, &self.scope, context).await?;
+        let review = call_interceptor(
+            &self.plugin,
+            InterceptorFunction::After,
+            arguments,
+            &self.scope,
+            context,
+        )
+        .await?;
         read_review(&review)
     }
 }

@@ -74,7 +74,10 @@ mod tests {
         assert_eq!(second, Ok(Count { start: 100, calls: 2 }));
         let error = Count::add_call(second.clone().ok(), 159, &SETTINGS).unwrap_err();
         assert!(error.contains("begins in 1 s"), "{error}");
-        assert!(Count::add_call(second.clone().ok(), 50, &SETTINGS).is_err(), "the clock was set back");
+        assert!(
+            Count::add_call(second.clone().ok(), 50, &SETTINGS).is_err(),
+            "the clock was set back"
+        );
         assert_eq!(
             Count::add_call(second.ok(), 160, &SETTINGS),
             Ok(Count { start: 160, calls: 1 })

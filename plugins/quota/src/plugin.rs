@@ -44,7 +44,9 @@ fn count(tool: &str) -> Result<(), String> {
     let bucket = keyvalue::open(BUCKET).map_err(unusable)?;
     let stored = bucket.get(&key).map_err(unusable)?;
     let stored = stored.map(|bytes| Count::parse(&bytes)).transpose()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |now| now.as_secs());
     let counted = Count::add_call(stored, now, &settings)?;
     bucket.set(&key, counted.to_text().as_bytes()).map_err(unusable)
 }

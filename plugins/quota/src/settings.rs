@@ -59,7 +59,10 @@ mod tests {
     #[test]
     fn settings_have_defaults_and_mistakes_are_errors() {
         let defaults = Settings::read([]);
-        assert_eq!(defaults.map(|settings| (settings.calls, settings.per)), Ok((100, Per::Tool)));
+        assert_eq!(
+            defaults.map(|settings| (settings.calls, settings.per)),
+            Ok((100, Per::Tool))
+        );
         let read = Settings::read([("calls", "3"), ("seconds", "60"), ("per", "all")]);
         assert_eq!(
             read,
@@ -69,7 +72,13 @@ mod tests {
                 per: Per::All
             })
         );
-        for wrong in [("calls", "many"), ("calls", "-1"), ("seconds", "0"), ("per", "user"), ("call", "3")] {
+        for wrong in [
+            ("calls", "many"),
+            ("calls", "-1"),
+            ("seconds", "0"),
+            ("per", "user"),
+            ("call", "3"),
+        ] {
             assert!(Settings::read([wrong]).is_err(), "{wrong:?}");
         }
     }

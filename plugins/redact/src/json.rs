@@ -47,12 +47,18 @@ fn mask(masks: &Masks, value: &mut Value) -> bool {
             }
             None => false,
         },
-        Value::Array(items) => items.iter_mut().fold(false, |changed, item| mask(masks, item) | changed),
+        Value::Array(items) => items
+            .iter_mut()
+            .fold(false, |changed, item| mask(masks, item) | changed),
         Value::Object(fields) => {
-            let mut changed = fields.values_mut().fold(false, |changed, field| mask(masks, field) | changed);
+            let mut changed = fields
+                .values_mut()
+                .fold(false, |changed, field| mask(masks, field) | changed);
             if fields.keys().any(|key| replacement(key).is_some()) {
                 let renamed = std::mem::take(fields).into_iter();
-                *fields = renamed.map(|(key, field)| (masks.text(&key).into_owned(), field)).collect();
+                *fields = renamed
+                    .map(|(key, field)| (masks.text(&key).into_owned(), field))
+                    .collect();
                 changed = true;
             }
             changed

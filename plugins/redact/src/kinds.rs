@@ -65,9 +65,11 @@ impl Kind {
     pub fn find(self, text: &str) -> Vec<Range<usize>> {
         match self {
             Self::Email => emails(text),
-            Self::Card => runs(text, |byte| byte.is_ascii_digit(), |digits| {
-                (13..=19).contains(&digits.len()) && is_luhn(digits)
-            }),
+            Self::Card => runs(
+                text,
+                |byte| byte.is_ascii_digit(),
+                |digits| (13..=19).contains(&digits.len()) && is_luhn(digits),
+            ),
             Self::Iban => runs(text, |byte| byte.is_ascii_alphanumeric(), is_iban),
             Self::Credential => credentials(text),
         }
@@ -82,8 +84,12 @@ fn emails(text: &str) -> Vec<Range<usize>> {
     for at in (0..bytes.len()).filter(|at| bytes[*at] == b'@') {
         let least = found.last().map_or(0, |last| last.end);
         let start = (least..at).rev().take_while(|before| is_local(bytes[*before])).last();
-        let end = (at + 1..bytes.len()).take_while(|after| is_domain(bytes[*after])).last();
-        let (Some(start), Some(end)) = (start, end) else { continue };
+        let end = (at + 1..bytes.len())
+            .take_while(|after| is_domain(bytes[*after]))
+            .last();
+        let (Some(start), Some(end)) = (start, end) else {
+            continue;
+        };
         let domain = text[at + 1..=end].trim_end_matches(['.', '-']);
         if domain.contains('.') && domain.len() >= 4 {
             found.push(start..at + 1 + domain.len());
@@ -176,7 +182,9 @@ fn credentials(text: &str) -> Vec<Range<usize>> {
             continue;
         }
         let is_border = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-        let key = KEYS.iter().find(|(prefix, _)| is_border && rest.starts_with(prefix.as_bytes()));
+        let key = KEYS
+            .iter()
+            .find(|(prefix, _)| is_border && rest.starts_with(prefix.as_bytes()));
         if let Some((prefix, more)) = key {
             let length = rest.iter().take_while(|byte| is_key(**byte)).count();
             if length >= prefix.len() + more {
@@ -227,7 +235,13 @@ mod tests {
     fn only_numbers_with_valid_check_digits_are_found() {
         let text = "4111 1111 1111 1111, 4111-1111-1111-1112 and 378282246310005; order 1234567890123";
         assert_eq!(found(Kind::Card, text), ["4111 1111 1111 1111", "378282246310005"]);
-        assert!(found(Kind::Card, "x4111111111111111 41111111111111111111111111 0000000000000000").is_empty());
+        assert!(
+            found(
+                Kind::Card,
+                "x4111111111111111 41111111111111111111111111 0000000000000000"
+            )
+            .is_empty()
+        );
         let text = "DE89 3704 0044 0532 0130 00 or gb82west12345698765432, not DE89370400440532013001";
         assert_eq!(
             found(Kind::Iban, text),
@@ -238,7 +252,8 @@ mod tests {
     #[test]
     fn credentials_are_found() {
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----";
-        let text = format!("key=sk-abcdefghijklmnopqrstuvwx, AKIAIOSFODNN7EXAMPLE {key}; sk-short, task-list-of-many-words");
+        let text =
+            format!("key=sk-abcdefghijklmnopqrstuvwx, AKIAIOSFODNN7EXAMPLE {key}; sk-short, task-list-of-many-words");
         assert_eq!(
             found(Kind::Credential, &text),
             ["sk-abcdefghijklmnopqrstuvwx", "AKIAIOSFODNN7EXAMPLE", key]
@@ -250,7 +265,18 @@ mod tests {
 
     #[test]
     fn hostile_text_takes_linear_time_and_does_not_panic() {
-        for piece in ["@", "a@", "1 ", "1-", "é@é.", "DE1", "-----BEGIN ", "-----BEGIN PRIVATE KEY", "sk-", "\u{0}"] {
+        for piece in [
+            "@",
+            "a@",
+            "1 ",
+            "1-",
+            "é@é.",
+            "DE1",
+            "-----BEGIN ",
+            "-----BEGIN PRIVATE KEY",
+            "sk-",
+            "\u{0}",
+        ] {
             let text = piece.repeat(200_000 / piece.len());
             for kind in Kind::ALL {
                 let _ = kind.find(&text);

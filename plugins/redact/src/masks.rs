@@ -83,7 +83,11 @@ mod tests {
     #[test]
     fn data_and_words_are_replaced() {
         let masks = Masks::read([("words", "Project X\n\nann@b.example")]);
-        let clean = masks.map(|masks| masks.text("Project X: ann@b.example.com, 4111111111111111").into_owned());
+        let clean = masks.map(|masks| {
+            masks
+                .text("Project X: ann@b.example.com, 4111111111111111")
+                .into_owned()
+        });
         assert_eq!(clean.as_deref(), Ok("[redacted]: [email], [card]"));
         let masks = Masks::read([("kinds", "email, iban")]);
         let clean = masks.map(|masks| masks.text("ann@b.example 4111111111111111").into_owned());

@@ -30,7 +30,10 @@ async fn without_the_switch_a_component_of_wasi_3_is_refused_with_its_name() {
         reason.message.contains("@0.3.0`") && reason.message.contains("no security patches"),
         "{reason}"
     );
-    assert!(reason.suggestion.as_ref().unwrap().contains("`--wasi-p3`"), "{reason:?}");
+    assert!(
+        reason.suggestion.as_ref().unwrap().contains("`--wasi-p3`"),
+        "{reason:?}"
+    );
     let enabled = Toolwit::builder()
         .plugins(guests3().await)
         .wasi(WasiVersions::Wasi2And3);
@@ -55,7 +58,10 @@ async fn streams_and_futures_are_results() {
         host.value("words", json!({"text": "one two"})).await,
         json!(["one", "two"])
     );
-    assert_eq!(host.value("promise", json!({"text": "kept"})).await, json!({"ok": "kept"}));
+    assert_eq!(
+        host.value("promise", json!({"text": "kept"})).await,
+        json!({"ok": "kept"})
+    );
     assert_eq!(
         host.value("promise", json!({})).await,
         json!({"err": "there is no text"})
@@ -67,11 +73,31 @@ async fn streams_and_futures_are_results() {
     );
     assert_eq!(host.value("perhaps", json!({"text": "here"})).await, "here");
     assert_eq!(host.failure("perhaps", json!({})).await, "there is no text");
-    let skipped: Vec<_> = host.host.registry().package("river").unwrap().plugin().unwrap().inspection().skipped.clone();
-    let reasons: Vec<_> = skipped.iter().map(|skipped| (skipped.export.as_str(), skipped.reason.as_str())).collect();
+    let skipped: Vec<_> = host
+        .host
+        .registry()
+        .package("river")
+        .unwrap()
+        .plugin()
+        .unwrap()
+        .inspection()
+        .skipped
+        .clone();
+    let reasons: Vec<_> = skipped
+        .iter()
+        .map(|skipped| (skipped.export.as_str(), skipped.reason.as_str()))
+        .collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
-    assert!(reasons.iter().any(|(export, reason)| export.ends_with("#drain") && reason.contains("parameter")));
-    assert!(reasons.iter().any(|(export, reason)| export.ends_with("#many") && reason.contains("in a list")));
+    assert!(
+        reasons
+            .iter()
+            .any(|(export, reason)| export.ends_with("#drain") && reason.contains("parameter"))
+    );
+    assert!(
+        reasons
+            .iter()
+            .any(|(export, reason)| export.ends_with("#many") && reason.contains("in a list"))
+    );
 }
 
 // attack: Q3
@@ -95,7 +121,11 @@ async fn streams_are_limited_in_size_time_and_number() {
         matches!(error.kind, ErrorKind::Resources | ErrorKind::Trap),
         "{error:?}"
     );
-    assert_eq!(host.value("add", json!({"a": 1, "b": 2})).await, 3, "the next call works");
+    assert_eq!(
+        host.value("add", json!({"a": 1, "b": 2})).await,
+        3,
+        "the next call works"
+    );
 }
 
 // attack: Q3
@@ -118,13 +148,24 @@ async fn nothing_of_the_process_is_visible_without_a_grant() {
     assert_eq!(random, host.value("random", json!({})).await);
     let result = host.call("say", json!({"text": "hello"})).await.unwrap();
     assert_eq!(result.log.as_deref(), Some("hello"));
-    assert!(host.failure("connect", json!({"port": 1})).await.contains("AccessDenied"));
-    assert!(host.failure("lookup", json!({"name": "localhost"})).await.contains("AccessDenied"));
+    assert!(
+        host.failure("connect", json!({"port": 1}))
+            .await
+            .contains("AccessDenied")
+    );
+    assert!(
+        host.failure("lookup", json!({"name": "localhost"}))
+            .await
+            .contains("AccessDenied")
+    );
     let granted = "env = [{ name = \"COLOUR\", value = \"red\" }]\nclock = \"real\"\nrandom = \"real\"";
     let host = Setup::new().wasi3().grant(granted).start().await;
     assert_eq!(host.value("environment", json!({})).await, json!([["COLOUR", "red"]]));
     assert!(host.value("time", json!({})).await[0].as_i64() > Some(1_700_000_000));
-    assert_ne!(host.value("random", json!({})).await, host.value("random", json!({})).await);
+    assert_ne!(
+        host.value("random", json!({})).await,
+        host.value("random", json!({})).await
+    );
 }
 
 // attack: C1, attack: C2, attack: C5, attack: Q4
@@ -143,7 +184,13 @@ async fn only_granted_files_are_accessible() {
         host.value("entries", json!({"path": "/data"})).await,
         json!(["inside", "link", "sub"])
     );
-    for path in ["/data/link", "/data/../outside", "/data/sub/../../outside", "/etc/passwd", "/outside"] {
+    for path in [
+        "/data/link",
+        "/data/../outside",
+        "/data/sub/../../outside",
+        "/etc/passwd",
+        "/outside",
+    ] {
         let error = host.failure("read", json!({ "path": path })).await;
         assert!(!error.contains("secret"), "{path}: {error}");
     }
@@ -155,9 +202,11 @@ async fn only_granted_files_are_accessible() {
         ("link", "/data/inside", "/data/new"),
         ("resize", "/data/inside", "0"),
     ] {
-        host.failure("change", json!({"how": how, "path": path, "other": other})).await;
+        host.failure("change", json!({"how": how, "path": path, "other": other}))
+            .await;
     }
-    host.failure("write", json!({"path": "/data/inside", "offset": 0, "text": "x"})).await;
+    host.failure("write", json!({"path": "/data/inside", "offset": 0, "text": "x"}))
+        .await;
     assert_eq!(host.value("read", json!({"path": "/data/inside"})).await, "here");
     // The operator reads which path was denied.
     let result = host.call("read", json!({"path": "/etc/passwd"})).await.unwrap();
@@ -173,8 +222,10 @@ async fn only_granted_files_are_accessible() {
 #[tokio::test]
 async fn concurrent_writes_stay_within_the_quota() {
     let host = Setup::new().wasi3().grant(WRITE).start().await;
-    host.value("write", json!({"path": "/data/a", "offset": 0, "text": "four"})).await;
-    host.value("write", json!({"path": "/data/a", "offset": 4, "text": "more"})).await;
+    host.value("write", json!({"path": "/data/a", "offset": 0, "text": "four"}))
+        .await;
+    host.value("write", json!({"path": "/data/a", "offset": 4, "text": "more"}))
+        .await;
     assert_eq!(host.value("read", json!({"path": "/data/a"})).await, "fourmore");
     let fill = json!({"path": "/data/full", "bytes": 100_000, "streams": 8});
     let size = host.value("fill", fill).await.as_u64().unwrap();
@@ -197,7 +248,11 @@ async fn a_pipe_is_not_opened() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
     let host = Setup::new().wasi3().grant(WRITE).directory(directory).start().await;
-    assert!(host.failure("read", json!({"path": "/data/pipe"})).await.contains("NotPermitted"));
+    assert!(
+        host.failure("read", json!({"path": "/data/pipe"}))
+            .await
+            .contains("NotPermitted")
+    );
 }
 
 // attack: Q6
@@ -213,7 +268,14 @@ async fn unread_directories_hold_no_threads_of_the_host() {
     // More than the threads of a runtime for blocking work.
     let hoard = host.value("hoard", json!({"path": "/data", "streams": 600}));
     assert_eq!(hoard.await, 600);
-    assert_eq!(host.value("entries", json!({"path": "/data"})).await.as_array().unwrap().len(), 10);
+    assert_eq!(
+        host.value("entries", json!({"path": "/data"}))
+            .await
+            .as_array()
+            .unwrap()
+            .len(),
+        10
+    );
 }
 
 // attack: C9, attack: C10, attack: Q4
@@ -239,7 +301,10 @@ async fn requests_pass_the_gate() {
         .start()
         .await;
     let reply = host.value("fetch", request(&format!("api.example.com:{port}"))).await;
-    assert_eq!((reply["status"].clone(), reply["body"].clone()), (json!(200), json!("reached")));
+    assert_eq!(
+        (reply["status"].clone(), reply["body"].clone()),
+        (json!(200), json!("reached"))
+    );
     let reached = server.connections();
     for other in [authority.as_str(), "api.example.com.evil.com", "localhost"] {
         host.call("fetch", request(other)).await.unwrap_err();
@@ -249,7 +314,10 @@ async fn requests_pass_the_gate() {
     assert!(host.failure("fetch", forbidden).await.contains("header"));
     assert_eq!(server.connections(), reached);
     let error = host
-        .call("hammer", json!({"authority": format!("api.example.com:{port}"), "times": 9}))
+        .call(
+            "hammer",
+            json!({"authority": format!("api.example.com:{port}"), "times": 9}),
+        )
         .await
         .unwrap_err();
     assert!(error.message.contains("at most 3 requests"), "{error}");

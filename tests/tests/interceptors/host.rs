@@ -17,7 +17,12 @@ async fn plugins() -> &'static Path {
         .get_or_init(|| async {
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
             let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("interceptors");
-            for source in ["../plugins/redact", "../plugins/quota", "guests/rust/courier", "guests/rust/meddler"] {
+            for source in [
+                "../plugins/redact",
+                "../plugins/quota",
+                "guests/rust/courier",
+                "guests/rust/meddler",
+            ] {
                 let source = root.join(source);
                 let out = built.join(source.file_name().unwrap()).with_extension("wasm");
                 let report = Build::new(&source).out(out).run(&|_: BuildEvent<'_>| {}).await;

@@ -100,7 +100,10 @@ async fn calls_of_a_model_are_intercepted_and_a_missing_interceptor_is_an_error(
         .answer("done");
     let mut conversation = host.conversation().model(model).build().unwrap();
     conversation.run("Say it.").await.unwrap();
-    let shown = conversation.history().iter().map(|message| message.content().to_owned());
+    let shown = conversation
+        .history()
+        .iter()
+        .map(|message| message.content().to_owned());
     let shown: Vec<String> = shown.collect();
     assert!(shown.iter().any(|text| text == "QUIET"), "{shown:?}");
     for (plugin, why) in [("absent", "is not installed"), ("courier", "is not an interceptor")] {

@@ -3,6 +3,7 @@
 mod build;
 mod builder;
 mod conversation_handle;
+mod earlier_state;
 mod loop_config;
 mod object_tools;
 mod outer_guards;
@@ -10,6 +11,7 @@ mod references;
 mod replay;
 mod unavailable_tool;
 mod user_turn;
+mod workflows;
 
 pub use builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 pub use conversation_handle::Conversation;

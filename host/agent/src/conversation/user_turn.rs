@@ -97,8 +97,8 @@ impl<'c> UserTurn<'c> {
     }
 
     /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
-    /// JSON, with or without a code fence. If it is not a `T`, the model is told why and answers once more; the outcome then
-    /// has the usage of both runs.
+    /// JSON, with or without a code fence. If it is not a `T`, the model receives the reason and answers once more; the
+    /// outcome then has the usage of both runs.
     ///
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).

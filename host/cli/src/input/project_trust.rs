@@ -1,9 +1,9 @@
 //! What the project in the current directory proposes, and what the user has accepted of it.
 //!
-//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, and name a package index. Anyone who can change the
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP servers. Anyone who can change the
 //! project, such as the author of a cloned repository, can change them, so they grant nothing and raise nothing by themselves. `toolwit trust --accept
 //! DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to the user's configuration directory. Later changes of the project
-//! have no effect on the copy.
+//! have no effect on the copy. Servers apply as long as they are those that were accepted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::configuration::configuration_file;
+use super::project_servers::ProjectServers;
 use toolwit::limits::LimitRequest;
+use toolwit::mcp::McpConfig;
 use toolwit::registry::{InterceptorSettings, Project, ProjectLimits, RemoteFile, RunSettings};
 use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
 use toolwit::tool::text::sha256;
@@ -40,6 +42,8 @@ pub(crate) struct Proposal {
     pub(crate) interceptors: Vec<InterceptorSettings>,
     /// Whether it enables WASI 0.3.
     pub(crate) wasi_p3: bool,
+    /// Its MCP servers.
+    pub(crate) servers: ProjectServers,
 }
 
 impl Proposal {
@@ -47,10 +51,14 @@ impl Proposal {
     pub(crate) fn digest(&self) -> String {
         let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
         let index = self.index.as_ref().map(|index| format!("index.url = \"{index}\""));
-        let interceptors = self.interceptors.iter().map(|setting| format!("interceptor {setting:?}"));
-        let settings = self.limits.describe().into_iter().chain(index);
+        let interceptors = self
+            .interceptors
+            .iter()
+            .map(|setting| format!("interceptor {setting:?}"));
         let wasi = self.wasi_p3.then(|| "sandbox.wasi_p3 = true".to_owned());
-        let settings: Vec<_> = settings.chain(interceptors).chain(wasi).collect();
+        let servers = self.servers.digest().map(|digest| format!("mcp = \"{digest}\""));
+        let settings = self.limits.describe().into_iter().chain(index);
+        let settings: Vec<_> = settings.chain(interceptors).chain(wasi).chain(servers).collect();
         if settings.is_empty() {
             return grants;
         }
@@ -70,6 +78,9 @@ struct AcceptanceRecord {
     interceptors: Vec<InterceptorSettings>,
     /// Whether WASI 0.3 is enabled.
     wasi_p3: bool,
+    /// The digest of the MCP servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<String>,
     /// The limits up to which the project may raise its own.
     accepted: ProjectLimits,
 }
@@ -100,6 +111,7 @@ pub(crate) struct ProjectTrust {
     index: Option<RemoteFile>,
     interceptors: Vec<InterceptorSettings>,
     wasi_p3: bool,
+    servers: ProjectServers,
     /// The project's grants file, if its configuration names one.
     proposed: Option<GrantsFile>,
     /// The accepted grants, if there are any.
@@ -128,6 +140,7 @@ impl ProjectTrust {
             index: project.index.url,
             interceptors: project.interceptors,
             wasi_p3: project.sandbox.wasi_p3,
+            servers: ProjectServers::read(&directory)?,
             proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted: grants.filter(|grants| grants.exists()),
             record: record.flatten(),
@@ -151,13 +164,18 @@ impl ProjectTrust {
             index: self.index.clone(),
             interceptors: self.interceptors.clone(),
             wasi_p3: self.wasi_p3,
+            servers: self.servers.clone(),
         })
     }
 
-    /// Returns whether the project proposes grants, limits above the defaults, an index, or interceptors.
+    /// Returns whether the project proposes anything that applies only after it is accepted.
     pub(crate) fn has_proposal(&self) -> bool {
-        let is_raised = !self.limits.raised().is_empty();
-        self.proposed.is_some() || is_raised || self.index.is_some() || !self.interceptors.is_empty() || self.wasi_p3
+        self.proposed.is_some()
+            || !self.limits.raised().is_empty()
+            || self.index.is_some()
+            || !self.interceptors.is_empty()
+            || self.wasi_p3
+            || !self.servers.is_empty()
     }
 
     pub(crate) fn trust(&self) -> Trust {
@@ -186,6 +204,7 @@ impl ProjectTrust {
             index: proposal.index.clone(),
             interceptors: proposal.interceptors.clone(),
             wasi_p3: proposal.wasi_p3,
+            servers: proposal.servers.digest().map(str::to_owned),
             accepted: proposal.limits.clone(),
         };
         let text = toml::to_string(&record).map_err(|error| not_accepted(&error))?;
@@ -241,6 +260,16 @@ impl ProjectTrust {
         self.wasi_p3 && self.record.as_ref().is_some_and(|record| record.wasi_p3)
     }
 
+    /// Returns the MCP servers, if they are those that were accepted. A changed server is not started.
+    pub(crate) fn accepted_servers(&self) -> McpConfig {
+        let accepted = self.record.as_ref().and_then(|record| record.servers.as_deref());
+        if accepted.is_some() && accepted == self.servers.digest() {
+            self.servers.config().clone()
+        } else {
+            McpConfig::default()
+        }
+    }
+
     fn accepted_limits(&self) -> ProjectLimits {
         self.record
             .as_ref()
@@ -252,10 +281,10 @@ impl ProjectTrust {
     pub(crate) fn warn(&self) {
         match self.trust() {
             Trust::NotAccepted if self.has_proposal() => tracing::warn!(
-                "the project proposes grants, higher limits, an index or interceptors, which do not apply; `toolwit trust` shows them, and how to accept them"
+                "the project proposes grants, higher limits, an index, interceptors, WASI 0.3 or MCP servers, which do not apply; `toolwit trust` shows them, and how to accept them"
             ),
             Trust::Changed => tracing::warn!(
-                "the grants, limits, index or interceptors that the project proposes have changed since they were accepted; `toolwit trust` shows them"
+                "the grants, limits, index, interceptors, WASI 0.3 or MCP servers that the project proposes have changed since they were accepted; `toolwit trust` shows them"
             ),
             Trust::Accepted | Trust::NotAccepted => {}
         }

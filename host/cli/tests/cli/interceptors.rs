@@ -16,10 +16,16 @@ fn without_a_configured_interceptor_nothing_is_called() {
     let workspace = Workspace::with("plain", PLAIN);
     let called = workspace.run(&["call", "add", "a=1", "b=2", "--interceptor", "quota"]);
     assert_eq!(called.code, Some(2), "{called}");
-    assert!(called.stderr.contains("the interceptor `quota` is not installed"), "{called}");
+    assert!(
+        called.stderr.contains("the interceptor `quota` is not installed"),
+        "{called}"
+    );
     let called = workspace.run(&["call", "add", "a=1", "b=2", "--interceptor", "plain"]);
     assert_eq!(called.code, Some(2), "{called}");
-    assert!(called.stderr.contains("does not export `toolwit:plugin/interceptor`"), "{called}");
+    assert!(
+        called.stderr.contains("does not export `toolwit:plugin/interceptor`"),
+        "{called}"
+    );
     for wrong in ["", "quota=", "../quota"] {
         let called = workspace.run(&["call", "add", "a=1", "b=2", "--interceptor", wrong]);
         assert_eq!(called.code, Some(2), "{called}");

@@ -5,6 +5,7 @@
 mod add;
 mod build;
 mod call;
+mod chat;
 mod demo;
 mod dynamic;
 mod grant;
@@ -16,6 +17,7 @@ mod interceptors;
 mod interrupt;
 mod json;
 mod list;
+mod mcp;
 mod operator;
 mod roles;
 mod run;

@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::decisions::{CallDecision, CallOutcome, InterceptedCall, Interceptor, OutcomeReview};
 use crate::context::{LateReview, LateReviews};
 use crate::text::parse_json;
-use crate::{Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolId, ToolError, ToolResult, ToolStatus};
+use crate::{
+    Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult, ToolStatus,
+};
 
 /// A decorator that passes the calls of tools and their outcomes to an [`Interceptor`].
 ///
@@ -28,7 +30,10 @@ use crate::{Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, To
 ///     }
 ///
 ///     async fn before(&self, call: &InterceptedCall, _: &ToolContext) -> Result<CallDecision, Error> {
-/// X
+///         if call.name.starts_with("pay") {
+///             return Ok(CallDecision::Deny { reason: "payments are closed".to_owned() });
+///         }
+///         Ok(CallDecision::Continue)
 ///     }
 ///
 ///     async fn after(&self, _: &InterceptedCall, _: CallOutcome, _: &ToolContext) -> Result<OutcomeReview, Error> {
@@ -58,7 +63,10 @@ impl Interception {
             decided = self.0.before(call, context) => decided,
         };
         decided.map_err(|error| {
-            let message = format!("the call did not run, because the interceptor `{}` failed", self.0.name());
+            let message = format!(
+                "the call did not run, because the interceptor `{}` failed",
+                self.0.name()
+            );
             self.failed(&error, message, Phase::Validate, call)
         })
     }

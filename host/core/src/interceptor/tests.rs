@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
-    Arguments, Artifact, BackgroundTasks, Error, ErrorKind, NativeTool, Phase, Tool, ToolCaller, ToolContext, ToolError,
-    ToolExt, ToolResult, ToolSelector, ToolSet,
+    Arguments, Artifact, BackgroundTasks, Error, ErrorKind, NativeTool, Phase, Tool, ToolCaller, ToolContext,
+    ToolError, ToolExt, ToolResult, ToolSelector, ToolSet,
 };
 
 /// Replaces `secret` in outcomes, and follows the argument `rule`.
@@ -86,7 +86,11 @@ fn echo(runs: &Arc<AtomicUsize>) -> NativeTool {
     NativeTool::new("echo", "Echoes.", json!({"type": "object"}), move |arguments, _| {
         runs.fetch_add(1, Ordering::Relaxed);
         async move {
-            let text = arguments.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let text = arguments
+                .get("text")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
             match text.as_str() {
                 "error" => Err(ToolError::Model(
                     Error::new(ErrorKind::Tool, Phase::Execute, "no secret for you")
@@ -185,7 +189,10 @@ async fn nested_calls_and_late_results_are_intercepted() {
 
     let mut background = BackgroundTasks::new(&CancellationToken::new());
     let offered = background.offer("1", &context);
-    let started = tools.call_tool("native#late", Arguments::new(), &offered).await.unwrap();
+    let started = tools
+        .call_tool("native#late", Arguments::new(), &offered)
+        .await
+        .unwrap();
     assert!(started.is_pending());
     assert_eq!(started.for_llm, "started with a ***");
     assert_eq!(background.next().await.unwrap().result.for_llm, "a late ***");

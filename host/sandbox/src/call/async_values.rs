@@ -9,7 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::oneshot;
 use wasmtime::component::{
-    Accessor, ComponentType, Func, FutureAny, FutureConsumer, Lift, Source, StreamAny, StreamConsumer, StreamResult, Val,
+    Accessor, ComponentType, Func, FutureAny, FutureConsumer, Lift, Source, StreamAny, StreamConsumer, StreamResult,
+    Val,
 };
 use wasmtime::{AsContextMut, Store, StoreContextMut};
 
@@ -131,7 +132,9 @@ fn read_stream(
     budget: &Budget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     if *item == WitType::U8 {
-        return pipe(store, stream, budget, |bytes: Vec<u8>| Val::String(text_or_data_url(bytes)));
+        return pipe(store, stream, budget, |bytes: Vec<u8>| {
+            Val::String(text_or_data_url(bytes))
+        });
     }
     by_type!(items, item, store, stream, budget;
         WitType::Bool => bool, Val::Bool;

@@ -246,7 +246,11 @@ mod tests {
             }
         );
         for unusable in [json!({"edit": "[1]"}), json!({"edit": "{"}), json!("keep"), json!(null)] {
-            assert_eq!(read_decision(&unusable).unwrap_err().kind, ErrorKind::Tool, "{unusable}");
+            assert_eq!(
+                read_decision(&unusable).unwrap_err().kind,
+                ErrorKind::Tool,
+                "{unusable}"
+            );
         }
         assert_eq!(read_review(&json!("keep")).unwrap(), OutcomeReview::Keep);
         let outcome = CallOutcome {

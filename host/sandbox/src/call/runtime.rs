@@ -93,7 +93,12 @@ impl Runtime {
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
-            engines: Arc::new(Engines::new(options.engine_limits, code_cache, options.compiler, options.wasi)?),
+            engines: Arc::new(Engines::new(
+                options.engine_limits,
+                code_cache,
+                options.compiler,
+                options.wasi,
+            )?),
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
             sessions,

@@ -142,7 +142,10 @@ impl Shape {
         }
         let is_function = |index: &usize| *index < self.functions.len();
         let dynamic = self.dynamic.iter().flat_map(|dynamic| [&dynamic.tools, &dynamic.call]);
-        let interceptor = self.interceptor.iter().flat_map(|interceptor| [&interceptor.before, &interceptor.after]);
+        let interceptor = self
+            .interceptor
+            .iter()
+            .flat_map(|interceptor| [&interceptor.before, &interceptor.after]);
         let mut exports = dynamic.chain(interceptor);
         is_valid
             && exports.all(is_function)

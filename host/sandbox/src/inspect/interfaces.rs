@@ -155,7 +155,11 @@ mod tests {
         ] {
             assert_eq!(offered(name), OfferedInterface::Always, "{name}");
         }
-        for name in ["wasi:cli/environment@0.3.0", "wasi:http/client@0.3.1", "wasi:clocks/system-clock@0.3.0"] {
+        for name in [
+            "wasi:cli/environment@0.3.0",
+            "wasi:http/client@0.3.1",
+            "wasi:clocks/system-clock@0.3.0",
+        ] {
             assert_eq!(offered(name), OfferedInterface::WithWasi3, "{name}");
         }
         for name in [

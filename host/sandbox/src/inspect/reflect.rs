@@ -247,6 +247,7 @@ impl<'a> Reader<'a> {
             result,
             returns_tool_result: false,
             docs: None,
+            effect: None,
             input_schema: Arc::default(),
             output_schema: None,
         };
@@ -300,6 +301,7 @@ impl<'a> Reader<'a> {
             result: None,
             returns_tool_result: false,
             docs: None,
+            effect: None,
             input_schema: Arc::default(),
             output_schema: None,
         });
@@ -319,7 +321,10 @@ pub(crate) fn shortened(name: &str) -> String {
 fn holds_hidden_streams(ty: &WitType) -> bool {
     match ty {
         WitType::List(item) => item.holds_streams(),
-        WitType::Variant(cases) => cases.iter().filter_map(|case| case.ty.as_ref()).any(WitType::holds_streams),
+        WitType::Variant(cases) => cases
+            .iter()
+            .filter_map(|case| case.ty.as_ref())
+            .any(WitType::holds_streams),
         WitType::Option(item) => holds_hidden_streams(item),
         WitType::Tuple(items) => items.iter().any(holds_hidden_streams),
         WitType::Record(fields) => fields.iter().any(|field| holds_hidden_streams(&field.ty)),

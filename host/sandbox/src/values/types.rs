@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::dynamic_export::DynamicExport;
 use super::interceptor_export::InterceptorExport;
+use toolwit_core::EffectClass;
 
 /// A WIT type, with resolved names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -95,7 +96,10 @@ impl WitType {
             Self::List(item) | Self::Option(item) => item.holds_streams(),
             Self::Tuple(items) => items.iter().any(Self::holds_streams),
             Self::Record(fields) => fields.iter().any(|field| field.ty.holds_streams()),
-            Self::Variant(cases) => cases.iter().filter_map(|case| case.ty.as_ref()).any(Self::holds_streams),
+            Self::Variant(cases) => cases
+                .iter()
+                .filter_map(|case| case.ty.as_ref())
+                .any(Self::holds_streams),
             Self::Result { ok, err } => ok.iter().chain(err).any(|ty| ty.holds_streams()),
             _ => false,
         }
@@ -183,6 +187,9 @@ pub(crate) struct Function {
     pub(crate) returns_tool_result: bool,
     /// The docs.
     pub(crate) docs: Option<String>,
+    /// The effect class that the author claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<EffectClass>,
     /// The schema of the parameters.
     #[serde(skip)]
     pub(crate) input_schema: Arc<Value>,

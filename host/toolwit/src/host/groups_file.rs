@@ -1,4 +1,4 @@
-//! The tool groups of a `toolwit.toml`.
+//! Reading a file with tool groups.
 
 use std::fs::File;
 use std::io::{self, Read as _};

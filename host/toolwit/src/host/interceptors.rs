@@ -72,8 +72,11 @@ fn load(setting: &InterceptorSettings, registry: &Registry) -> Result<PluginInte
     let name = &setting.plugin;
     let Some(package) = registry.package(name) else {
         let message = format!("the interceptor `{name}` is not installed, and no tool may be called without it");
-        return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("add the plugin to a plugin directory, or remove the interceptor from the configuration"));
+        return Err(
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
+                "add the plugin to a plugin directory, or remove the interceptor from the configuration",
+            ),
+        );
     };
     if let Some(reason) = package.reason() {
         let message = format!("the interceptor `{name}` cannot be loaded: {}", reason.message);

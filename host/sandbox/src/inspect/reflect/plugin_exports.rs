@@ -20,7 +20,10 @@ impl Reader<'_> {
             "dynamic" | "interceptor" if !is_supported => self.skip(name, other_version(version)),
             "dynamic" => self.read_dynamic(name, interface),
             "interceptor" => self.read_interceptor(name, interface),
-            _ => self.skip(name, "no host calls this interface of `toolwit:plugin`: plugins import it"),
+            _ => self.skip(
+                name,
+                "no host calls this interface of `toolwit:plugin`: plugins import it",
+            ),
         }
     }
 
@@ -62,7 +65,12 @@ impl Reader<'_> {
     }
 
     /// Reads the named functions of an interface, as far as they exist.
-    fn read_functions(&mut self, name: &str, interface: ComponentInstanceTypeId, functions: [&str; 2]) -> &mut [Function] {
+    fn read_functions(
+        &mut self,
+        name: &str,
+        interface: ComponentInstanceTypeId,
+        functions: [&str; 2],
+    ) -> &mut [Function] {
         let first = self.shape.functions.len();
         let exports = &self.reader.types[interface].exports;
         for function in functions {

@@ -9,8 +9,8 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 use super::cache::CodeCache;
 use super::compiler::Compiler;
 use super::workers::CompileWorkers;
-use crate::inspect::imports::WasiVersions;
 use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
+use crate::inspect::imports::WasiVersions;
 use crate::inspect::profile::Profile;
 use crate::link::host::host_state::HostState;
 use crate::link::host::{wasi, wasi3};

@@ -9,12 +9,12 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 use wasmtime_wasi_http::FieldMap;
-use wasmtime_wasi_http::p3;
 use wasmtime_wasi_http::p2::bindings::http::types::{Method, Scheme};
 use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostIncomingBody};
 use wasmtime_wasi_http::p2::types::{
     HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
 };
+use wasmtime_wasi_http::p3;
 
 use super::files::DirectoryListing;
 use super::http::{BODY_CHUNK_BYTES, BODY_CHUNKS};
@@ -65,8 +65,8 @@ fn content_bytes(object: &dyn Any) -> usize {
         STREAM_BYTES
     } else if object.is::<Descriptor>() {
         GUEST_PATH_BYTES_MAX
-    } else if let Some(listing) = object.downcast_ref::<DirectoryListing>() {
-        listing.bytes()
+    } else if object.is::<DirectoryListing>() {
+        DirectoryListing::MEMORY_BYTES
     } else if let Some(bucket) = object.downcast_ref::<Bucket>() {
         bucket.bytes()
     } else {

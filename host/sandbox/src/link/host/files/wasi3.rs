@@ -22,7 +22,7 @@ use super::quota_stream::reserve;
 use super::write_stream::{WritePosition, WriteStream};
 use super::{FilesView, OpenDescriptor};
 use crate::grants::AccessMode;
-use crate::grants::directories::{DirectoryQuota, ENTRY_BYTES};
+use crate::grants::directories::{DirectoryQuota, ENTRY_BYTES, Reservation};
 use crate::link::host::host_state::HostState;
 use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 use types::HostDescriptorWithStore as Operations;
@@ -67,10 +67,11 @@ async fn exclusively(store: &Store) -> OwnedMutexGuard<()> {
     space.lock_owned().await
 }
 
-async fn reserved(store: &Store, fd: &Fd, bytes: u64) -> FilesystemResult<()> {
+/// Reserves quota. Returns `None` if the descriptor has no quota.
+async fn reserved(store: &Store, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
     match with(store, |files| files.quota(fd)) {
-        Some(quota) => Ok(reserve(&quota, bytes).await?),
-        None => Ok(()),
+        Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
+        None => Ok(None),
     }
 }
 
@@ -212,7 +213,7 @@ impl Operations<HostState> for GrantedFiles3 {
         require_granted(store, &fd)?;
         let _space = exclusively(store).await;
         let growth = with(store, |files| files.growth(&fd, size))?;
-        reserved(store, &fd, growth).await?;
+        let _reserved = reserved(store, &fd, growth).await?;
         <WasiFilesystem as Operations<HostState>>::set_size(&wasi(store), fd, size).await
     }
 
@@ -221,7 +222,7 @@ impl Operations<HostState> for GrantedFiles3 {
         let created = async {
             require_granted(store, &fd)?;
             let _space = exclusively(store).await;
-            reserved(store, &fd, ENTRY_BYTES).await?;
+            let _reserved = reserved(store, &fd, ENTRY_BYTES).await?;
             <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi(store), fd, path).await
         };
         let created = created.await;
@@ -258,7 +259,7 @@ impl Operations<HostState> for GrantedFiles3 {
         let linked = async {
             require_granted(store, &fd)?;
             let _space = exclusively(store).await;
-            reserved(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
+            let _reserved = reserved(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
             <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi(store), fd, target, path).await
         };
         let linked = linked.await;

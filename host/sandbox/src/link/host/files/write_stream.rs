@@ -86,17 +86,14 @@ impl Drop for WriteStream {
 }
 
 /// Reserves quota for the bytes and a hole before them, and writes them.
-fn write_within(file: &File, quota: &DirectoryQuota, position: WritePosition, bytes: &[u8]) -> io::Result<usize> {
+fn write_within(file: &File, quota: &Arc<DirectoryQuota>, position: WritePosition, bytes: &[u8]) -> io::Result<usize> {
     let at = match position {
         WritePosition::At(at) => at,
         WritePosition::End => file.metadata()?.len(),
     };
     let needed = gap(file, at)?.saturating_add(bytes.len() as u64);
-    quota.reserve(needed)?;
-    quota.writing(needed);
-    let written = write_at(file, bytes, at);
-    quota.written(needed);
-    written
+    let _reservation = quota.reserve(needed, needed)?;
+    write_at(file, bytes, at)
 }
 
 #[cfg(unix)]

@@ -25,7 +25,7 @@ pub(super) async fn link(
     let wasi = wasi(store);
     let from = Resource::new_borrow(fd.rep());
     let stat = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, from, flags, path.clone()).await?;
-    reserved(store, &to, stat.size.saturating_add(ENTRY_BYTES)).await?;
+    let _reserved = reserved(store, &to, stat.size.saturating_add(ENTRY_BYTES)).await?;
     <WasiFilesystem as Operations<HostState>>::link_at(&wasi, fd, flags, path, to, new_path).await
 }
 
@@ -42,11 +42,15 @@ pub(super) async fn open(
     let _space = exclusively(store).await;
     let wasi = wasi(store);
     let at = Resource::new_borrow(fd.rep());
-    match <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, at, path_flags, path.clone()).await {
-        Ok(stat) => require_file_or_directory(&stat.type_)?,
+    let existing = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, at, path_flags, path.clone()).await;
+    let _reserved = match existing {
+        Ok(stat) => {
+            require_file_or_directory(&stat.type_)?;
+            None
+        }
         Err(_) if open_flags.contains(types::OpenFlags::CREATE) => reserved(store, &fd, ENTRY_BYTES).await?,
         Err(error) => return Err(error),
-    }
+    };
     let opened =
         <WasiFilesystem as Operations<HostState>>::open_at(&wasi, fd, path_flags, path, open_flags, flags).await?;
     // Another process may have replaced the file since the check.
