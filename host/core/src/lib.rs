@@ -70,7 +70,7 @@ pub use result::{
     ToolStatus,
 };
 pub use set::{
-    AddOutcome, Message, NamedTool, ProviderBlock, Role, SelectorMap, ToolCall, ToolLookup, ToolRegistry, ToolSelector,
+    AddOutcome, Guards, Message, NamedTool, ProviderBlock, Role, SelectorMap, ToolCall, ToolLookup, ToolRegistry, ToolSelector,
     ToolSet, tool_identities,
 };
 

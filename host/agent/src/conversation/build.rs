@@ -7,7 +7,6 @@ use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
 use super::earlier_state::{earlier_state, restore_usage};
 use super::loop_config::LoopConfig;
-use super::outer_guards::OuterGuards;
 use super::references::check_references;
 use super::replay::replay;
 use crate::event::{Event, Observer, Observers, OuterObservers};
@@ -20,7 +19,7 @@ use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
 use toolwit_core::{
-    Blackboard, Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+    Blackboard, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -239,11 +238,17 @@ fn guarded_tools(
     guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     strategies: &StrategyChain,
     context: &ToolContext,
-) -> Result<(ToolSet, OuterGuards), Error> {
+) -> Result<(ToolSet, Guards), Error> {
     let mut references = strategies.references();
     references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
-    let decorators = OuterGuards::of(context).around(decorators.into_iter().chain(guards));
-    let guards = OuterGuards::among(&decorators);
+    // A guard of an outer conversation does not have to select a tool of an agent.
+    let outer = Guards::of(context);
+    let decorators: Vec<_> = decorators
+        .into_iter()
+        .chain(guards)
+        .chain(outer.entries().iter().cloned())
+        .collect();
+    let guards = Guards::among(&decorators);
     let tools = initial_tools(tools, decorators);
     check_references(&references, &tools, strategies)?;
     Ok((tools, guards))

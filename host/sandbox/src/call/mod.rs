@@ -6,6 +6,7 @@ pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod dynamic_call;
 pub(crate) mod entity_table;
+mod follow_up;
 pub(crate) mod function;
 pub(crate) mod guarded;
 pub(crate) mod guest_error;

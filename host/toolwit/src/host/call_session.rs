@@ -72,7 +72,7 @@ impl Toolwit {
         }
         CallSession {
             host: self.clone(),
-            context,
+            context: self.interceptors.carried_by(context),
             tools,
             start,
             entities: Entities::default(),
@@ -132,6 +132,7 @@ impl CallSession {
             match tools {
                 Ok(tools) => {
                     for tool in tools {
+                        let tool = self.host.interceptors.decorated(tool);
                         self.tools.add(tool.clone());
                         self.start.push(tool);
                     }

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use toolwit_agent::ConversationBuilder;
-use toolwit_core::{DecoratedTool, Decorator, Error, ErrorKind, Interception, Phase, Tool, ToolSelector, ToolSet};
+use toolwit_core::{
+    Arguments, DecoratedTool, Decorator, Error, ErrorKind, Guards, Interception, Phase, Tool, ToolContext, ToolError,
+    ToolResult, ToolSelector, ToolSet,
+};
 use toolwit_registry::{InterceptorSettings, Registry};
 use toolwit_sandbox::PluginInterceptor;
 
 /// A guard, and the tools that it covers. The conversations of a host share it, so that it is applied to a tool once.
 type Guard = (ToolSelector, Arc<dyn Decorator>);
 
-/// The interceptors of a host, the first one outermost.
+/// The interceptors of a host.
 #[derive(Clone, Default)]
-pub(super) struct Interceptors(Arc<[Guard]>);
+pub(super) struct Interceptors(Guards);
 
 impl Interceptors {
-    /// Adds the interceptors of plugins to those of the application, which are around them.
+    /// Adds the interceptors of plugins to those of the application, which are around them. The first one is outermost.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken plugin: without
@@ -35,35 +39,48 @@ impl Interceptors {
             }
             guards.extend(tools.into_iter().map(|tools| (tools, guard.clone())));
         }
-        Ok(Self(guards.into()))
-    }
-
-    /// Returns the guards, the innermost first, as they are applied.
-    fn inside_out(&self) -> impl Iterator<Item = &Guard> {
-        self.0.iter().rev()
+        Ok(Self(Guards::among(guards.iter().rev())))
     }
 
     /// Applies the guards to the tools of a conversation and of its agents.
     pub(super) fn around(&self, conversation: ConversationBuilder) -> ConversationBuilder {
-        self.inside_out().fold(conversation, |conversation, (tools, guard)| {
-            conversation.guard(tools.clone(), guard.clone())
-        })
+        let guards = self.0.entries().iter().cloned();
+        guards.fold(conversation, |conversation, (tools, guard)| conversation.guard(tools, guard))
     }
 
     /// Applies the guards to the tools of a set, and to those that are added later.
     pub(super) fn decorate(&self, set: &mut ToolSet) {
-        for (tools, guard) in self.inside_out() {
+        for (tools, guard) in self.0.entries() {
             set.decorate(tools, guard.clone());
         }
     }
 
-    /// Applies the guards to a tool.
+    /// Applies the guards to a tool that is called without a conversation, and to the calls that it starts.
     pub(super) fn decorated(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        let selected = self.inside_out().filter(|(tools, _)| tools.selects(&tool, None));
-        let guards: Vec<_> = selected.map(|(_, guard)| guard.clone()).collect();
-        guards.into_iter().fold(tool, |tool, guard| {
-            Arc::new(DecoratedTool::new(tool, guard)) as Arc<dyn Tool>
-        })
+        if self.0.entries().is_empty() {
+            return tool;
+        }
+        Arc::new(DecoratedTool::new(self.0.applied(tool), Arc::new(Carried(self.clone()))))
+    }
+
+    /// Returns the context of calls that are made without a conversation.
+    pub(super) fn carried_by(&self, context: ToolContext) -> ToolContext {
+        self.0.carried_by(context)
+    }
+}
+
+/// Adds the interceptors to the context of a call.
+struct Carried(Interceptors);
+
+#[async_trait]
+impl Decorator for Carried {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        tool.call(arguments, &self.0.carried_by(context.clone())).await
     }
 }
 
