@@ -1,7 +1,7 @@
 //! Bytes that are not a component, or only almost one.
 
 use super::*;
-use toolwit_sandbox::WasiVersions;
+use toolwit::sandbox::WasiVersions;
 
 // attack: A2
 #[test]
