@@ -60,13 +60,7 @@ impl ConversationBuilder {
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
         config.tools.extend(gateway_tools(config.delivery, &read_result)?);
-        let (tools, guards) = guarded_tools(
-            config.tools,
-            config.decorators,
-            config.guards,
-            &config.strategies,
-            &context,
-        )?;
+        let (tools, guards) = guarded_tools(&mut config, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = all_observers(&process, journal.as_ref(), config.observers, &context);
         let mut state = ConversationState {
@@ -232,24 +226,20 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
 
 /// Returns the initial tools with their decorators, the guards of the host and those of the conversation around this one, and the
 /// guards for the conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
-fn guarded_tools(
-    tools: Vec<Arc<dyn Tool>>,
-    decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
-    guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
-    strategies: &StrategyChain,
-    context: &ToolContext,
-) -> Result<(ToolSet, Guards), Error> {
+fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
+    let strategies = &config.strategies;
+    let decorators = std::mem::take(&mut config.decorators);
     let mut references = strategies.references();
     references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
     // A guard of an outer conversation does not have to select a tool of an agent.
     let outer = Guards::of(context);
     let decorators: Vec<_> = decorators
         .into_iter()
-        .chain(guards)
+        .chain(std::mem::take(&mut config.guards))
         .chain(outer.entries().iter().cloned())
         .collect();
     let guards = Guards::among(&decorators);
-    let tools = initial_tools(tools, decorators);
+    let tools = initial_tools(std::mem::take(&mut config.tools), decorators);
     check_references(&references, &tools, strategies)?;
     Ok((tools, guards))
 }

@@ -16,7 +16,12 @@ impl Guards {
     /// Returns the guards among decorators, of which the innermost is first.
     pub fn among<'a>(decorators: impl IntoIterator<Item = &'a (ToolSelector, Arc<dyn Decorator>)>) -> Self {
         let decorators = decorators.into_iter();
-        Self(decorators.filter(|(_, decorator)| decorator.is_guard()).cloned().collect())
+        Self(
+            decorators
+                .filter(|(_, decorator)| decorator.is_guard())
+                .cloned()
+                .collect(),
+        )
     }
 
     /// Returns the guards that a context carries.

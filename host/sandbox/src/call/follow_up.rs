@@ -81,13 +81,17 @@ impl Tool for FollowUp {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let outcome = self.0.run(arguments, context).await.and_then(|result| match result.follow_up {
-            None => Ok(result),
-            Some(_) => Err(invalid_follow_up(
-                self.definition().id.as_str(),
-                "it is a follow-up call itself and may not request another one",
-            )),
-        });
+        let outcome = self
+            .0
+            .run(arguments, context)
+            .await
+            .and_then(|result| match result.follow_up {
+                None => Ok(result),
+                Some(_) => Err(invalid_follow_up(
+                    self.definition().id.as_str(),
+                    "it is a follow-up call itself and may not request another one",
+                )),
+            });
         outcome.map_err(|error| self.0.tool_error(error))
     }
 

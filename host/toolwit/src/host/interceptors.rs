@@ -45,7 +45,9 @@ impl Interceptors {
     /// Applies the guards to the tools of a conversation and of its agents.
     pub(super) fn around(&self, conversation: ConversationBuilder) -> ConversationBuilder {
         let guards = self.0.entries().iter().cloned();
-        guards.fold(conversation, |conversation, (tools, guard)| conversation.guard(tools, guard))
+        guards.fold(conversation, |conversation, (tools, guard)| {
+            conversation.guard(tools, guard)
+        })
     }
 
     /// Applies the guards to the tools of a set, and to those that are added later.
@@ -60,7 +62,10 @@ impl Interceptors {
         if self.0.entries().is_empty() {
             return tool;
         }
-        Arc::new(DecoratedTool::new(self.0.applied(tool), Arc::new(Carried(self.clone()))))
+        Arc::new(DecoratedTool::new(
+            self.0.applied(tool),
+            Arc::new(Carried(self.clone())),
+        ))
     }
 
     /// Returns the context of calls that are made without a conversation.

@@ -1,5 +1,6 @@
 //! A host: plugins, the runtime that they share, and the conversations that use them.
 
+mod build;
 mod builder;
 mod call_session;
 mod discovery;
