@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod coverage;
 mod host;
 mod quota;
 mod redact;
