@@ -6,8 +6,11 @@ use async_trait::async_trait;
 use serde_json::json;
 use toolwit::agent::{ToolSession, ToolSource};
 use toolwit::sandbox::Scope;
-use toolwit::tool::{CallDecision, CallOutcome, InterceptedCall, Interceptor, OutcomeReview};
-use toolwit::{Error, NativeTool, ScriptedModel, Tool, ToolContext, ToolResult, ToolSelector, Toolwit};
+use toolwit::tool::{
+    Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, CallDecision, CallOutcome, InterceptedCall,
+    Interceptor, OutcomeReview,
+};
+use toolwit::{Arguments, Error, NativeTool, ScriptedModel, Tool, ToolContext, ToolResult, ToolSelector, Toolwit};
 
 use crate::host::{builder, object};
 
@@ -67,7 +70,7 @@ async fn host(rules: &Rules) -> Toolwit {
     builder.build().await.unwrap()
 }
 
-fn follow_up() -> toolwit::Arguments {
+fn follow_up() -> Arguments {
     object(json!({"tool": "burn", "arguments": "{\"rounds\": 0}"}))
 }
 
@@ -115,4 +118,61 @@ async fn a_tool_of_a_server_is_intercepted_in_a_single_call() {
     let remote = session.find("remote").unwrap();
     let error = session.call(&remote, object(json!({}))).await.result.unwrap_err();
     assert!(error.report().message.contains("denied the call: not here"), "{error}");
+}
+
+/// Appends a mark to the text of each call.
+struct Marking;
+
+#[async_trait]
+impl Interceptor for Marking {
+    fn name(&self) -> &str {
+        "marking"
+    }
+
+    async fn before(&self, call: &InterceptedCall, _: &ToolContext) -> Result<CallDecision, Error> {
+        let text = call.arguments["text"].as_str().unwrap();
+        Ok(CallDecision::Edit(object(json!({"text": format!("{text}!")}))))
+    }
+
+    async fn after(&self, _: &InterceptedCall, _: CallOutcome, _: &ToolContext) -> Result<OutcomeReview, Error> {
+        Ok(OutcomeReview::Keep)
+    }
+}
+
+// attack: Q2
+#[tokio::test]
+async fn a_person_approves_the_arguments_that_interceptors_leave() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = builder(&directory, "").await;
+    let builder = builder.interceptor(ToolSelector::from("echo"), Marking);
+    let host = builder.build().await.unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let asked = seen.clone();
+    let approver = move |request: &ApprovalRequest| {
+        asked.lock().unwrap().push(request.arguments.clone());
+        match request.arguments["text"].as_str() {
+            Some("edit!") => Approval::Edited {
+                arguments: object(json!({"text": "by a person"})),
+            },
+            _ => Approval::Approved,
+        }
+    };
+    let policy = ApprovalPolicy::of_mode(ApprovalMode::Always);
+    let approvals = Approvals::new(policy).with_approver(approver);
+    let builder = host.conversation().approvals(approvals);
+    let model = ScriptedModel::new()
+        .call("echo", json!({"text": "typed"}))
+        .call("echo", json!({"text": "edit"}))
+        .answer("done");
+    let mut conversation = builder.model(model).build().unwrap();
+    conversation.run("Say it.").await.unwrap();
+    let shown = conversation.history().iter().map(|message| message.content().to_owned());
+    let shown: Vec<String> = shown.collect();
+    assert!(shown.iter().any(|text| text == "typed!"), "intercepted once: {shown:?}");
+    assert!(
+        shown.iter().any(|text| text.ends_with("by a person!")),
+        "intercepted again: {shown:?}"
+    );
+    let asked: Vec<_> = seen.lock().unwrap().iter().map(|arguments| arguments["text"].clone()).collect();
+    assert_eq!(asked, ["typed!", "edit!"]);
 }

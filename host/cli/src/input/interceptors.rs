@@ -1,6 +1,8 @@
 //! Options for interceptors: plugins that wrap the calls of other tools.
 
+use super::project_trust::ProjectTrust;
 use toolwit::registry::InterceptorSettings;
+use toolwit::{Error, ToolwitBuilder};
 
 /// Selects the interceptors of calls.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -13,11 +15,15 @@ pub(crate) struct InterceptorFlags {
 }
 
 impl InterceptorFlags {
-    /// Returns the interceptors of the options, then those that were accepted for the project.
-    pub(crate) fn with_accepted(&self, accepted: &[InterceptorSettings]) -> Vec<InterceptorSettings> {
-        let mut interceptors = self.interceptors.clone();
-        let additional = accepted.iter().filter(|setting| !self.interceptors.contains(setting));
-        interceptors.extend(additional.cloned());
-        interceptors
+    /// Adds the interceptors of the options, then those that were accepted for the project.
+    ///
+    /// # Errors
+    /// If the record of the accepted project cannot be read.
+    pub(crate) fn around(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
+        let project = ProjectTrust::find()?;
+        let accepted = project.accepted_interceptors().iter();
+        let additional = accepted.filter(|setting| !self.interceptors.contains(setting));
+        let all = self.interceptors.iter().chain(additional).cloned();
+        Ok(all.fold(builder, ToolwitBuilder::plugin_interceptor))
     }
 }

@@ -104,10 +104,7 @@ impl PluginFlags {
         servers: &McpServers,
         interceptors: &InterceptorFlags,
     ) -> Result<ToolwitBuilder, Error> {
-        let accepted = ProjectTrust::find()?;
-        let settings = interceptors.with_accepted(accepted.accepted_interceptors());
-        let builder = self.granted_with_servers(limits, authority, servers)?;
-        Ok(settings.into_iter().fold(builder, ToolwitBuilder::plugin_interceptor))
+        interceptors.around(self.granted_with_servers(limits, authority, servers)?)
     }
 
     /// Returns the builder of a host for calls with grants.

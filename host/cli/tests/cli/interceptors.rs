@@ -30,6 +30,15 @@ fn without_a_configured_interceptor_nothing_is_called() {
         let called = workspace.run(&["call", "add", "a=1", "b=2", "--interceptor", wrong]);
         assert_eq!(called.code, Some(2), "{called}");
     }
+    for server in [&["mcp"][..], &["serve", "--http", "127.0.0.1:0"][..]] {
+        let wanted = ["--plugins", "tools", "--interceptor", "quota"];
+        let served = workspace.run(&[server, &wanted[..]].concat());
+        assert_eq!(served.code, Some(2), "{served}");
+        assert!(
+            served.stderr.contains("the interceptor `quota` is not installed"),
+            "{served}"
+        );
+    }
     // Commands that call nothing do not need it.
     assert_eq!(workspace.run(&["list"]).code, Some(0));
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::decisions::{CallDecision, CallOutcome, InterceptedCall, Interceptor, OutcomeReview};
-use crate::context::{LateReview, LateReviews};
+use crate::context::{LateReview, LateReviews, PreparedCall};
 use crate::text::parse_json;
 use crate::{
     Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult, ToolStatus,
@@ -71,6 +71,23 @@ impl Interception {
         })
     }
 
+    /// Returns the arguments with which a call may run.
+    async fn allowed(&self, call: &InterceptedCall, context: &ToolContext) -> Result<Arguments, ToolError> {
+        match self.decide(call, context).await? {
+            CallDecision::Continue => Ok(call.arguments.clone()),
+            CallDecision::Edit(arguments) => Ok(arguments),
+            CallDecision::Deny { reason } => {
+                let message = format!("the interceptor `{}` denied the call: {reason}", self.0.name());
+                Err(refused(ErrorKind::Denied, Phase::Validate, message, call))
+            }
+        }
+    }
+
+    /// Returns a number that other interceptors do not have.
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>() as usize
+    }
+
     async fn review(
         &self,
         call: &InterceptedCall,
@@ -115,25 +132,33 @@ impl Decorator for Interception {
         true
     }
 
+    async fn prepare(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<Arguments, ToolError> {
+        if is_of_host(tool) {
+            return Ok(arguments);
+        }
+        let call = intercepted(tool, arguments);
+        let arguments = self.allowed(&call, context).await?;
+        PreparedCall::record(context, &call.tool, &arguments, self.address());
+        Ok(arguments)
+    }
+
     async fn call(
         &self,
         tool: &dyn Tool,
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let definition = tool.definition();
-        // The tools of the host call or show other tools, whose calls and results were intercepted.
-        if definition.id == ToolId::host(definition.name()) {
+        if is_of_host(tool) {
             return tool.call(arguments, context).await;
         }
-        let mut call = InterceptedCall::new(definition.id.unbound(), definition.name(), arguments);
-        match self.decide(&call, context).await? {
-            CallDecision::Continue => {}
-            CallDecision::Edit(arguments) => call.arguments = arguments,
-            CallDecision::Deny { reason } => {
-                let message = format!("the interceptor `{}` denied the call: {reason}", self.0.name());
-                return Err(refused(ErrorKind::Denied, Phase::Validate, message, &call));
-            }
+        let mut call = intercepted(tool, arguments);
+        if !PreparedCall::take(context, &call.tool, &call.arguments, self.address()) {
+            call.arguments = self.allowed(&call, context).await?;
         }
         let call = Arc::new(call);
         let late = LateInterception {
@@ -144,6 +169,17 @@ impl Decorator for Interception {
         let outcome = tool.call(call.arguments.clone(), &inner).await;
         self.review(&call, outcome, context).await
     }
+}
+
+/// Returns whether a tool is one of the host. Those call or show other tools, whose calls and results were intercepted.
+fn is_of_host(tool: &dyn Tool) -> bool {
+    let definition = tool.definition();
+    definition.id == ToolId::host(definition.name())
+}
+
+fn intercepted(tool: &dyn Tool, arguments: Arguments) -> InterceptedCall {
+    let definition = tool.definition();
+    InterceptedCall::new(definition.id.unbound(), definition.name(), arguments)
 }
 
 /// Reviews the late result of a call.

@@ -32,7 +32,7 @@ pub(super) async fn run_follow_up(
         .arguments;
     if let Ok(completion) = context.background_task() {
         // The current tools of the conversation may be locked or removed when the follow-up call runs.
-        let context = completion.context().clone().without_tools();
+        let context = completion.context().clone().without_tools().for_new_call();
         completion.spawn(async move {
             let arguments = permitted(&*next, arguments, &context).await?;
             next.call(arguments, &context).await
@@ -40,6 +40,7 @@ pub(super) async fn run_follow_up(
         result.status = ToolStatus::Pending;
         return Ok(result);
     }
+    let context = &context.clone().for_new_call();
     let arguments = match permitted(&*next, arguments, context).await {
         Ok(arguments) => arguments,
         Err(error) => return Ok(not_continued(result, &error.into())),
