@@ -141,9 +141,10 @@ async fn the_memory_of_streams_counts() {
 // attack: C20, attack: Q4
 #[tokio::test]
 async fn nothing_of_the_process_is_visible_without_a_grant() {
-    let host = Setup::new().wasi3().start().await;
+    let frozen = "clock = { frozen = 1000000000 }\nrandom = { frozen = 7 }";
+    let host = Setup::new().wasi3().grant(frozen).start().await;
     assert_eq!(host.value("environment", json!({})).await, json!([]));
-    assert_eq!(host.value("time", json!({})).await, json!([0, 0]));
+    assert_eq!(host.value("time", json!({})).await, json!([1_000_000_000, 0]));
     let random = host.value("random", json!({})).await;
     assert_eq!(random, host.value("random", json!({})).await);
     let result = host.call("say", json!({"text": "hello"})).await.unwrap();
@@ -153,11 +154,8 @@ async fn nothing_of_the_process_is_visible_without_a_grant() {
             .await
             .contains("AccessDenied")
     );
-    assert!(
-        host.failure("lookup", json!({"name": "localhost"}))
-            .await
-            .contains("AccessDenied")
-    );
+    let refused = host.failure("lookup", json!({"name": "localhost"})).await;
+    assert!(refused.contains("PermanentResolverFailure"), "{refused}");
     let granted = "env = [{ name = \"COLOUR\", value = \"red\" }]\nclock = \"real\"\nrandom = \"real\"";
     let host = Setup::new().wasi3().grant(granted).start().await;
     assert_eq!(host.value("environment", json!({})).await, json!([["COLOUR", "red"]]));
@@ -264,7 +262,14 @@ async fn unread_directories_hold_no_threads_of_the_host() {
     for number in 0..10 {
         std::fs::write(data.join(number.to_string()), "").unwrap();
     }
-    let host = Setup::new().wasi3().grant(READ).directory(directory).start().await;
+    let limits = LimitRequest::default().with_host_memory_bytes_max(256 << 20);
+    let host = Setup::new()
+        .wasi3()
+        .grant(READ)
+        .limits(limits)
+        .directory(directory)
+        .start()
+        .await;
     // More than the threads of a runtime for blocking work.
     let hoard = host.value("hoard", json!({"path": "/data", "streams": 600}));
     assert_eq!(hoard.await, 600);
@@ -313,14 +318,8 @@ async fn requests_pass_the_gate() {
     forbidden["headers"] = json!([["host", "evil.com"]]);
     assert!(host.failure("fetch", forbidden).await.contains("header"));
     assert_eq!(server.connections(), reached);
-    let error = host
-        .call(
-            "hammer",
-            json!({"authority": format!("api.example.com:{port}"), "times": 9}),
-        )
-        .await
-        .unwrap_err();
-    assert!(error.message.contains("at most 3 requests"), "{error}");
+    let hammer = json!({"authority": format!("api.example.com:{port}"), "times": 9});
+    assert_eq!(host.value("hammer", hammer).await, 3, "requests beyond the limit fail");
     assert_eq!(server.connections(), reached + 3);
 }
 

@@ -71,7 +71,7 @@ async fn interfaces_of_wasi_3_need_the_switch_and_others_are_never_offered() {
         .call(toolwit::Arguments::new(), &ToolContext::new())
         .await
         .unwrap();
-    assert_eq!(result.for_llm, "0", "randomness is not granted");
+    assert!(result.for_llm.parse::<u64>().is_ok(), "{}", result.for_llm);
     for never in [
         "wasi:http/handler@0.3.0",
         "wasi:clocks/timezone@0.3.0",

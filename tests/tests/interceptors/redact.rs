@@ -29,11 +29,10 @@ async fn results_of_native_tools_plugins_and_nested_calls_are_redacted() {
     assert_eq!(result.for_llm, "[email]");
     // An error of a tool is redacted too.
     let unknown = json!({"tool": "native#ann@example.com", "arguments": "{}", "times": 1});
-    let result = call(&host, RELAY, unknown).await.unwrap();
+    let error = call(&host, RELAY, unknown).await.unwrap_err();
     assert!(
-        result.is_error() && !result.for_llm.contains("ann@"),
-        "{}",
-        result.for_llm
+        error.message.contains("native#[email]") && !error.message.contains("ann@"),
+        "{error}"
     );
 }
 
