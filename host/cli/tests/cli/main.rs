@@ -25,4 +25,5 @@ mod script;
 mod show;
 mod support;
 mod terminal;
+mod trace;
 mod vectors;
