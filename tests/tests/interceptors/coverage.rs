@@ -66,7 +66,9 @@ impl ToolSource for Server {
 async fn host(rules: &Rules) -> Toolwit {
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&directory, "").await;
-    let builder = builder.shared_source(Server).interceptor(ToolSelector::all(), rules.clone());
+    let builder = builder
+        .shared_source(Server)
+        .interceptor(ToolSelector::all(), rules.clone());
     builder.build().await.unwrap()
 }
 
@@ -87,7 +89,10 @@ async fn a_follow_up_call_is_intercepted_like_a_call() {
     assert_eq!(*rules.0.lock().unwrap(), [BEGIN, BURN]);
     // A tool that the application calls by itself.
     let tools = host.tools(&Scope::new());
-    let begin = tools.iter().find(|tool| tool.definition().id.as_str() == BEGIN).unwrap();
+    let begin = tools
+        .iter()
+        .find(|tool| tool.definition().id.as_str() == BEGIN)
+        .unwrap();
     let result = begin.call(follow_up(), &ToolContext::new()).await.unwrap();
     assert_eq!(result.for_llm, denied);
     // A client of a server.
@@ -166,13 +171,21 @@ async fn a_person_approves_the_arguments_that_interceptors_leave() {
         .answer("done");
     let mut conversation = builder.model(model).build().unwrap();
     conversation.run("Say it.").await.unwrap();
-    let shown = conversation.history().iter().map(|message| message.content().to_owned());
+    let shown = conversation
+        .history()
+        .iter()
+        .map(|message| message.content().to_owned());
     let shown: Vec<String> = shown.collect();
     assert!(shown.iter().any(|text| text == "typed!"), "intercepted once: {shown:?}");
     assert!(
         shown.iter().any(|text| text.ends_with("by a person!")),
         "intercepted again: {shown:?}"
     );
-    let asked: Vec<_> = seen.lock().unwrap().iter().map(|arguments| arguments["text"].clone()).collect();
+    let asked: Vec<_> = seen
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|arguments| arguments["text"].clone())
+        .collect();
     assert_eq!(asked, ["typed!", "edit!"]);
 }

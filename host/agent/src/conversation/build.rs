@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
-use super::earlier_state::{earlier_state, restore_usage};
+use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
 use super::references::check_references;
 use super::replay::replay;
@@ -38,16 +38,14 @@ impl ConversationBuilder {
             context,
             journal,
         } = self;
-        if let Some(error) = config.failed {
-            return Err(error);
-        }
+        let journal = journal.map(Arc::new);
+        config.failed.take().map_or(Ok(()), Err)?;
         config.limits.check()?;
         let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let journal = journal.map(Arc::new);
         let (mut history, log, interrupted) = match &journal {
             Some(journal) => earlier_state(journal, &call_ids)?,
             None => (History::resume(history, call_ids.clone())?, log, None),
@@ -92,9 +90,6 @@ impl ConversationBuilder {
             recovered: HashMap::new(),
             journal,
         };
-        if state.journal.is_some() {
-            restore_usage(&state, &log);
-        }
         replay(&mut state, log);
         Ok(Conversation { state })
     }

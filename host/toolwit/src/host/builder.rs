@@ -1,5 +1,7 @@
 //! The builder of a host.
 
+mod build;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,38 +17,38 @@ use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Reso
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
 pub struct ToolwitBuilder {
-    pub(super) paths: Vec<PathBuf>,
-    pub(super) runtime: RuntimeOptions,
-    pub(super) store: Option<Arc<dyn Store>>,
+    paths: Vec<PathBuf>,
+    runtime: RuntimeOptions,
+    store: Option<Arc<dyn Store>>,
     #[cfg(feature = "sqlite")]
-    pub(super) store_file: Option<StoreFile>,
-    pub(super) exposure: Exposure,
-    pub(super) tools_visible_max: Option<usize>,
-    pub(super) watch: Option<WatchOptions>,
-    pub(super) dynamic_discovery: DynamicDiscovery,
+    store_file: Option<StoreFile>,
+    exposure: Exposure,
+    tools_visible_max: Option<usize>,
+    watch: Option<WatchOptions>,
+    dynamic_discovery: DynamicDiscovery,
     /// Whether the host can be used before its dynamic tools are discovered.
-    pub(super) has_background_discovery: bool,
-    pub(super) embedding_model: Option<Arc<dyn EmbeddingModel>>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
+    has_background_discovery: bool,
+    embedding_model: Option<Arc<dyn EmbeddingModel>>,
+    tools: Vec<Arc<dyn Tool>>,
     /// The interceptors of the application.
-    pub(super) guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     /// The plugins that are interceptors.
-    pub(super) interceptors: Vec<InterceptorSettings>,
+    interceptors: Vec<InterceptorSettings>,
     /// The sources of all conversations.
-    pub(super) sources: Vec<Arc<dyn ToolSource>>,
+    sources: Vec<Arc<dyn ToolSource>>,
     /// The sources and groups of the application.
-    pub(super) tool_groups: ToolGroups,
-    pub(super) groups: Vec<GroupsConfig>,
-    pub(super) groups_files: Vec<PathBuf>,
+    tool_groups: ToolGroups,
+    groups: Vec<GroupsConfig>,
+    groups_files: Vec<PathBuf>,
 }
 
 /// The file of the metadata database.
 #[cfg(feature = "sqlite")]
 #[derive(Clone)]
-pub(super) struct StoreFile {
-    pub(super) path: PathBuf,
+struct StoreFile {
+    path: PathBuf,
     /// Whether the host cannot work without it.
-    pub(super) is_required: bool,
+    is_required: bool,
 }
 
 impl ToolwitBuilder {

@@ -1,6 +1,5 @@
 //! A host: plugins, the runtime that they share, and the conversations that use them.
 
-mod build;
 mod builder;
 mod call_session;
 mod discovery;

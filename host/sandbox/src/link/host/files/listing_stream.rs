@@ -7,39 +7,41 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cap_primitives::fs::{DirEntry, read_base_dir};
+use cap_primitives::fs::{DirEntry, ReadDir, read_base_dir};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, StreamProducer, StreamResult, VecBuffer};
 use wasmtime_wasi::p3::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
-/// The memory of the entries of one directory, in bytes. A directory of more entries cannot be listed.
+/// The number of entries that are read at once, so that a stream holds little memory however large its directory is.
 ///
 /// wasmtime's stream keeps a thread for blocking work until the guest has read it, so that a guest with many of them would stop all
-/// other work of the host. This one reads all entries at once.
-const LISTING_BYTES_MAX: usize = 8 << 20;
+/// other work of the host. This one uses a thread for one read only.
+const ENTRIES_PER_READ: usize = 32;
 
-/// The number of entries that a read returns at most.
-const ENTRIES_PER_READ: usize = 256;
+/// Some entries, and the rest.
+type Batch = io::Result<(Vec<DirectoryEntry>, Rest)>;
 
-type Listed = io::Result<Vec<DirectoryEntry>>;
+/// The part of a directory that is not read.
+enum Rest {
+    All(Arc<File>),
+    Some(ReadDir),
+    None,
+}
 
 /// A stream of the entries of a directory.
 pub(super) struct ListingStream {
-    directory: Arc<File>,
-    listing: Option<JoinHandle<Listed>>,
-    /// The entries that the guest has not read, the next one last.
-    entries: Option<Vec<DirectoryEntry>>,
+    rest: Rest,
+    reading: Option<JoinHandle<Batch>>,
     outcome: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
 impl ListingStream {
     pub(super) fn new(directory: Arc<File>, outcome: oneshot::Sender<Result<(), ErrorCode>>) -> Self {
         Self {
-            directory,
-            listing: None,
-            entries: None,
+            rest: Rest::All(directory),
+            reading: None,
             outcome: Some(outcome),
         }
     }
@@ -51,21 +53,16 @@ impl ListingStream {
         }
     }
 
-    /// Reads all entries, on a thread for blocking work.
-    fn poll_entries(&mut self, context: &mut Context<'_>) -> Poll<Result<&mut Vec<DirectoryEntry>, ErrorCode>> {
-        if self.entries.is_none() {
-            let directory = &self.directory;
-            let listing = self.listing.get_or_insert_with(|| {
-                let directory = directory.clone();
-                tokio::task::spawn_blocking(move || list(&directory))
-            });
-            let listed = ready!(Pin::new(listing).poll(context));
-            self.listing = None;
-            let mut entries = listed.unwrap_or_else(|error| Err(io::Error::other(error)))?;
-            entries.reverse();
-            self.entries = Some(entries);
-        }
-        Poll::Ready(Ok(self.entries.get_or_insert_default()))
+    /// Reads some entries, on a thread for blocking work.
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Batch> {
+        let rest = &mut self.rest;
+        let reading = self.reading.get_or_insert_with(|| {
+            let rest = std::mem::replace(rest, Rest::None);
+            tokio::task::spawn_blocking(move || read(rest))
+        });
+        let batch = ready!(Pin::new(reading).poll(context));
+        self.reading = None;
+        Poll::Ready(batch.unwrap_or_else(|error| Err(io::Error::other(error))))
     }
 }
 
@@ -75,17 +72,16 @@ impl Drop for ListingStream {
     }
 }
 
-fn list(directory: &File) -> Listed {
-    let (mut entries, mut bytes) = (Vec::new(), 0_usize);
-    for entry in read_base_dir(directory)? {
-        let entry = entry_of(&entry?)?;
-        bytes = bytes.saturating_add(size_of::<DirectoryEntry>() + entry.name.capacity());
-        if bytes > LISTING_BYTES_MAX {
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-        }
-        entries.push(entry);
-    }
-    Ok(entries)
+fn read(rest: Rest) -> Batch {
+    let mut rest = match rest {
+        Rest::All(directory) => read_base_dir(&directory)?,
+        Rest::Some(rest) => rest,
+        Rest::None => return Ok((Vec::new(), Rest::None)),
+    };
+    let entries = rest.by_ref().take(ENTRIES_PER_READ).map(|entry| entry_of(&entry?));
+    let entries: Vec<_> = entries.collect::<io::Result<_>>()?;
+    let has_more = entries.len() == ENTRIES_PER_READ;
+    Ok((entries, if has_more { Rest::Some(rest) } else { Rest::None }))
 }
 
 fn entry_of(entry: &DirEntry) -> io::Result<DirectoryEntry> {
@@ -117,22 +113,19 @@ impl StreamProducer<crate::link::host::host_state::HostState> for ListingStream 
         mut destination: Destination<'a, DirectoryEntry, VecBuffer<DirectoryEntry>>,
         _finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        let wanted = destination.remaining(&mut store).unwrap_or(ENTRIES_PER_READ);
-        if wanted == 0 {
+        if destination.remaining(&mut store) == Some(0) {
             return Poll::Ready(Ok(StreamResult::Completed));
         }
-        let entries = match ready!(self.poll_entries(context)) {
-            Ok(entries) => entries,
+        let (entries, rest) = match ready!(self.poll_batch(context)) {
+            Ok(batch) => batch,
             Err(error) => {
-                self.end(Err(error));
+                self.end(Err(error.into()));
                 return Poll::Ready(Ok(StreamResult::Dropped));
             }
         };
-        let rest = entries.len().saturating_sub(wanted.min(ENTRIES_PER_READ));
-        let mut read = entries.split_off(rest);
-        read.reverse();
-        let is_end = entries.is_empty();
-        destination.set_buffer(read.into());
+        let is_end = matches!(rest, Rest::None);
+        self.rest = rest;
+        destination.set_buffer(entries.into());
         Poll::Ready(Ok(if is_end {
             self.end(Ok(()));
             StreamResult::Dropped

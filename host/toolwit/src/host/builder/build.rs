@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use super::Toolwit;
-use super::builder::ToolwitBuilder;
-use super::discovery::{discover, discover_in_background};
-use super::groups_file::read_groups;
-use super::interceptors::Interceptors;
-use super::long_running::warn_about_unknown_tools;
-use super::plugin_source::PluginSource;
-use toolwit_core::Error;
+use super::ToolwitBuilder;
+use crate::host::Toolwit;
+use crate::host::discovery::{discover, discover_in_background};
+use crate::host::groups_file::read_groups;
+use crate::host::interceptors::Interceptors;
+use crate::host::long_running::warn_about_unknown_tools;
+use crate::host::plugin_source::PluginSource;
+use toolwit_agent::ToolSource;
 use toolwit_core::limits::TOOLS_VISIBLE_MAX;
-use toolwit_registry::store::MemoryStore;
+use toolwit_core::{Error, Interceptor};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
+use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath};
 use toolwit_sandbox::{Runtime, Scope};
 
