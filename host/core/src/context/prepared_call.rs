@@ -6,7 +6,7 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolId};
 
 /// The decorators that have decided about one call before its approval, so that a person approves the arguments with which it runs.
 ///
-/// Each decision is used once, by the call itself, and only for the same tool and arguments. Whoever starts a call adds an empty one to
+/// Each decision is used once, by the call itself, and only for the same tool and arguments. The code that starts a call adds an empty one to
 /// the context of the call; without it, the decorators decide while the call runs.
 #[derive(Clone, Default)]
 pub(crate) struct PreparedCall(Arc<Mutex<Option<Prepared>>>);
