@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use toolwit_agent::ConversationBuilder;
 use toolwit_core::{
-    Arguments, DecoratedTool, Decorator, Error, ErrorKind, Guards, Interception, Phase, Tool, ToolContext, ToolError,
-    ToolResult, ToolSelector, ToolSet,
+    Arguments, DecoratedTool, Decorator, Error, ErrorKind, Guards, Interception, Phase, Tool, ToolContext,
+    ToolDefinition, ToolError, ToolResult, ToolSelector, ToolSet,
 };
-use toolwit_registry::{InterceptorSettings, Registry};
-use toolwit_sandbox::PluginInterceptor;
+use toolwit_registry::{InterceptorSettings, Package, Registry};
+use toolwit_sandbox::{PluginInterceptor, Scope};
 
 /// A guard, and the tools that it covers. The conversations of a host share it, so that it is applied to a tool once.
 type Guard = (ToolSelector, Arc<dyn Decorator>);
@@ -86,6 +86,29 @@ impl Decorator for Carried {
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
         tool.call(arguments, &self.0.carried_by(context.clone())).await
+    }
+}
+
+/// Logs a warning for each tool of the settings that does not exist. It is not an error: a tool can appear later.
+pub(super) fn warn_about_unselected(settings: &[InterceptorSettings], registry: &Registry, native: &[Arc<dyn Tool>]) {
+    if settings.iter().all(|setting| setting.tools.is_empty()) {
+        return;
+    }
+    let mut tools = registry.tools(&Scope::new());
+    tools.extend(native.iter().cloned());
+    let plugins = registry.packages().iter().filter_map(Package::plugin);
+    let entities = plugins.flat_map(|plugin| &plugin.inspection().entities);
+    let methods: Vec<_> = entities.flat_map(|entity| &entity.methods).collect();
+    for setting in settings {
+        for wanted in &setting.tools {
+            let selector = ToolSelector::later(wanted.as_str());
+            let is_method = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
+            let exists = tools.iter().any(|tool| selector.selects(tool, None)) || methods.iter().any(is_method);
+            if !exists {
+                let plugin = &setting.plugin;
+                tracing::warn!("no tool is named `{wanted}`, whose calls the interceptor `{plugin}` would wrap");
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::ToolwitBuilder;
 use crate::host::Toolwit;
 use crate::host::discovery::{discover, discover_in_background};
 use crate::host::groups_file::read_groups;
-use crate::host::interceptors::Interceptors;
+use crate::host::interceptors::{Interceptors, warn_about_unselected};
 use crate::host::long_running::warn_about_unknown_tools;
 use crate::host::plugin_source::PluginSource;
 use toolwit_agent::ToolSource;
@@ -79,6 +79,9 @@ impl ToolwitBuilder {
         };
         warn_about_unknown_tools(&registry.current(), &long_running);
         let interceptors = Interceptors::new(self.guards, &self.interceptors, &registry.current())?;
+        if self.sources.is_empty() {
+            warn_about_unselected(&self.interceptors, &registry.current(), &self.tools);
+        }
         let watch = self.watch.map(|mut options| {
             if self.dynamic_discovery == DynamicDiscovery::Never {
                 options.dynamic_discovery = DynamicDiscovery::Never;
