@@ -227,7 +227,10 @@ fn outcome_of_error(error: &Error) -> CallOutcome {
 fn is_text_of(text: &str, value: &Value) -> bool {
     match value {
         Value::String(value) => value == text,
-        value => value.to_string() == text,
+        value => {
+            let json = value.to_string();
+            json == text
+        }
     }
 }
 
