@@ -9,12 +9,11 @@ use crate::host::groups_file::read_groups;
 use crate::host::interceptors::{Interceptors, warn_about_unselected};
 use crate::host::long_running::warn_about_unknown_tools;
 use crate::host::plugin_source::PluginSource;
-use toolwit_agent::ToolSource;
+use toolwit_core::Error;
 use toolwit_core::limits::TOOLS_VISIBLE_MAX;
-use toolwit_core::{Error, Interceptor};
+use toolwit_registry::store::MemoryStore;
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
-use toolwit_registry::store::{MemoryStore, Store};
 use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath};
 use toolwit_sandbox::{Runtime, Scope};
 
