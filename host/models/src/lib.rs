@@ -28,7 +28,7 @@ mod responses;
 mod schema;
 
 pub use anthropic::{Anthropic, Messages};
-pub use chat::{ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
+pub use chat::{AnswerFormat, ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
 pub use client::{ClientBuilder, ModelClient};
 pub use gemini::{Gemini, GenerateContent};
 pub use http::{KeyHeader, PlainHttp, ResponseMode, RetryPolicy, Secret};

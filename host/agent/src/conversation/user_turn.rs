@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
@@ -96,8 +97,8 @@ impl<'c> UserTurn<'c> {
         run.run(Some(&self.prompt)).await
     }
 
-    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
-    /// JSON, with or without a code fence. If it is not a `T`, the model is told why and answers once more; the outcome then
+    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, the model receives it as
+    /// [`ChatOptions::answer_schema`](crate::model::ChatOptions::answer_schema), and the answer is parsed as JSON, with or without a code fence. If it is not a `T`, the model is told why and answers once more; the outcome then
     /// has the usage of both runs.
     ///
     /// # Errors
@@ -111,8 +112,7 @@ impl<'c> UserTurn<'c> {
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
-        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles.clone());
-        let first = run.run(Some(&prompt)).await?;
+        let first = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, &schema).await?;
         let error = match parsed(first.text()) {
             Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
             // Only the model can correct its answer, not a tool that ended the run.
@@ -121,8 +121,8 @@ impl<'c> UserTurn<'c> {
         };
         let repair =
             format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
-        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
-        let outcome = match run.run(Some(&repair)).await {
+        let run = run_with_schema(self.state, &self.context, self.roles, &repair, &schema);
+        let outcome = match run.await {
             Ok(second) => second.after(first),
             Err(mut error) => {
                 let outcome = error.outcome.after(first);
@@ -135,6 +135,18 @@ impl<'c> UserTurn<'c> {
             Err(error) => Err(malformed(&error, outcome)),
         }
     }
+}
+
+/// Runs a turn whose answer follows a schema, as far as the model supports it.
+async fn run_with_schema(
+    state: &mut ConversationState,
+    context: &ToolContext,
+    roles: Vec<String>,
+    prompt: &str,
+    schema: &Value,
+) -> Result<RunOutcome, RunError> {
+    let run = ToolLoop::new(state, context).with_roles(roles);
+    run.answering(schema.clone()).run(Some(prompt)).await
 }
 
 fn parsed<T: DeserializeOwned>(answer: &str) -> Result<T, serde_json::Error> {

@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::stop::Stop;
 use super::tally::RunTally;
 use crate::event::Event;
@@ -23,6 +25,8 @@ pub(super) struct RunState<'c> {
     /// The usage of this run, nested agents included.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
+    /// The schema of the answer, which takes precedence over that of the options.
+    pub(super) answer_schema: Option<Value>,
 }
 
 impl<'c> RunState<'c> {
@@ -49,6 +53,7 @@ impl<'c> RunState<'c> {
             stop,
             account,
             tally: RunTally::default(),
+            answer_schema: None,
         }
     }
 
