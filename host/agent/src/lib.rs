@@ -13,12 +13,14 @@
 //! | module | contents |
 //! |---|---|
 //! | `agents` | agentic tools, subagents, the [`Agent`] trait |
+//! | `session` | [`ToolSession`]: a conversation without a model |
 //! | `conversation` | [`Conversation`], its builder, turns, resuming |
 //! | `run` | one run: the loop, inference, dispatch of calls, results |
 //! | `state` | the data of a conversation: history, late results, long results |
 //! | `toolbox` | callable and declared tools, eviction, the gateway |
 //! | `tools` | native tools: blackboard, process, communication |
 //! | `process` | [`Process`], budgets and usage |
+//! | `journal` | [`Journal`], [`JournalStore`]: sessions that are stored and continued |
 //! | `event` | [`Event`], [`Observer`], [`Trace`] |
 //! | `outcome` | [`RunOutcome`], [`RunError`], stop reasons |
 //! | `limits` | [`LoopLimits`] and policies |
@@ -31,12 +33,14 @@ mod conversation;
 mod event;
 mod group;
 pub mod injection;
+mod journal;
 mod limits;
 mod millis;
 pub mod model;
 mod outcome;
 mod process;
 mod run;
+mod session;
 mod state;
 mod toolbox;
 mod tools;
@@ -45,14 +49,24 @@ mod tools;
 mod tests;
 
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
-pub use conversation::{Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
-pub use event::{Event, Observer, QueuedObserver, TRACE_VERSION, Trace, TraceEntry, visible_tools};
+pub use conversation::{
+    AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn,
+};
+pub use event::{
+    DecidedApproval, Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart,
+    RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
+};
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
+};
+pub use journal::{
+    IDEMPOTENCY_KEY, InterruptedRun, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore, SessionId,
+    SessionSummary, UnresolvedCall,
 };
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{
     Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
+pub use session::{SessionAnswer, SessionTool, ToolSession};
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

@@ -1,7 +1,8 @@
 //! Ctrl-C and SIGTERM.
 
 use std::io;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
@@ -33,12 +34,118 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
     Ok(cancel)
 }
 
+/// Ctrl-C and SIGTERM of a session with many turns: the first Ctrl-C cancels the turn, a second one ends the session.
+pub(crate) struct TurnInterrupts {
+    session: CancellationToken,
+    /// Whether a first Ctrl-C between two turns only prints a message: a person is at the terminal.
+    asks_again: bool,
+    state: Mutex<TurnState>,
+}
+
+#[derive(Default)]
+struct TurnState {
+    turn: Option<CancellationToken>,
+    last: Option<Instant>,
+}
+
+/// The effect of a Ctrl-C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruption {
+    /// It cancelled the turn.
+    Turn,
+    /// There was no turn to cancel, and the session continues.
+    Idle,
+    /// It ended the session.
+    Session,
+    /// The session was already ending.
+    Process,
+}
+
+impl TurnInterrupts {
+    /// Begins to listen. `session` is cancelled when the session ends.
+    ///
+    /// # Errors
+    /// If no signal handler can be installed.
+    pub(crate) fn listen(printer: Printer, session: CancellationToken, asks_again: bool) -> io::Result<Arc<Self>> {
+        let interrupts = Arc::new(Self::new(session, asks_again));
+        let mut signals = Signals::new()?;
+        let listening = interrupts.clone();
+        // The task lives as long as the runtime.
+        tokio::spawn(async move {
+            loop {
+                let text = match signals.next().await {
+                    Signal::Terminate => {
+                        listening.session.cancel();
+                        continue;
+                    }
+                    Signal::Interrupt => match listening.interrupt(Instant::now()) {
+                        Interruption::Turn => "turn interrupted; interrupt again to end the session",
+                        Interruption::Idle => "interrupt again to end the session",
+                        Interruption::Session => "session interrupted",
+                        Interruption::Process => exit_immediately(),
+                    },
+                };
+                let mut page = Page::new();
+                page.end().text(text).end();
+                printer.message(&page);
+            }
+        });
+        Ok(interrupts)
+    }
+
+    fn new(session: CancellationToken, asks_again: bool) -> Self {
+        Self {
+            session,
+            asks_again,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Returns the token of a turn that begins. It is cancelled with the session too.
+    pub(crate) fn begin_turn(&self) -> CancellationToken {
+        let turn = self.session.child_token();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = Some(turn.clone());
+        turn
+    }
+
+    /// Ends the turn.
+    pub(crate) fn end_turn(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = None;
+    }
+
+    fn interrupt(&self, now: Instant) -> Interruption {
+        if self.session.is_cancelled() {
+            return Interruption::Process;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = state.last.replace(now);
+        let is_second = last.is_some_and(|last| now.duration_since(last) < GRACE_PERIOD);
+        match &state.turn {
+            _ if is_second => {}
+            Some(turn) => {
+                turn.cancel();
+                return Interruption::Turn;
+            }
+            None if self.asks_again => return Interruption::Idle,
+            None => {}
+        }
+        self.session.cancel();
+        Interruption::Session
+    }
+}
+
+/// A signal that ends a turn or the command.
+enum Signal {
+    Interrupt,
+    Terminate,
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a second interrupt does not wait for destructors; the library never exits the process"
 )]
-fn exit_immediately() {
-    std::process::exit(Exit::Interrupted as i32);
+fn exit_immediately() -> ! {
+    std::process::exit(Exit::Interrupted as i32)
 }
 
 #[cfg(unix)]
@@ -57,10 +164,10 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
         }
     }
 }
@@ -74,9 +181,40 @@ impl Signals {
         Ok(Self)
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }
+        Signal::Interrupt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_interrupt_cancels_the_turn_and_a_second_soon_after_ends_the_session() {
+        let interrupts = TurnInterrupts::new(CancellationToken::new(), true);
+        let start = Instant::now();
+        let turn = interrupts.begin_turn();
+        assert_eq!(interrupts.interrupt(start), Interruption::Turn);
+        assert!(turn.is_cancelled() && !interrupts.session.is_cancelled());
+        let later = start + GRACE_PERIOD;
+        let turn = interrupts.begin_turn();
+        assert_eq!(interrupts.interrupt(later), Interruption::Turn);
+        assert!(turn.is_cancelled() && !interrupts.session.is_cancelled());
+        assert_eq!(interrupts.interrupt(later), Interruption::Session);
+        assert!(interrupts.session.is_cancelled());
+        assert_eq!(interrupts.interrupt(later), Interruption::Process);
+    }
+
+    #[test]
+    fn interrupt_between_turns_ends_a_session_without_a_person() {
+        let start = Instant::now();
+        let person = TurnInterrupts::new(CancellationToken::new(), true);
+        assert_eq!(person.interrupt(start), Interruption::Idle);
+        let script = TurnInterrupts::new(CancellationToken::new(), false);
+        assert_eq!(script.interrupt(start), Interruption::Session);
     }
 }

@@ -3,6 +3,7 @@
 //! - [`command_line`] parses the global options and the subcommand.
 //! - [`input`] has options that commands share, and reads files, standard input and the environment.
 //! - [`commands`] has a module per subcommand. Each makes one call into the library.
+//! - [`approval`] asks a person at the terminal before a call runs.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
 //!   exactly one JSON document, also on failure.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
@@ -10,6 +11,7 @@
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
 
+mod approval;
 mod command_line;
 mod commands;
 mod exit;
@@ -26,6 +28,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use tokio_util::sync::CancellationToken;
 
 use self::command_line::CommandLine;
 use self::commands::Command;
@@ -60,7 +63,12 @@ fn main() -> ExitCode {
 
 /// Runs a command. After an interrupt, the command has [`interrupt::GRACE_PERIOD`] to end by itself.
 async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
-    let cancel = match interrupt::listen(printer) {
+    let listening = if command.handles_interrupts() {
+        Ok(CancellationToken::new())
+    } else {
+        interrupt::listen(printer)
+    };
+    let cancel = match listening {
         Ok(cancel) => cancel,
         Err(error) => return finish(printer, Err(startup_error(error).into())),
     };

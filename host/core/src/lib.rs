@@ -5,7 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `definition` | the trait [`Tool`], its definition, identity and name |
+//! | `definition` | the trait [`Tool`], its definition, identity, name and [`Effect`] |
 //! | `input` | arguments: [`parse_arguments`], [`InputValidator`], [`UntrustedSchemas`], [`Parameter`] |
 //! | `native` | tools written in Rust: [`NativeTool`], [`ToolMethod`], [`ToolObject`] |
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
@@ -13,7 +13,8 @@
 //! | `artifact` | objects that a result carries in addition to its text, and their sinks |
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks |
 //! | `set` | [`ToolSet`], [`ToolRegistry`] and the messages of a conversation |
-//! | `decorator` | [`Decorator`]s around tools: timeouts, approval, notes |
+//! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
+//! | `approval` | [`Approvals`]: which calls need an approval, who gives it, and which answers are remembered |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
 //! | [`text`] | helpers for names, JSON and untrusted text |
@@ -22,6 +23,7 @@
 #[cfg(test)]
 extern crate self as toolwit;
 
+mod approval;
 mod artifact;
 mod context;
 mod decorator;
@@ -35,6 +37,12 @@ mod result;
 mod set;
 pub mod text;
 
+pub use approval::{
+    Approval, ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalGate, ApprovalMemory, ApprovalMode,
+    ApprovalObserver, ApprovalPolicy, ApprovalRequest, ApprovalRule, ApprovalScope, ApprovalStore, Approvals, Approver,
+    ArgumentPattern, CallChain, CallGuard, DecidedCall, EffectRule, PermittedCall, RememberedAnswer,
+    RememberedArguments, StartingCall, ToolPattern, UnknownApprovalMode,
+};
 pub use artifact::{
     Artifact, ArtifactCapture, ArtifactSink, Asset, AssetTracker, BlackboardSink, CompositeSink, ListSink,
 };
@@ -42,12 +50,10 @@ pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
     CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink, ToolCaller, ToolContext,
 };
-pub use decorator::{
-    Approval, ApprovalGate, ApprovalRequest, Approver, DecoratedTool, Decorator, LoopMemory, OneShot, Timeout, ToolExt,
-};
+pub use decorator::{DecoratedTool, Decorator, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{
-    Arguments, DialectDefinition, RevealedTools, Tool, ToolDefinition, ToolDialect, ToolFacade, ToolId, ToolName,
-    decorator_chain, new_serial_group,
+    Arguments, CallAccess, DialectDefinition, Effect, EffectClass, EffectSource, RevealedTools, Tool, ToolDefinition,
+    ToolDialect, ToolFacade, ToolId, ToolName, UnknownEffectClass, decorator_chain, new_serial_group,
 };
 pub use entity::{
     AVAILABLE_TOOLS, EntityMethods, NativeEntity, Rebinding, RejectedProvider, ToolProvider, entity_tool_names,
@@ -70,7 +76,7 @@ pub use set::{
 pub mod __private {
     pub use crate::entity::serialize_entity;
     pub use crate::native::{FacadeContent, FacadeOwner, FacadePart, NoFacadeContent, run_blocking};
-    pub use crate::{Error, FacadeObject, FacadeOutline, Rebinding, ToolMethod, ToolMethods};
+    pub use crate::{EffectClass, Error, FacadeObject, FacadeOutline, Rebinding, ToolMethod, ToolMethods};
     pub use {schemars, serde};
 }
 

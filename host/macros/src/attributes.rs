@@ -13,6 +13,7 @@ pub(crate) struct ToolOptions {
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) category: Option<LitStr>,
+    pub(crate) effect: Option<LitStr>,
     pub(crate) return_direct: bool,
     pub(crate) blocking: Option<Span>,
     pub(crate) skip: Option<Span>,
@@ -35,6 +36,10 @@ impl ToolOptions {
             self.description = Some(meta.value()?.parse()?);
         } else if meta.path.is_ident("category") {
             self.category = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("effect") {
+            let effect: LitStr = meta.value()?.parse()?;
+            check_effect(&effect)?;
+            self.effect = Some(effect);
         } else if meta.path.is_ident("return_direct") {
             self.return_direct = true;
         } else if meta.path.is_ident("blocking") {
@@ -45,7 +50,7 @@ impl ToolOptions {
             self.library = Some(meta.value()?.call(Path::parse_mod_style)?);
         } else {
             return Err(meta.error(
-                "the options of a tool are `name`, `description`, `category`, `return_direct`, `blocking`, `skip` and `crate`",
+                "the options of a tool are `name`, `description`, `category`, `effect`, `return_direct`, `blocking`, `skip` and `crate`",
             ));
         }
         Ok(())
@@ -165,6 +170,19 @@ pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
         .map(|lines| lines.join(" "))
         .collect();
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n\n"))
+}
+
+/// The effect classes, with the names of their variants.
+pub(crate) const EFFECTS: [(&str, &str); 3] = [("read", "Read"), ("idempotent", "Idempotent"), ("write", "Write")];
+
+fn check_effect(effect: &LitStr) -> Result<()> {
+    if EFFECTS.iter().any(|(name, _)| *name == effect.value()) {
+        return Ok(());
+    }
+    Err(Error::new(
+        effect.span(),
+        "`effect` is `\"read\"`, `\"idempotent\"` or `\"write\"`",
+    ))
 }
 
 /// Rejects names that a model provider may refuse. Valid are `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.

@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, Receiver, Result, ReturnType, Signature, Type};
 
-use crate::attributes::{ToolOptions, doc_of};
+use crate::attributes::{EFFECTS, ToolOptions, doc_of};
 use crate::parameter::{Argument, Parameter};
 use crate::unsupported;
 
@@ -113,6 +113,7 @@ impl Method {
             .category
             .as_ref()
             .map(|category| quote!(.with_category(#category)));
+        let effect = self.effect();
         let direct = self.options.return_direct.then(|| quote!(.return_direct()));
         let library = &self.library;
         let [serde, schemars] = ["serde", "schemars"].map(|name| {
@@ -140,8 +141,17 @@ impl Method {
                 #answer
             })
             #category
+            #effect
             #direct
         }}
+    }
+
+    /// Generates the declaration of the effect class.
+    fn effect(&self) -> Option<TokenStream> {
+        let effect = self.options.effect.as_ref()?.value();
+        let (_, variant) = EFFECTS.iter().find(|(name, _)| *name == effect)?;
+        let (variant, library) = (format_ident!("{variant}"), &self.library);
+        Some(quote!(.with_effect(#library::__private::EffectClass::#variant)))
     }
 
     /// Generates the call of the function, as an expression of type `Result`.

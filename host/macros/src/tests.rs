@@ -96,7 +96,7 @@ fn functions_that_cannot_be_tools_are_rejected_with_a_reason() {
     `#[tool]` on a method needs `#[tool]` on its `impl` block too
     the result cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
     invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`
-    the options of a tool are `name`, `description`, `category`, `return_direct`, `blocking`, `skip` and `crate`
+    the options of a tool are `name`, `description`, `category`, `effect`, `return_direct`, `blocking`, `skip` and `crate`
     the options of a parameter are `default` and `description`
     `#[tool]` can only be applied to a function or an `impl` block
     `blocking` is for functions that are not `async`: in an `async` one, use `spawn_blocking`

@@ -29,6 +29,7 @@ mod install;
 mod live;
 mod manifest;
 mod package;
+mod policy;
 mod project;
 mod registry;
 mod scan;
@@ -55,6 +56,7 @@ pub use manifest::{
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
+pub use policy::{ApprovalSettings, EffectSetting, OperatorPolicy};
 pub use project::{IndexSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};

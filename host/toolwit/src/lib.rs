@@ -24,6 +24,7 @@
 //! - Deciding which tools a model sees: [`Facade`], [`Unlock`], [`Playbook`], [`StateMachine`]; more in [`injection`] and
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
+//! - Tools of servers of the Model Context Protocol: [`mcp`].
 //! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
 //!   finding a tool by name: [`find`].
 
@@ -37,7 +38,9 @@ mod host;
 pub mod packing;
 pub mod strategy;
 
-pub use host::{CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, find};
+pub use host::{
+    CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, UnreachableSource, find,
+};
 
 #[doc(inline)]
 pub use toolwit_agent::{
@@ -47,8 +50,9 @@ pub use toolwit_agent::{
 };
 #[doc(inline)]
 pub use toolwit_core::{
-    Arguments, Artifact, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext, ToolDefinition,
-    ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet, limits::LimitRequest,
+    Arguments, Artifact, EffectClass, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext,
+    ToolDefinition, ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet,
+    limits::LimitRequest,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]
@@ -98,6 +102,14 @@ pub use toolwit_core as tool;
 /// Limits that the host enforces, with their defaults.
 #[doc(inline)]
 pub use toolwit_core::limits;
+/// The store of sessions: conversations that are stored as they happen.
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use toolwit_journal as journal;
+/// Servers of the Model Context Protocol as sources of tools.
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use toolwit_mcp_client as mcp;
 /// Clients of model providers.
 #[cfg(feature = "models")]
 #[doc(inline)]
@@ -120,8 +132,8 @@ pub use toolwit_sandbox::grants;
 #[doc(hidden)]
 pub mod __private {
     pub use toolwit_core::__private::{
-        Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent, Rebinding,
-        ToolMethod, ToolMethods, run_blocking, schemars, serde, serialize_entity,
+        EffectClass, Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent,
+        Rebinding, ToolMethod, ToolMethods, run_blocking, schemars, serde, serialize_entity,
     };
 }
 
@@ -134,6 +146,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
 struct Embedding;
+
+/// Compiles the example about servers.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/src/mcp-client.md")]
+struct McpClientChapter;
 
 /// Compiles the examples about tool injection.
 #[cfg(doctest)]

@@ -167,7 +167,7 @@ async fn resource_with_an_unusable_id_is_an_event() {
         });
     conversation.run("go").await.unwrap();
     let invalid = invalid.lock().unwrap();
-    assert_eq!(invalid.len(), 2, "a usable id is no such event: {invalid:?}");
+    assert_eq!(invalid.len(), 2, "a usable id raises no such event: {invalid:?}");
     assert_eq!(invalid[0], ("piece".to_owned(), "its `id` is empty".to_owned()));
     assert!(invalid[1].1.starts_with("its `id` failed"), "{invalid:?}");
 }

@@ -1,22 +1,27 @@
 //! Construction of a conversation from its builder.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
+use super::earlier_state::{earlier_state, restore_usage};
 use super::loop_config::LoopConfig;
 use super::outer_guards::OuterGuards;
 use super::references::check_references;
 use super::replay::replay;
-use crate::event::{Event, Observers, OuterObservers};
+use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
+use crate::journal::Journal;
 use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
-use toolwit_core::{Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet};
+use toolwit_core::{
+    Blackboard, Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 impl ConversationBuilder {
@@ -32,6 +37,7 @@ impl ConversationBuilder {
             history,
             log,
             context,
+            journal,
         } = self;
         if let Some(error) = config.failed {
             return Err(error);
@@ -42,26 +48,22 @@ impl ConversationBuilder {
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let mut history = History::resume(history, call_ids.clone())?;
+        let journal = journal.map(Arc::new);
+        let (mut history, log, interrupted) = match &journal {
+            Some(journal) => earlier_state(journal, &call_ids)?,
+            None => (History::resume(history, call_ids.clone())?, log, None),
+        };
         check_events(&log, &history, &config.strategies)?;
         if let Some(instructions) = instructions(&mut config) {
             history.set_system(instructions);
         }
-        let blackboard = context.blackboard().cloned();
-        let blackboard = blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()));
+        let blackboard = blackboard_of(&context);
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
-        if config.delivery == Delivery::Gateway {
-            let gateway: [Arc<dyn Tool>; 2] = [Arc::new(call_tool()?), read_result.clone()];
-            config.tools.extend(gateway);
-        }
+        config.tools.extend(gateway_tools(config.delivery, &read_result)?);
         let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
-        let observers = Observers::new(
-            process.origin(),
-            config.observers,
-            context.extension::<OuterObservers>(),
-        );
+        let observers = all_observers(&process, journal.as_ref(), config.observers, &context);
         let mut state = ConversationState {
             history,
             toolbox: Toolbox::new(tools, config.delivery, &config.limits),
@@ -70,8 +72,7 @@ impl ConversationBuilder {
             late_results: LateResults::new(context.cancel()),
             roles: Roles::new(groups.clone(), config.roles)?,
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
-            context: context
-                .clone()
+            context: with_outer_observers(&context, config.has_nested_events, &observers)
                 .with_blackboard(blackboard.clone())
                 .with_extension(call_ids)
                 .with_extension(SourceCache::of(&context))
@@ -83,14 +84,17 @@ impl ConversationBuilder {
             blackboard,
             options: config.options,
             limits: config.limits,
+            approvals: config.approvals,
             observers,
             read_result,
             long_results,
             turns: 0,
+            interrupted,
+            recovered: HashMap::new(),
+            journal,
         };
-        if config.has_nested_events {
-            let outer = OuterObservers(state.observers.clone());
-            state.context = state.context.with_extension(outer);
+        if state.journal.is_some() {
+            restore_usage(&state, &log);
         }
         replay(&mut state, log);
         Ok(Conversation { state })
@@ -103,6 +107,42 @@ impl ConversationBuilder {
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
+}
+
+/// Returns the tools of a model that calls injected tools through one other tool.
+fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
+    if delivery != Delivery::Gateway {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Arc::new(call_tool()?), read_result.clone()])
+}
+
+/// Returns the observers of the conversation. The journal is first, so that it has an event when another observer receives it.
+fn all_observers(
+    process: &Process,
+    journal: Option<&Arc<Journal>>,
+    others: Vec<Arc<dyn Observer>>,
+    context: &ToolContext,
+) -> Observers {
+    let recorder = journal.map(|journal| journal.clone() as Arc<dyn Observer>);
+    let all = recorder.into_iter().chain(others).collect();
+    Observers::new(process.origin(), all, context.extension::<OuterObservers>())
+}
+
+/// Returns the context of tools, whose agents forward their events to the observers of the conversation if this is on.
+fn with_outer_observers(context: &ToolContext, are_forwarded: bool, observers: &Observers) -> ToolContext {
+    let context = context.clone();
+    if are_forwarded {
+        context.with_extension(OuterObservers(observers.clone()))
+    } else {
+        context
+    }
+}
+
+/// Returns the blackboard of the context, or else a new one.
+fn blackboard_of(context: &ToolContext) -> Arc<dyn Blackboard> {
+    let blackboard = context.blackboard().cloned();
+    blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()))
 }
 
 /// Adds the playbook, the state machine and the chaining, with their tools.

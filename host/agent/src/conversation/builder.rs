@@ -5,18 +5,15 @@ use std::sync::Arc;
 use super::loop_config::LoopConfig;
 use crate::event::{Event, Observer};
 use crate::group::{ToolGroup, ToolGroups};
-use crate::injection::{
-    Chaining, InjectionStrategy, MachineState, Playbook, Reference, RegisteredTools, SEARCH_TOOLS, StateMachine,
-    StrategyChain,
-};
+use crate::injection::{InjectionStrategy, Reference, RegisteredTools, SEARCH_TOOLS, StrategyChain};
+use crate::journal::Journal;
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
 use toolwit_core::{
-    Blackboard, Decorator, EntityMethods, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry,
-    ToolSelector,
+    Approvals, Blackboard, Decorator, Message, OutputSink, Tool, ToolContext, ToolObject, ToolRegistry, ToolSelector,
 };
 
 /// The names that only tools of the host may have.
@@ -69,6 +66,7 @@ pub struct ConversationBuilder {
     /// The events to resume from.
     pub(super) log: Vec<Event>,
     pub(super) context: ToolContext,
+    pub(super) journal: Option<Journal>,
 }
 
 impl ConversationBuilder {
@@ -108,6 +106,28 @@ impl ConversationBuilder {
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         self.configured(|config| config.with_budget(budget))
+    }
+
+    /// Sets the approvals: which calls need one, and who gives it. They apply directly before a call starts, whether the model, a
+    /// plugin, an agent or a background task makes it. By default, no call needs an approval.
+    ///
+    /// ```
+    /// use toolwit_agent::Conversation;
+    /// use toolwit_core::{Approval, ApprovalPolicy, ApprovalRequest, Approvals};
+    ///
+    /// let ask = |request: &ApprovalRequest| Approval::Denied { reason: format!("`{}` is not needed", request.name) };
+    /// let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(ask);
+    /// let builder = Conversation::builder().approvals(approvals);
+    /// ```
+    #[must_use]
+    pub fn approvals(self, approvals: Approvals) -> Self {
+        self.shared_approvals(Arc::new(approvals))
+    }
+
+    /// Sets approvals that several conversations share, with their remembered answers.
+    #[must_use]
+    pub fn shared_approvals(self, approvals: Arc<Approvals>) -> Self {
+        self.configured(|config| config.with_approvals(approvals))
     }
 
     /// Sets whether the outcome contains the artifacts of agentic tools. By default it does.
@@ -236,34 +256,36 @@ impl ConversationBuilder {
         self
     }
 
-    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object.
+    /// Stores the conversation in a journal as it happens, and continues the conversation that the journal has. Set the same tools
+    /// and strategies as before; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
+    ///
+    /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
+    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never run
+    /// again, and a call that may have changed something only after a decision.
+    ///
+    /// ```
+    /// use toolwit_agent::model::ScriptedModel;
+    /// use toolwit_agent::{Conversation, Journal, MemoryJournalStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryJournalStore::new();
+    /// let session = "tea".parse()?;
+    /// let journal = Journal::create(&store, &session).await?;
+    /// let model = ScriptedModel::new().answer("Tea is a drink.");
+    /// let mut conversation = Conversation::builder().model(model).journal(journal).build()?;
+    /// conversation.run("What is tea?").await?;
+    /// drop(conversation);
+    ///
+    /// let journal = Journal::open(&store, &session).await?;
+    /// let conversation = Conversation::builder().model(ScriptedModel::new()).journal(journal).build()?;
+    /// assert_eq!(conversation.history().len(), 2);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
-    pub fn chaining(self, chaining: Chaining) -> Self {
-        self.configured(|config| config.with_chaining(chaining))
-    }
-
-    /// Chains tools to the objects of a Rust type. See [`chaining`](Self::chaining).
-    #[must_use]
-    pub fn chain_from<T: Send + Sync + 'static>(self, methods: &EntityMethods<T>) -> Self {
-        self.chaining(Chaining::new().with_type(methods))
-    }
-
-    /// Chains tools to objects of any type: the tools of the last object replace those of the previous object.
-    #[must_use]
-    pub fn chain_from_any(self) -> Self {
-        self.chaining(Chaining::new().with_any_type())
-    }
-
-    /// Sets the playbook, with its tools, which it locks and unlocks. It replaces an earlier playbook.
-    #[must_use]
-    pub fn playbook(self, playbook: Playbook) -> Self {
-        self.configured(|config| config.with_playbook(playbook))
-    }
-
-    /// Sets the state machine, with its tools, which it locks and unlocks. It replaces an earlier state machine.
-    #[must_use]
-    pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
-        self.configured(|config| config.with_state_machine(machine))
+    pub fn journal(mut self, journal: Journal) -> Self {
+        self.journal = Some(journal);
+        self
     }
 
     /// Sets how injected tools are delivered to the model.
@@ -338,7 +360,7 @@ impl ConversationBuilder {
         self.configured(|config| config.with_nested_events(are_forwarded))
     }
 
-    fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
+    pub(super) fn configured(mut self, change: impl FnOnce(LoopConfig) -> LoopConfig) -> Self {
         self.config = change(self.config);
         self
     }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 
 use super::builder::ConversationBuilder;
 use super::user_turn::{TypedOutcome, UserTurn};
-use crate::event::Event;
+use crate::event::{Event, Resolution};
 use crate::injection::Entities;
+use crate::journal::InterruptedRun;
 use crate::outcome::{RunError, RunOutcome};
 use crate::process::{Budget, Process};
 use crate::run::ToolLoop;
@@ -24,6 +26,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// Returns the data of the conversation, for a session without a model.
+    pub(crate) fn into_state(self) -> ConversationState {
+        self.state
+    }
+
     /// Returns a builder.
     #[must_use]
     pub fn builder() -> ConversationBuilder {
@@ -79,6 +86,42 @@ impl Conversation {
         }
         let context = self.state.context.clone();
         Some(ToolLoop::new(&mut self.state, &context).run(None).await)
+    }
+
+    /// Returns the run that an earlier process did not finish, for a conversation that was built with a
+    /// [journal](ConversationBuilder::journal).
+    #[must_use]
+    pub fn interrupted_run(&self) -> Option<&InterruptedRun> {
+        self.state.interrupted.as_ref()
+    }
+
+    /// Decides about a call of the [interrupted run](Self::interrupted_run) of which it is not known whether it took effect. Returns
+    /// `false` if there is no such call.
+    pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
+        let open = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
+        let Some(open) = open.into_iter().find(|open| open.call.id == id && open.is_unresolved()) else {
+            return false;
+        };
+        open.resolution = Some(resolution);
+        self.state.observers.emit(&Event::CallResolved {
+            id: id.to_owned(),
+            resolution,
+        });
+        true
+    }
+
+    /// Continues the [interrupted run](Self::interrupted_run). Returns `None` if there is none.
+    ///
+    /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request without a
+    /// response is sent again, and charged again.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run). With [`RunFailure::Tool`](crate::RunFailure::Tool), nothing changed: a decision about an
+    /// [unresolved call](InterruptedRun::unresolved) is missing; see [`resolve_call`](Self::resolve_call).
+    pub async fn resume_run(&mut self, cancel: CancellationToken) -> Option<Result<RunOutcome, RunError>> {
+        self.state.interrupted.as_ref()?;
+        let context = self.state.context.clone().with_cancel(cancel);
+        Some(ToolLoop::new(&mut self.state, &context).resume().await)
     }
 
     /// Returns the number of calls that run in the background.

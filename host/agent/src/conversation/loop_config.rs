@@ -12,7 +12,7 @@ use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
 use toolwit_core::Error;
-use toolwit_core::{Decorator, Tool, ToolObject, ToolSelector};
+use toolwit_core::{Approvals, Decorator, Tool, ToolObject, ToolSelector};
 
 /// The configuration of a loop: model, prompt, tools, strategies, limits and observers.
 ///
@@ -58,6 +58,7 @@ pub struct LoopConfig {
     pub(super) options: ChatOptions,
     pub(super) limits: LoopLimits,
     pub(super) budget: Budget,
+    pub(super) approvals: Option<Arc<Approvals>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) has_nested_events: bool,
     /// Whether a result contains the artifacts of nested agents. The default depends on who runs the loop.
@@ -93,6 +94,7 @@ impl Default for LoopConfig {
             options: ChatOptions::default(),
             limits: LoopLimits::default(),
             budget: Budget::default(),
+            approvals: None,
             observers: Vec::new(),
             has_nested_events: false,
             has_nested_artifacts: None,
@@ -279,6 +281,14 @@ impl LoopConfig {
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
+        self
+    }
+
+    /// Sets the approvals: which calls of the loop, of its plugins and of its agents need one, and who gives it. The approvals of an
+    /// outer conversation apply in addition. By default, no call needs an approval.
+    #[must_use]
+    pub fn with_approvals(mut self, approvals: Arc<Approvals>) -> Self {
+        self.approvals = Some(approvals);
         self
     }
 

@@ -110,6 +110,7 @@ impl Replay<'_> {
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
+            Event::ResultCut { full, .. } if !full.is_empty() => drop(self.conversation.long_results.store(&full)),
             redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
+use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A tool that was injected before the resume and cannot be restored. Calls return an error that names the tool to call
@@ -26,6 +26,11 @@ impl UnavailableTool {
 impl Tool for UnavailableTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    /// A call only returns an error.
+    async fn access(&self, _arguments: &Arguments, _context: &ToolContext) -> CallAccess {
+        CallAccess::read()
     }
 
     async fn call(&self, _arguments: Arguments, _context: &ToolContext) -> Result<ToolResult, ToolError> {

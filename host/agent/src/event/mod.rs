@@ -1,7 +1,9 @@
 //! Events of a conversation, and their observers.
 
+mod approval;
 mod observer;
 mod queued_observer;
+mod recorded_call;
 mod trace;
 mod visible_tools;
 
@@ -10,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
 use crate::outcome::{RunUsage, StopReason};
-use toolwit_core::ErrorKind;
-use toolwit_core::{DeniedAccess, ToolCall, ToolDefinition, ToolId, ToolName};
+use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinition, ToolId, ToolName};
 
+pub use approval::{DecidedApproval, RequestedApproval};
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
+pub use recorded_call::{RecordedArtifact, RecordedOutcome, RecordedStart, Resolution};
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;
 
@@ -34,6 +37,27 @@ pub enum Event {
         turn: u32,
         /// The declared tools, in order.
         tools: Vec<ToolName>,
+        /// The user message; `None` for a turn that answers late results.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+    },
+    /// Text was appended to the user message: the descriptions of tools that the message added.
+    PromptExtended {
+        /// The text.
+        text: String,
+    },
+    /// A run that an earlier process did not finish continues.
+    RunResumed {
+        /// The unique id of the run.
+        loop_id: String,
+        /// The ids of the calls that run again.
+        again: Vec<String>,
+        /// The tools that are declared now and were not before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<ToolName>,
+        /// The tools that were declared and are not any more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<ToolName>,
     },
     /// An inference begins.
     IterationStarted {
@@ -43,6 +67,13 @@ pub enum Event {
         tools: usize,
         /// The number of entities that the conversation has discovered.
         providers: usize,
+    },
+    /// A request is sent to the model. Only conversations with a journal emit it.
+    ModelAsked {
+        /// The number of the inference in this run.
+        iteration: u32,
+        /// The digest of the messages and the declared tools.
+        request: String,
     },
     /// The model responded.
     ModelAnswered {
@@ -61,6 +92,9 @@ pub enum Event {
         reasoning: String,
         /// The requested calls, as stored in the history.
         tool_calls: Vec<ToolCall>,
+        /// The parts that the provider requires back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocks: Vec<ProviderBlock>,
     },
     /// The arguments of a call were invalid JSON and were repaired without loss.
     ArgumentsRepaired {
@@ -69,6 +103,10 @@ pub enum Event {
         /// The name of the tool.
         name: String,
     },
+    /// A call needs an approval. It has not started; other calls continue.
+    ApprovalRequested(Box<RequestedApproval>),
+    /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
+    ApprovalDecided(Box<DecidedApproval>),
     /// A tool call starts.
     ToolStarted {
         /// The id of the call.
@@ -77,6 +115,34 @@ pub enum Event {
         name: ToolName,
         /// The id of the tool.
         tool: ToolId,
+        /// What is needed to continue after a crash. Only conversations with a journal have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<Box<RecordedStart>>,
+    },
+    /// A tool returned. Its result is not in the history yet: the results of a response are added in call order. Only conversations
+    /// with a journal emit it.
+    ToolReturned {
+        /// The id of the call.
+        id: String,
+        /// The outcome.
+        outcome: Box<RecordedOutcome>,
+    },
+    /// A person decided about a call that an earlier process started and did not finish.
+    CallResolved {
+        /// The id of the call.
+        id: String,
+        /// The decision.
+        resolution: Resolution,
+    },
+    /// The calls without an answer were answered, and did not run.
+    OpenCallsAnswered {
+        /// The text for the model.
+        content: String,
+    },
+    /// A tool ended the run with an answer, which is in the history as an answer of the model.
+    AnsweredByTool {
+        /// The answer.
+        content: String,
     },
     /// A tool call ended.
     ToolFinished {
@@ -190,6 +256,9 @@ pub enum Event {
         bytes: usize,
         /// The size of the part that the model read, in bytes.
         shown_bytes: usize,
+        /// The full result. Only conversations with a journal have it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        full: String,
     },
     /// Tools were injected.
     ToolsInjected {

@@ -12,7 +12,7 @@ use toolwit_core::Origin;
 /// The version of the trace schema, which every line contains.
 pub const TRACE_VERSION: u32 = 1;
 
-/// One line of a trace.
+/// One line of a trace, and one entry of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TraceEntry {
@@ -28,6 +28,21 @@ pub struct TraceEntry {
     /// The event.
     #[serde(flatten)]
     pub event: Event,
+}
+
+impl TraceEntry {
+    /// Creates an entry with the current time.
+    #[must_use]
+    pub fn now(sequence: u64, event: Event, origin: Origin) -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            version: TRACE_VERSION,
+            sequence,
+            at_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+            origin,
+            event,
+        }
+    }
 }
 
 /// Writes each event as one line of JSON.
@@ -64,14 +79,7 @@ impl<W: Write> Trace<W> {
 
 impl<W: Write> TraceState<W> {
     fn write(&mut self, event: &Event, origin: &Origin) -> io::Result<()> {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let entry = TraceEntry {
-            version: TRACE_VERSION,
-            sequence: self.sequence,
-            at_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
-            origin: origin.clone(),
-            event: event.clone(),
-        };
+        let entry = TraceEntry::now(self.sequence, event.clone(), origin.clone());
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
         self.writer.write_all(&line)?;

@@ -21,6 +21,10 @@ pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Too
                 let hidden: HashSet<_> = names.iter().collect();
                 visible.retain(|name| !hidden.contains(*name));
             }
+            Event::RunResumed { added, removed, .. } => {
+                visible.retain(|name| !removed.contains(*name));
+                visible.extend(added);
+            }
             _ => {}
         }
     }

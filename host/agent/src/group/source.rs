@@ -23,6 +23,13 @@ pub trait ToolSource: Send + Sync {
         None
     }
 
+    /// Returns the tools that the source returned last for this caller, without contacting it. By default they are not known.
+    ///
+    /// A source whose tools change during a call returns the new ones here, so that the model has them for its next call.
+    fn known_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+        None
+    }
+
     /// Returns the tools of the source.
     ///
     /// # Errors

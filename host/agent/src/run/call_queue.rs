@@ -11,13 +11,15 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, with_expectation};
+use super::refusal::{not_run, panicked_call, with_expectation};
+use crate::event::RecordedOutcome;
+use crate::state::{error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
 /// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code that
 /// ignores the token is dropped.
-const STOP_GRACE: Duration = Duration::from_secs(1);
+pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// A call of a response that is not answered yet.
 pub(super) struct PendingCall {
@@ -57,6 +59,23 @@ impl CallState {
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
     pub(super) wall: Duration,
+    /// The arguments with which it ran, if they are not those of the model.
+    pub(super) edited: Option<Arguments>,
+}
+
+impl FinishedCall {
+    pub(super) fn new(outcome: CallOutcome, wall: Duration) -> Self {
+        Self {
+            outcome,
+            wall,
+            edited: None,
+        }
+    }
+
+    /// Returns the end of a call that was not permitted.
+    pub(super) fn refused(error: Error) -> Self {
+        Self::new(CallOutcome::Refused(error), Duration::ZERO)
+    }
 }
 
 /// The outcome of a call.
@@ -65,9 +84,31 @@ pub(super) enum CallOutcome {
     Panicked,
     /// It did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
+    /// It was not permitted, and did not run.
+    Refused(Error),
 }
 
 impl CallOutcome {
+    /// Returns the outcome as a journal records it.
+    pub(super) fn recorded(&self, tool: &NamedTool) -> RecordedOutcome {
+        let interrupted = interrupted_call();
+        let error = match self {
+            Self::Returned(returned) => match returned.as_ref() {
+                Ok(result) => return RecordedOutcome::of(result),
+                Err(error) => {
+                    let report = error.report().clone();
+                    Error::from(with_expectation(ToolError::Model(report), &tool.definition, &tool.name))
+                }
+            },
+            Self::Refused(error) => error.clone(),
+            Self::Panicked => panicked_call(),
+            Self::Abandoned => interrupted,
+        };
+        let mut outcome = RecordedOutcome::failed(error.kind, error_text(&error));
+        outcome.denied = error.denied.clone();
+        outcome
+    }
+
     /// Returns the reason why no further call of the response may start after this one, or `None` if further calls may
     /// start.
     fn halt_reason(&self) -> Option<&'static str> {
@@ -88,10 +129,7 @@ pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: Too
         Ok(returned) => CallOutcome::Returned(Box::new(returned)),
         Err(_) => CallOutcome::Panicked,
     };
-    FinishedCall {
-        outcome,
-        wall: started.elapsed(),
-    }
+    FinishedCall::new(outcome, started.elapsed())
 }
 
 /// The pending calls of a response in order, and the futures of the running ones.
@@ -195,10 +233,7 @@ impl CallQueue {
     fn abandon(&mut self) {
         self.running.clear();
         for call in &mut self.pending {
-            call.finish(FinishedCall {
-                outcome: CallOutcome::Abandoned,
-                wall: STOP_GRACE,
-            });
+            call.finish(FinishedCall::new(CallOutcome::Abandoned, STOP_GRACE));
         }
     }
 }

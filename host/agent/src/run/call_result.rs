@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::call_queue::{CallOutcome, FinishedCall};
 use super::ending::EndRequests;
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, with_expectation};
+use super::refusal::{not_run, panicked_call, with_expectation};
 use super::run_state::RunState;
 use crate::event::Event;
 use crate::injection::{
@@ -16,7 +16,7 @@ use crate::outcome::CallRecord;
 use crate::process::ProcessAction;
 use crate::state::{TruncatedResult, error_text, interrupted_call};
 use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolResult};
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{Error, ErrorKind};
 
 /// Answers a call that does not run.
 pub(super) fn record_refusal(run: &mut RunState<'_>, call: &ToolCall, error: &Error) {
@@ -41,18 +41,19 @@ pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: Too
     });
 }
 
-/// Answers a call that ran.
+/// Answers a call that ran. Returns its result with the names of the tools that it injected.
 pub(super) fn record_call(
     run: &mut RunState<'_>,
     call: PreparedCall,
     tool: NamedTool,
     finished: FinishedCall,
     requests: &mut EndRequests,
-) {
+) -> ToolResult {
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
-    let arguments = call.arguments.unwrap_or_default();
+    let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
+    let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
     let call = call.call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
@@ -71,7 +72,7 @@ pub(super) fn record_call(
         tool,
         arguments,
         result,
-        heading: String::new(),
+        heading,
         is_final: !is_background,
     };
     let result = arrived.record(run, |content, artifacts| Event::ToolFinished {
@@ -85,7 +86,14 @@ pub(super) fn record_call(
         artifacts,
         is_background,
     });
-    requests.add_result(result);
+    requests.add_result(&result);
+    result
+}
+
+/// Tells the model that the call ran with other arguments than it wrote.
+fn edited_heading(arguments: &Arguments) -> String {
+    let arguments = serde_json::to_string(arguments).unwrap_or_default();
+    format!("[the user changed the arguments of this call to {arguments}]\n")
 }
 
 /// A result that is not in the history yet.
@@ -119,9 +127,11 @@ impl ArrivedResult {
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
         let full = self.heading + &result.content() + &descriptions;
-        let full_bytes = full.len();
         let truncated = conversation.long_results.truncate(&full);
-        let content = truncated.as_ref().map_or(full, |truncated| truncated.content.clone());
+        let (content, full) = match &truncated {
+            Some(truncated) => (truncated.content.clone(), full),
+            None => (full, String::new()),
+        };
         conversation.history.replace_last_answer(&content);
         if !omits_artifacts {
             run.tally.artifacts.extend(result.artifacts.iter().cloned());
@@ -137,7 +147,7 @@ impl ArrivedResult {
         show_user(run, &result);
         run.emit_all(&changes);
         if let Some(truncated) = truncated {
-            announce_truncation(run, id, &name, truncated, full_bytes);
+            announce_truncation(run, id, &name, truncated, full);
         }
         result
     }
@@ -181,12 +191,17 @@ fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
 }
 
 /// Emits that a result was truncated, and adds the tool that reads the rest.
-fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, bytes: usize) {
+fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, full: String) {
     run.emit(&Event::ResultCut {
         id,
         result: truncated.name,
-        bytes,
+        bytes: full.len(),
         shown_bytes: truncated.shown_bytes,
+        full: if run.conversation.journal.is_some() {
+            full
+        } else {
+            String::new()
+        },
     });
     let reader = run.conversation.read_result_if_missing();
     let events = run.conversation.toolbox.apply(reader, name);
@@ -234,9 +249,9 @@ fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests)
         },
         CallOutcome::Panicked => {
             tracing::error!(tool = %name, "the tool panicked");
-            let message = "the tool panicked inside the host; the call may have taken effect";
-            Error::new(ErrorKind::Internal, Phase::Execute, message).with_tool(name.as_str())
+            panicked_call().with_tool(name.as_str())
         }
+        CallOutcome::Refused(error) => error,
         CallOutcome::Abandoned => interrupted_call().with_tool(name.as_str()),
     };
     tracing::debug!(tool = %name, %error, "the call failed");

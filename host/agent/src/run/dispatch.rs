@@ -1,9 +1,15 @@
 //! The calls of one response: run concurrently if possible, answered in call order.
 
+use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::call_queue::{CallQueue, CallState, FinishedCall, PendingCall, run_tool};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::call_queue::{CallOutcome, CallQueue, CallState, FinishedCall, PendingCall};
 use super::call_result::{record_call, record_guidance, record_refusal};
+use super::call_start::CallStart;
 use super::earlier_calls::EarlierCalls;
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
@@ -11,7 +17,7 @@ use super::observed_output::ObservedOutput;
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
-use crate::event::Event;
+use crate::event::RecordedOutcome;
 use crate::injection::{CallGate, CallableTools};
 use crate::limits::UnknownToolPolicy;
 use crate::model::Delivery;
@@ -92,6 +98,12 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
+    /// Adds the requests of the calls of this response that an earlier process answered.
+    pub(super) fn with_requests(mut self, requests: EndRequests) -> Self {
+        self.requests = requests;
+        self
+    }
+
     /// Runs the calls and answers each of them. Returns the end of the run, or `None` if the run continues with another
     /// inference.
     ///
@@ -104,6 +116,15 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 call.state = self.resolve(&call.prepared, known.as_deref());
             }
             match call.state {
+                CallState::Finished(
+                    _,
+                    FinishedCall {
+                        outcome: CallOutcome::Refused(error),
+                        ..
+                    },
+                ) => {
+                    record_refusal(self.run, &call.prepared.call, &error);
+                }
                 CallState::Finished(tool, finished) => {
                     record_call(self.run, call.prepared, tool, finished, &mut self.requests);
                 }
@@ -191,22 +212,21 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
 }
 
 /// Starts a call. The returned future borrows nothing.
-fn begin(
-    run: &mut RunState<'_>,
-    call: &PreparedCall,
-    tool: NamedTool,
-) -> impl Future<Output = FinishedCall> + Send + use<> {
-    tracing::debug!(tool = %tool.name, "a tool call starts");
+pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool) -> BoxFuture<'static, FinishedCall> {
     let events = run.conversation.toolbox.mark_called(&tool.name);
     run.emit_all(&events);
-    run.emit(&Event::ToolStarted {
-        id: call.call.id.clone(),
-        name: tool.name.clone(),
-        tool: tool.definition.id.clone(),
-    });
+    if let Some(outcome) = run.conversation.recovered.remove(&call.call.id) {
+        tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
+        return ready(recovered(run, call, &tool, outcome)).boxed();
+    }
+    tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
     let id = &call.call.id;
-    let context = run.conversation.late_results.offer(id, &run.context);
+    let context = if run.receives_late_results {
+        run.conversation.late_results.offer(id, &run.context)
+    } else {
+        run.context.clone()
+    };
     let context = context.with_extension(CallId(id.clone()));
     let mut context = ObservedOutput::observe(context, &run.conversation.observers, id);
     if tool.tool.calls_tools() {
@@ -215,5 +235,22 @@ fn begin(
     if tool.definition.id.is_host() {
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
     }
-    run_tool(tool, arguments, context)
+    let start = CallStart {
+        id: call.call.id.clone(),
+        tool,
+        arguments,
+        context,
+        observers: run.conversation.observers.clone(),
+        journal: run.conversation.journal.clone(),
+    };
+    start.start().boxed()
+}
+
+/// Returns the end of a call that an earlier process ran. A facade opens again.
+fn recovered(run: &RunState<'_>, call: &PreparedCall, tool: &NamedTool, outcome: RecordedOutcome) -> FinishedCall {
+    let mut result = outcome.into_result();
+    if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
+        result.revealed_tools = facade.reopen(arguments, &run.context);
+    }
+    FinishedCall::new(CallOutcome::Returned(Box::new(Ok(result))), Duration::ZERO)
 }

@@ -49,11 +49,11 @@ pub(super) struct EndRequests {
 
 impl EndRequests {
     /// Adds the request that a result makes, if any.
-    pub(super) fn add_result(&mut self, result: ToolResult) {
+    pub(super) fn add_result(&mut self, result: &ToolResult) {
         if self.direct.is_none() && result.is_final() {
             self.direct = Some(result.content());
         }
-        self.signal = self.signal.take().or(result.signal);
+        self.signal = self.signal.take().or_else(|| result.signal.clone());
     }
 
     /// Adds an error that only the operator can fix.

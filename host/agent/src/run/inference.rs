@@ -17,7 +17,8 @@ use crate::model::{
 };
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
-use toolwit_core::{Message, Origin, OutputSink};
+use toolwit_core::text::sha256;
+use toolwit_core::{Error, Message, Origin, OutputSink};
 
 /// The model's response, with its calls ready to run.
 pub(super) struct ModelReply {
@@ -47,6 +48,9 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     if let Some(schema) = &run.answer_schema {
         options.answer_schema = Some(schema.clone());
     }
+    announce_request(run, &options).await?;
+    let conversation = &*run.conversation;
+    let toolbox = &conversation.toolbox;
     let inference = Inference {
         model: &*conversation.model,
         messages: conversation.history.messages(),
@@ -59,6 +63,25 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     let started = Instant::now();
     let response = inference.run().await?;
     Ok(record(run, response, started.elapsed()))
+}
+
+/// Records a request in the journal, before it is sent.
+async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(), RunFailure> {
+    let conversation = &*run.conversation;
+    let Some(journal) = &conversation.journal else {
+        return Ok(());
+    };
+    let tools = conversation.toolbox.declared().iter();
+    let tools: Vec<_> = tools.map(|tool| (&tool.name, &*tool.definition)).collect();
+    let request = serde_json::json!([conversation.history.texts(), tools, options]);
+    run.emit(&Event::ModelAsked {
+        iteration: run.tally.iterations,
+        request: sha256(&request.to_string()),
+    });
+    journal
+        .commit()
+        .await
+        .map_err(|error| RunFailure::Tool(Error::from(error)))
 }
 
 /// Returns the tool choice for an iteration. A required tool call is required only once per run, otherwise the model could
@@ -130,7 +153,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
     let history = &mut run.conversation.history;
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
-    history.respond(content.clone(), tool_calls.clone(), response.blocks);
+    history.respond(content.clone(), tool_calls.clone(), response.blocks.clone());
     let model = &run.conversation.model;
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
@@ -146,6 +169,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
         content: content.clone(),
         reasoning: response.reasoning,
         tool_calls,
+        blocks: response.blocks,
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
         run.emit(&Event::ArgumentsRepaired {

@@ -9,22 +9,31 @@
 //!                  └────── call_result                  results enter the history and add tools
 //! ```
 //!
+//! A [`SingleCall`] is one call without a model. It uses the same stages as the calls of a response.
+//!
 //! All stages share the [`RunState`](run_state::RunState), which borrows the conversation.
 
 mod call_queue;
 mod call_result;
+mod call_start;
 mod dispatch;
 mod earlier_calls;
 mod ending;
 mod inference;
 mod late_calls;
+mod loop_guard;
 mod nested_calls;
 mod observed_output;
 mod prepared_call;
+mod recovery;
 mod refusal;
 mod run_state;
+mod single_call;
 mod stop;
 mod tally;
 mod tool_loop;
+mod turn_start;
 
+pub(crate) use single_call::{CallStart, SingleCall};
 pub(crate) use tool_loop::ToolLoop;
+pub(crate) use turn_start::begin_silent_turn;

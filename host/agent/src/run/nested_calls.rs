@@ -12,8 +12,8 @@ use crate::event::{Event, Observers};
 use crate::injection::{CallGate, CallLog, ConversationView, InjectionStrategy, Lineage, StrategyChain};
 use crate::millis::millis;
 use toolwit_core::{
-    Arguments, Error, ErrorKind, NamedTool, Phase, Tool, ToolCaller, ToolContext, ToolError, ToolId, ToolResult,
-    ToolSet,
+    Arguments, CallChain, CallGuard, Effect, Error, ErrorKind, NamedTool, Phase, StartingCall, Tool, ToolCaller,
+    ToolContext, ToolError, ToolId, ToolResult, ToolSet,
 };
 
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
@@ -41,6 +41,8 @@ struct NestedScope {
     observers: Observers,
     /// The number of nested calls so far.
     calls: AtomicU32,
+    /// The guard of the run.
+    guard: Option<Arc<dyn CallGuard>>,
 }
 
 impl NestedCaller {
@@ -61,6 +63,7 @@ impl NestedCaller {
             strategy: run.conversation.strategy.clone(),
             observers: run.conversation.observers.clone(),
             calls: AtomicU32::new(0),
+            guard: run.context.guard().cloned(),
         };
         Self {
             scope: Arc::new(scope),
@@ -101,6 +104,12 @@ impl NestedScope {
     }
 }
 
+/// Returns the id that a tool requested, cut to a reasonable length.
+fn shortened(id: &str) -> ToolId {
+    let shortened: String = id.chars().take(ID_CHARS_MAX).collect();
+    ToolId::from_text(&shortened)
+}
+
 fn unknown_tool(id: &str) -> ToolError {
     let shown: String = id.chars().take(ID_CHARS_MAX).collect();
     let message = format!("there is no tool `{shown}`");
@@ -110,16 +119,38 @@ fn unknown_tool(id: &str) -> ToolError {
 #[async_trait]
 impl ToolCaller for NestedCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let mut events = NestedCallEvents::begin(self, id);
+        let number = self.scope.calls.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let call_id = format!("{}/{number}", self.scope.call);
+        let requested = shortened(id);
         let inner = || Self {
             scope: self.scope.clone(),
-            caller: events.tool.clone(),
+            caller: requested.clone(),
         };
-        let context = match context.tools() {
-            Some(_) => context.clone().with_tools(Arc::new(inner())),
+        // The guard is that of the run, whatever context the caller passes.
+        let context = match &self.scope.guard {
+            Some(guard) => context.clone().with_guard(guard.clone()),
             None => context.clone(),
         };
-        let returned = match self.scope.callable(id, &context) {
+        let context = match context.tools() {
+            Some(_) => context.with_tools(Arc::new(inner())),
+            None => context,
+        };
+        let context = if CallChain::of(&context).last() == Some(&self.caller) {
+            context
+        } else {
+            CallChain::enter(context, &self.caller, &*self.scope.call)
+        };
+        let tool = self.scope.callable(id, &context);
+        let arguments = match &tool {
+            Some(tool) if self.scope.guard.is_some() => {
+                let call = StartingCall::new(&*call_id, &**tool, arguments, &context);
+                context.permit(call).await?.arguments
+            }
+            _ => arguments,
+        };
+        let mut events = NestedCallEvents::begin(self, number, requested.clone());
+        let context = CallChain::enter(context, &requested, call_id);
+        let returned = match tool {
             Some(tool) => tool.call(arguments, &context).await,
             None => Err(unknown_tool(id)),
         };
@@ -132,6 +163,11 @@ impl ToolCaller for NestedCaller {
             self.announce_denied(&returned);
         }
         returned
+    }
+
+    async fn effect_of(&self, id: &str, context: &ToolContext) -> Option<Effect> {
+        let tool = self.scope.callable(id, context)?;
+        Some(context.access(&*tool, &Arguments::new()).await.effect)
     }
 }
 
@@ -161,11 +197,8 @@ struct NestedCallEvents {
 }
 
 impl NestedCallEvents {
-    fn begin(caller: &NestedCaller, id: &str) -> Self {
+    fn begin(caller: &NestedCaller, number: u32, tool: ToolId) -> Self {
         let scope = caller.scope.clone();
-        let number = scope.calls.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        let shortened: String = id.chars().take(ID_CHARS_MAX).collect();
-        let tool = ToolId::from_text(&shortened);
         scope.observers.emit(&Event::NestedCallStarted {
             id: scope.call.clone(),
             number,

@@ -103,3 +103,9 @@ fn quoted(names: &[ToolName]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
+
+/// Returns the answer to a call whose tool panicked.
+pub(super) fn panicked_call() -> Error {
+    let message = "the tool panicked inside the host; the call may have taken effect";
+    Error::new(ErrorKind::Internal, Phase::Execute, message)
+}

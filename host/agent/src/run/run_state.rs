@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::loop_guard::guarded;
 use super::stop::Stop;
 use super::tally::RunTally;
 use crate::event::Event;
@@ -27,6 +28,15 @@ pub(super) struct RunState<'c> {
     pub(super) tally: RunTally,
     /// The schema of the answer, which takes precedence over that of the options.
     pub(super) answer_schema: Option<Value>,
+    /// Whether tools may deliver results after their call was answered.
+    pub(super) receives_late_results: bool,
+}
+
+/// The data of a run that do not borrow the conversation. A single call keeps them while other calls use the conversation.
+pub(super) struct DetachedRun {
+    context: ToolContext,
+    pub(super) stop: Stop,
+    account: Arc<Account>,
 }
 
 impl<'c> RunState<'c> {
@@ -41,18 +51,44 @@ impl<'c> RunState<'c> {
         let account = Arc::new(Account::open(budget, Some(process.account().clone())));
         let wall_max = wall_max(limits, process.account());
         let stop = Stop::new(conversation.context.cancel(), context.cancel(), wall_max);
-        let context = context
-            .clone()
-            .with(LOOP_ID, new_run_id())
-            .with_extension(process)
-            .with_extension(account.clone())
-            .with_cancel(stop.token().clone());
+        let context = guarded(
+            context.clone(),
+            conversation.approvals.as_ref(),
+            &conversation.observers,
+        )
+        .with(LOOP_ID, new_run_id())
+        .with_extension(process)
+        .with_extension(account.clone())
+        .with_cancel(stop.token().clone());
         Self {
             conversation,
             context,
             stop,
             account,
             tally: RunTally::default(),
+            answer_schema: None,
+            receives_late_results: true,
+        }
+    }
+
+    /// Releases the conversation. The run continues with [`RunState::reattach`].
+    pub(super) fn detach(self) -> DetachedRun {
+        DetachedRun {
+            context: self.context,
+            stop: self.stop,
+            account: self.account,
+        }
+    }
+
+    /// Continues a detached run.
+    pub(super) fn reattach(conversation: &'c mut ConversationState, run: DetachedRun) -> Self {
+        Self {
+            conversation,
+            context: run.context,
+            stop: run.stop,
+            account: run.account,
+            tally: RunTally::default(),
+            receives_late_results: false,
             answer_schema: None,
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct RunTally {
     pub(super) usage: RunUsage,
     /// The number of consecutive responses that called an unknown tool.
     pub(super) unknown_streak: u32,
+    /// Whether the declared tools changed.
+    pub(super) has_new_declarations: bool,
     /// The last text of the model.
     pub(super) text: Option<String>,
 }
@@ -28,6 +30,7 @@ pub(super) struct RunTally {
 impl RunTally {
     /// Counts the tools that an event adds or removes, and denied accesses.
     pub(super) fn count(&mut self, event: &Event) {
+        self.has_new_declarations |= changes_declarations(event);
         match event {
             Event::ToolsInjected {
                 names, prompt_bytes, ..
@@ -40,4 +43,17 @@ impl RunTally {
             _ => {}
         }
     }
+}
+
+/// Returns whether an event changes the declared tools or their definitions.
+fn changes_declarations(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ToolsInjected { .. }
+            | Event::ToolsRemoved { .. }
+            | Event::ToolsRedefined { .. }
+            | Event::ToolsRestored { .. }
+            | Event::ToolsEvicted { .. }
+            | Event::ToolsFolded { .. }
+    )
 }

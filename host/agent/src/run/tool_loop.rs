@@ -4,20 +4,22 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::dispatch::{CallQuota, Dispatch};
-use super::ending::Ending;
+use super::ending::{EndRequests, Ending};
 use super::inference::{ModelReply, infer};
 use super::late_calls::record_late_results;
 use super::prepared_call::PreparedCall;
+use super::recovery::{plan, recovered_calls, unresolved_calls};
 use super::refusal::not_run;
 use super::run_state::RunState;
+use super::turn_start::inject_for_turn;
 use crate::event::Event;
-use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
+use crate::journal::InterruptedRun;
 use crate::limits::IterationPolicy;
 use crate::millis::millis;
 use crate::model::{FinishReason, ToolChoice};
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
-use crate::state::{ConversationState, interrupted_call};
-use toolwit_core::ErrorKind;
+use crate::state::{ConversationState, error_text, interrupted_call};
+use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{LOOP_ID, Message, ToolContext, ToolName};
 
 /// A run in progress. Even if its future is dropped, the history stays valid.
@@ -74,7 +76,13 @@ impl<'c> ToolLoop<'c> {
             return Err(RunError::new(failure, outcome));
         }
         self.begin_turn(prompt).await;
-        match self.drive().await {
+        let driven = self.drive().await;
+        self.end(driven).await
+    }
+
+    /// Ends the run, and stores its last events.
+    async fn end(mut self, driven: Result<Ending, RunFailure>) -> Result<RunOutcome, RunError> {
+        let ended = match driven {
             Ok(ending) => Ok(self.finish(ending)),
             Err(failure) => {
                 let is_cut = matches!(failure, RunFailure::Length);
@@ -83,7 +91,90 @@ impl<'c> ToolLoop<'c> {
                 let outcome = self.finish(Ending::new(answer, failure.stop()));
                 Err(RunError::new(failure, outcome).with_agent(agent))
             }
+        };
+        let Some(journal) = &self.run.conversation.journal else {
+            return ended;
+        };
+        match (journal.commit().await, ended) {
+            (Err(error), Ok(outcome)) => Err(RunError::new(RunFailure::Tool(Error::from(error)), outcome)),
+            (_, ended) => ended,
         }
+    }
+
+    /// Continues the run that an earlier process did not finish.
+    pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
+        let planned = match self.run.conversation.interrupted.take() {
+            Some(interrupted) => self.plan_resume(interrupted).await,
+            None => Err(RunFailure::Cancelled),
+        };
+        let interrupted = match planned {
+            Ok(interrupted) => interrupted,
+            Err(failure) => {
+                self.is_finished = true;
+                let outcome = self.outcome(Ending::new(None, failure.stop()));
+                return Err(RunError::new(failure, outcome));
+            }
+        };
+        let driven = self.drive_from(interrupted).await;
+        self.end(driven).await
+    }
+
+    /// Decides about the open calls, and announces the continuation. Without all decisions of a person, nothing changes.
+    async fn plan_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
+        let refused = self.refusal().or_else(|| {
+            let unresolved = interrupted.unresolved();
+            (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls(&unresolved)))
+        });
+        if let Some(failure) = refused {
+            self.run.conversation.interrupted = Some(interrupted);
+            return Err(failure);
+        }
+        self.prepare().await?;
+        let run = &mut self.run;
+        run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
+        run.tally.iterations = interrupted.iterations;
+        run.tally.calls_requested = interrupted.calls_requested;
+        run.conversation.process.begin_run(None);
+        let plan = plan(&interrupted.open, run.conversation.toolbox.callable());
+        run.conversation.recovered = plan.recovered;
+        let declared = run.conversation.toolbox.declared_names();
+        let missing = |from: &[ToolName], than: &[ToolName]| -> Vec<ToolName> {
+            from.iter().filter(|name| !than.contains(name)).cloned().collect()
+        };
+        run.emit(&Event::RunResumed {
+            loop_id: interrupted.loop_id.clone(),
+            again: plan.again,
+            added: missing(&declared, &interrupted.declared),
+            removed: missing(&interrupted.declared, &declared),
+        });
+        Ok(interrupted)
+    }
+
+    /// Continues with the last response of the model, or asks it again.
+    async fn drive_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
+        let Some(reply) = interrupted.reply else {
+            // The inference that was not answered is made again, under the same number.
+            self.run.tally.iterations = self.run.tally.iterations.saturating_sub(1);
+            return self.drive().await;
+        };
+        self.run.tally.text = Some(reply.content.clone()).filter(|text| !text.is_empty());
+        let mut requests = EndRequests::default();
+        for outcome in interrupted.answered {
+            requests.add_result(&outcome.into_result());
+        }
+        let calls = recovered_calls(interrupted.open, &reply.finish);
+        if !reply.has_calls {
+            let reply = ModelReply {
+                content: reply.content,
+                finish: reply.finish,
+                calls,
+            };
+            return conclude(reply);
+        }
+        if let Some(ending) = self.run_calls(calls, requests).await? {
+            return Ok(self.end_by_tool(ending));
+        }
+        self.drive().await
     }
 
     /// Checks that the run can begin, and adds the tools of its roles.
@@ -113,6 +204,8 @@ impl<'c> ToolLoop<'c> {
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
         let conversation = &mut *self.run.conversation;
+        // A new message ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
+        conversation.interrupted = None;
         if let Some(prompt) = prompt {
             conversation.history.append(Message::user(prompt));
         }
@@ -122,39 +215,14 @@ impl<'c> ToolLoop<'c> {
             loop_id: self.run.context.text(LOOP_ID).unwrap_or_default().to_owned(),
             turn: conversation.turns,
             tools: conversation.toolbox.start_turn(),
+            prompt: prompt.map(str::to_owned),
         };
         self.run.emit(&event);
         if prompt.is_some() {
-            self.inject_for_prompt().await;
+            inject_for_turn(&mut self.run).await;
         }
         let limited = self.run.conversation.toolbox.limit_declared();
         self.run.emit_all(&limited);
-    }
-
-    /// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
-    /// have returned them, nothing changes.
-    async fn inject_for_prompt(&mut self) {
-        let run = &mut self.run;
-        let turn = TurnContext::at(run.view());
-        let injection = tokio::select! {
-            biased;
-            _ = run.stop.wait() => return,
-            injection = run.conversation.strategy.begin_turn(&turn) => injection,
-        };
-        if injection.is_none() {
-            return;
-        }
-        let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
-            return;
-        };
-        let toolbox = &mut run.conversation.toolbox;
-        let events = toolbox.begin_turn(injection, &trigger);
-        // No inference has been made in this turn, so the declared definitions may still change.
-        toolbox.refresh_declared();
-        if let Some(descriptions) = toolbox.descriptions(&events) {
-            run.conversation.history.append_to_prompt(&descriptions);
-        }
-        run.emit_all(&events);
     }
 
     async fn drive(&mut self) -> Result<Ending, RunFailure> {
@@ -170,7 +238,7 @@ impl<'c> ToolLoop<'c> {
                 }
                 return Ok(ending);
             }
-            if let Some(ending) = self.run_calls(reply.calls).await? {
+            if let Some(ending) = self.run_calls(reply.calls, EndRequests::default()).await? {
                 return Ok(self.end_by_tool(ending));
             }
         }
@@ -192,12 +260,20 @@ impl<'c> ToolLoop<'c> {
         if let Some(answer) = ending.tool_answer() {
             let message = Message::assistant(answer, Vec::new());
             self.run.conversation.history.append(message);
+            self.run.emit(&Event::AnsweredByTool {
+                content: answer.to_owned(),
+            });
         }
         ending
     }
 
     /// Runs the calls of a response, as far as the limits allow.
-    async fn run_calls(&mut self, calls: Vec<PreparedCall>) -> Result<Option<Ending>, RunFailure> {
+    /// `requests` are those of the calls of the response that an earlier process answered.
+    async fn run_calls(
+        &mut self,
+        calls: Vec<PreparedCall>,
+        requests: EndRequests,
+    ) -> Result<Option<Ending>, RunFailure> {
         let run = &mut self.run;
         if let Some(exhausted) = run.account.exhausted() {
             self.refuse_open_calls("the budget of the run is exhausted");
@@ -213,7 +289,8 @@ impl<'c> ToolLoop<'c> {
             per_run: grant.allowed as usize,
         };
         run.tally.calls_requested = run.tally.calls_requested.saturating_add(requested);
-        let ending = Dispatch::new(run, calls, &quota).run().await?;
+        let dispatch = Dispatch::new(run, calls, &quota).with_requests(requests);
+        let ending = dispatch.run().await?;
         if ending.is_some() || requested <= grant.allowed {
             return Ok(ending);
         }
@@ -241,7 +318,11 @@ impl<'c> ToolLoop<'c> {
 
     fn refuse_open_calls(&mut self, reason: &str) {
         let error = not_run(ErrorKind::LoopLimit, reason);
-        self.run.conversation.history.close(&error);
+        if self.run.conversation.history.close(&error) {
+            self.run.emit(&Event::OpenCallsAnswered {
+                content: error_text(&error),
+            });
+        }
     }
 
     fn finish(&mut self, ending: Ending) -> RunOutcome {

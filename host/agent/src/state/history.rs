@@ -22,6 +22,16 @@ impl History {
     /// # Errors
     /// [`ErrorKind::Configuration`] if two calls have the same id, or an answer does not belong to an unanswered call.
     pub(crate) fn resume(messages: Vec<Message>, ids: CallIds) -> Result<Self, Error> {
+        let mut history = Self::with_open_calls(messages, ids)?;
+        history.close(&interrupted_call());
+        Ok(history)
+    }
+
+    /// Continues an earlier history. The calls of the last response stay unanswered.
+    ///
+    /// # Errors
+    /// As [`resume`](History::resume).
+    pub(crate) fn with_open_calls(messages: Vec<Message>, ids: CallIds) -> Result<Self, Error> {
         let mut history = Self::default();
         let mut called = HashSet::new();
         for message in messages {
@@ -43,11 +53,12 @@ impl History {
                     }
                     history.open.clone_from(tool_calls);
                 }
-                _ => history.close(&interrupted_call()),
+                _ => {
+                    history.close(&interrupted_call());
+                }
             }
             history.messages.push(message);
         }
-        history.close(&interrupted_call());
         ids.extend(&called);
         history.ids = ids;
         Ok(history)
@@ -55,6 +66,12 @@ impl History {
 
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// Returns the messages without the times at which they were created.
+    pub(crate) fn texts(&self) -> Vec<(&Role, &str)> {
+        let messages = self.messages.iter();
+        messages.map(|message| (&message.role, message.content())).collect()
     }
 
     /// Returns whether the model has called a tool.
@@ -118,11 +135,19 @@ impl History {
         }
     }
 
-    /// Answers every unanswered call with an error.
-    pub(crate) fn close(&mut self, error: &Error) {
-        for call in std::mem::take(&mut self.open) {
-            self.messages.push(Message::tool(&call, error_text(error), true));
+    /// Removes all messages, which no model reads.
+    pub(crate) fn clear(&mut self) {
+        self.messages.clear();
+        self.open.clear();
+    }
+
+    /// Answers every unanswered call with an error. Returns whether there was one.
+    pub(crate) fn close(&mut self, error: &Error) -> bool {
+        let open = std::mem::take(&mut self.open);
+        for call in &open {
+            self.messages.push(Message::tool(call, error_text(error), true));
         }
+        !open.is_empty()
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use toolwit_core::{EffectClass, NativeTool, ToolContext, ToolError, ToolId};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{NativeTool, ToolContext, ToolError, ToolId};
 
 /// The name of the tool that reads long results.
 pub(crate) const READ_RESULT: &str = "read_result";
@@ -55,6 +55,17 @@ impl LongResults {
         if content.len() <= self.part_bytes_max + MARKER_BYTES_MAX {
             return None;
         }
+        let (name, full) = self.store(content);
+        let (content, end) = self.part(&name, &full, 0);
+        Some(TruncatedResult {
+            content,
+            name,
+            shown_bytes: end,
+        })
+    }
+
+    /// Stores a result under the next name.
+    pub(crate) fn store(&self, content: &str) -> (String, Arc<str>) {
         let full: Arc<str> = content[..content.floor_char_boundary(STORED_BYTES_MAX)].into();
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         stored.names += 1;
@@ -67,13 +78,7 @@ impl LongResults {
             };
             stored.bytes -= oldest.len();
         }
-        drop(stored);
-        let (content, end) = self.part(&name, &full, 0);
-        Some(TruncatedResult {
-            content,
-            name,
-            shown_bytes: end,
-        })
+        (name, full)
     }
 
     /// Returns the part that begins at an offset, with a marker unless it is the last.
@@ -135,7 +140,7 @@ struct ReadResultArguments {
 /// # Errors
 /// Never in practice: its schema is fixed.
 pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, Error> {
-    NativeTool::typed_as(
+    let tool = NativeTool::typed_as(
         ToolId::host(READ_RESULT),
         vec![READ_RESULT.to_owned()],
         "Reads the next part of a result that was too long for one message.",
@@ -143,7 +148,8 @@ pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, 
             let part = results.read(&input);
             async move { part }
         },
-    )
+    )?;
+    Ok(tool.with_effect(EffectClass::Read))
 }
 
 #[cfg(test)]

@@ -6,15 +6,17 @@ mod late_results;
 mod long_results;
 mod roles;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::Observers;
+use crate::event::{Observers, RecordedOutcome};
 use crate::injection::{Injection, StrategyChain};
+use crate::journal::{InterruptedRun, Journal};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::Process;
 use crate::toolbox::Toolbox;
-use toolwit_core::{Blackboard, Tool, ToolContext};
+use toolwit_core::{Approvals, Blackboard, Tool, ToolContext};
 
 pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, error_text, interrupted_call};
@@ -37,12 +39,19 @@ pub(crate) struct ConversationState {
     pub(crate) drops_nested_artifacts: bool,
     pub(crate) options: ChatOptions,
     pub(crate) limits: LoopLimits,
+    /// The approvals of its own; those of an outer conversation are in the context.
+    pub(crate) approvals: Option<Arc<Approvals>>,
     pub(crate) observers: Observers,
     pub(crate) long_results: Arc<LongResults>,
     /// The tool that reads long results; it is added with the first of them.
     pub(crate) read_result: Arc<dyn Tool>,
     /// The number of turns so far.
     pub(crate) turns: u32,
+    pub(crate) journal: Option<Arc<Journal>>,
+    /// The run that an earlier process did not finish.
+    pub(crate) interrupted: Option<InterruptedRun>,
+    /// The outcomes of calls that an earlier process ran or that a person decided, by the ids of the calls.
+    pub(crate) recovered: HashMap<String, RecordedOutcome>,
 }
 
 impl ConversationState {

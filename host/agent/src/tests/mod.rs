@@ -4,6 +4,7 @@
 
 mod agent_tree;
 mod agentic;
+mod approvals;
 mod background;
 mod calls;
 mod chaining;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use toolwit_core::Error;
-use toolwit_core::{Arguments, NamedTool, NativeTool, ToolDefinition, ToolError, ToolId, parse_arguments};
+use toolwit_core::{Arguments, EffectClass, NamedTool, NativeTool, ToolDefinition, ToolError, ToolId, parse_arguments};
 
 /// The name of the tool that calls others.
 pub(crate) const CALL_TOOL: &str = "call_tool";
@@ -27,7 +27,8 @@ pub(crate) fn call_tool() -> Result<NativeTool, Error> {
         "additionalProperties": false,
     });
     let description = "Calls a tool that was described in the conversation and is not among the declared tools.";
-    let definition = ToolDefinition::new(ToolId::host(CALL_TOOL), CALL_TOOL, description, schema);
+    let definition =
+        ToolDefinition::new(ToolId::host(CALL_TOOL), CALL_TOOL, description, schema).with_effect(EffectClass::Read);
     NativeTool::from_definition(definition, |_, _| async {
         Err(ToolError::invalid_arguments("/name: it does not name a tool"))
     })

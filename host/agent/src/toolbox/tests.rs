@@ -95,6 +95,7 @@ fn the_last_of_too_many_new_tools_are_evicted() {
         loop_id: String::new(),
         turn: 1,
         tools: vec![name("base")],
+        prompt: None,
     };
     assert_eq!(visible_tools([start].iter().chain(&events)), toolbox.declared_names());
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::injection::Facade;
 use toolwit_core::Error;
 use toolwit_core::{
-    Blackboard, BlackboardEntry, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId, ToolResult,
+    Blackboard, BlackboardEntry, EffectClass, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
 /// Formats an object for a model.
@@ -199,5 +199,5 @@ where
             async move { Ok::<_, ToolError>(show(&**context.blackboard()?, input)) }
         },
     )?;
-    Ok(Arc::new(tool))
+    Ok(Arc::new(tool.with_effect(EffectClass::Read)))
 }

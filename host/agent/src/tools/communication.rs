@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::process::Process;
 use toolwit_core::Error;
-use toolwit_core::{NativeTool, ToolContext, ToolError, ToolId, ToolResult};
+use toolwit_core::{EffectClass, NativeTool, ToolContext, ToolError, ToolId, ToolResult};
 
 /// The arguments of both tools.
 #[derive(Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ fn message_tool(
     send: impl Fn(MessageArguments, &ToolContext) -> ToolResult + Copy + Send + Sync + 'static,
 ) -> Result<NativeTool, Error> {
     let names = vec![name.to_owned()];
-    NativeTool::typed_as(
+    let tool = NativeTool::typed_as(
         ToolId::host(name),
         names,
         description,
@@ -64,5 +64,7 @@ fn message_tool(
             }
             Ok(send(arguments, &context))
         },
-    )
+    )?;
+    // A message to the user of the conversation changes nothing outside.
+    Ok(tool.with_effect(EffectClass::Read))
 }

@@ -10,7 +10,7 @@ use crate::injection::Facade;
 use crate::millis::millis;
 use crate::process::{ModelUsage, ModelUsageKind, Process};
 use toolwit_core::Error;
-use toolwit_core::{NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId};
+use toolwit_core::{EffectClass, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId};
 
 /// The default number of actions that `process_history` returns.
 const ACTIONS_SHOWN: usize = 20;
@@ -100,7 +100,7 @@ where
         description,
         move |input: In, context: ToolContext| async move { Ok::<_, ToolError>(show(Process::of(&context)?, input)) },
     )?;
-    Ok(Arc::new(tool))
+    Ok(Arc::new(tool.with_effect(EffectClass::Read)))
 }
 
 fn status(process: &Process) -> Value {

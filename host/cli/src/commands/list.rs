@@ -8,33 +8,48 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint::{NO_PACKAGES, discovery_error};
 use crate::input::limits::LimitFlags;
+use crate::input::mcp::McpFlags;
 use crate::input::plugins::PluginFlags;
+use crate::input::secrets::SecretFlags;
 use crate::output::package::{CodeStates, PackageDocument, methods, wit_warning};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
+use crate::output::progress::with_spinner;
+use crate::output::server::ServerDocument;
 use crate::shell::shell_word;
 use toolwit::Error;
+use toolwit::mcp::McpServers;
 use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::tool::ToolDefinition;
 
 /// Marks the method of an entity.
 const ARROW: &str = "→ ";
 
-/// List plugins and their tools
+/// List plugins and MCP servers, with their tools
 ///
 /// Methods of entities are listed with an arrow: they become tools when a call returns an entity. Broken plugins are listed with
-/// the reason. Reads the metadata of the components: nothing is compiled and no guest code runs.
+/// the reason. Reads the metadata of the components: nothing is compiled and no guest code runs. MCP servers are started or contacted
+/// only with --contact.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
+    /// Start or contact the MCP servers, and list their tools
+    #[arg(long)]
+    contact: bool,
     #[command(flatten)]
     plugins: PluginFlags,
+    #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
+    secrets: SecretFlags,
 }
 
 impl List {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let servers = self.mcp.servers(&self.secrets)?;
+        let host = self.plugins.load_with_servers(&LimitFlags::default(), &servers).await?;
         let registry = host.registry();
         let packages = registry.packages();
+        let described = self.describe(&servers, printer).await;
         match printer.format() {
             Format::Json => {
                 let code = CodeStates::of_host(&host);
@@ -42,16 +57,33 @@ impl List {
                     .iter()
                     .map(|package| PackageDocument::of(package, &code))
                     .collect();
-                printer.document(&json!({ "plugins": plugins }))?;
+                printer.document(&json!({ "plugins": plugins, "servers": described }))?;
             }
             Format::Human => {
-                printer.data(&page(&registry))?;
-                if packages.is_empty() {
+                let mut page = page(&registry);
+                described.iter().for_each(|server| server.write(&mut page));
+                printer.data(&page)?;
+                if packages.is_empty() && servers.is_empty() {
                     printer.hint(NO_PACKAGES);
+                } else if !servers.is_empty() && !self.contact {
+                    printer.hint("`--contact` lists the tools of the MCP servers");
                 }
             }
         }
         Ok(Exit::Success)
+    }
+
+    /// Describes the servers, which are contacted only if the user asked for it.
+    async fn describe(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
+        if !self.contact {
+            return servers.iter().map(ServerDocument::configured).collect();
+        }
+        let mut described = Vec::new();
+        for server in servers.iter() {
+            let text = format!("contacting {}", server.config().name);
+            described.push(with_spinner(printer, &text, ServerDocument::contacted(server)).await);
+        }
+        described
     }
 }
 

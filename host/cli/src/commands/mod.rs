@@ -4,6 +4,7 @@ pub(crate) mod add;
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod call;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -13,12 +14,16 @@ pub(crate) mod inspect;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod secret;
+pub(crate) mod serve;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod vectors;
@@ -37,10 +42,15 @@ use crate::output::printer::Printer;
 pub(crate) enum Command {
     Demo(demo::Demo),
     Run(Box<run::Run>),
+    Chat(Box<chat::Chat>),
+    Resume(Box<resume::Resume>),
+    Sessions(sessions::Sessions),
     List(list::List),
     Search(search::Search),
     Show(show::Show),
     Call(Box<call::Call>),
+    Mcp(Box<mcp::Mcp>),
+    Serve(Box<serve::Serve>),
     Inspect(inspect::Inspect),
     Build(build::Build),
     Grant(Box<grant::Grant>),
@@ -61,6 +71,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns whether the command listens for Ctrl-C and SIGTERM itself, and cancels the token.
+    pub(crate) fn handles_interrupts(&self) -> bool {
+        matches!(self, Self::Chat(_))
+    }
+
     /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler. `definition` is the
     /// command line.
     pub(crate) async fn run(
@@ -72,10 +87,15 @@ impl Command {
         match self {
             Self::Demo(demo) => demo.run(printer, cancel).await,
             Self::Run(run) => run.run(printer, cancel).await,
+            Self::Chat(chat) => chat.run(printer, cancel).await,
+            Self::Resume(resume) => resume.run(printer, cancel).await,
+            Self::Sessions(sessions) => sessions.run(printer).await,
             Self::List(list) => list.run(printer).await,
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,
             Self::Call(call) => call.run(printer, cancel).await,
+            Self::Mcp(mcp) => mcp.run(printer, cancel).await,
+            Self::Serve(serve) => serve.run(printer, cancel).await,
             Self::Inspect(inspect) => inspect.run(printer).await,
             Self::Build(build) => build.run(printer, cancel).await,
             Self::Grant(grant) => grant.run(printer).await,

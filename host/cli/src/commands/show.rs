@@ -1,32 +1,45 @@
 //! `toolwit show`: shows the definition of a tool.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::PluginFlags;
+use crate::input::mcp::McpFlags;
+use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::definition;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
+use crate::output::progress::with_spinner;
 use crate::output::schema;
 use toolwit::Error;
 use toolwit::Toolwit;
+use toolwit::agent::SourceTools;
 use toolwit::find::EntityMethod;
+use toolwit::mcp::{McpServer, McpServers};
+use toolwit::registry::DynamicDiscovery;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
-use toolwit::tool::{ToolDefinition, ToolId};
+use toolwit::tool::{Arguments, Effect, ToolDefinition, ToolId};
+use toolwit::{ToolContext, ToolSet};
 
 /// Show a tool's full definition: description, input and output schema
 ///
-/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id.
+/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP server is started
+/// or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// Name or id of the tool, as shown by `toolwit list`
     tool: String,
     #[command(flatten)]
     plugins: PluginFlags,
+    #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
+    authority: AuthorityFlags,
 }
 
 /// A tool with the entities that its result can contain.
@@ -35,17 +48,48 @@ struct ToolDocument<'a> {
     plugin: &'a str,
     #[serde(flatten)]
     definition: &'a ToolDefinition,
+    effect: EffectDocument<'a>,
     entities: Vec<&'a EntityType>,
+}
+
+/// The effect class of a tool under the current grants.
+#[derive(Serialize)]
+struct EffectDocument<'a> {
+    #[serde(flatten)]
+    effect: Effect,
+    /// Whether the class is proved, and not only declared or assumed.
+    is_proved: bool,
+    /// The granted rule with which the tool can change something outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writing_rule: Option<&'a str>,
 }
 
 impl Show {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load(&LimitFlags::default()).await?;
+        let servers = self.mcp.servers(&self.authority.secrets)?;
+        if let Some(server) = server_of(&servers, &self.tool) {
+            return show_tool_of(server, &self.tool, printer).await;
+        }
+        let host = self
+            .plugins
+            .granted_with_servers(&LimitFlags::default(), &self.authority, &servers)?
+            .dynamic_discovery(DynamicDiscovery::Never)
+            .build()
+            .await?;
         let registry = host.registry();
         let (plugin, definition) = find(&host, &registry, &self.tool)?;
+        // The tools that a plugin may call are part of its effect.
+        let tools = ToolSet::from_iter(host.tools(&Scope::new()));
+        let context = ToolContext::new().with_tools(Arc::new(tools));
+        let access = plugin.access(definition, &context).await;
         let shown = ToolDocument {
             plugin: plugin.name(),
             definition,
+            effect: EffectDocument {
+                effect: access.effect,
+                is_proved: access.effect.is_proved(),
+                writing_rule: access.writing_rule.as_deref(),
+            },
             entities: entities_of(plugin, definition),
         };
         match printer.format() {
@@ -54,6 +98,36 @@ impl Show {
         }
         Ok(Exit::Success)
     }
+}
+
+/// Returns the server whose tool has an id.
+fn server_of<'a>(servers: &'a McpServers, id: &str) -> Option<&'a McpServer> {
+    let owner = ToolId::from_text(id).owner().to_owned();
+    servers.get(owner.strip_prefix("mcp:")?)
+}
+
+/// Contacts a server and shows one of its tools.
+async fn show_tool_of(server: &McpServer, id: &str, printer: Printer) -> Result<Exit, Failure> {
+    let text = format!("contacting {}", server.config().name);
+    let context = ToolContext::new();
+    let tools = with_spinner(printer, &text, SourceTools::load(server, &context)).await?;
+    let tool = tools.required_tool_by_name(id)?;
+    let access = tool.access(&Arguments::new(), &context).await;
+    let shown = ToolDocument {
+        plugin: tool.definition().id.owner(),
+        definition: tool.definition(),
+        effect: EffectDocument {
+            effect: access.effect,
+            is_proved: access.effect.is_proved(),
+            writing_rule: access.writing_rule.as_deref(),
+        },
+        entities: Vec::new(),
+    };
+    match printer.format() {
+        Format::Json => printer.document(&shown)?,
+        Format::Human => printer.data(&page(&shown))?,
+    }
+    Ok(Exit::Success)
 }
 
 fn find<'a>(host: &Toolwit, registry: &'a Registry, wanted: &str) -> Result<(&'a Plugin, &'a ToolDefinition), Error> {
@@ -88,9 +162,17 @@ fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a E
         .collect()
 }
 
+/// Describes the effect class in one line.
+fn effect_text(effect: &EffectDocument<'_>) -> String {
+    match effect.writing_rule {
+        Some(rule) => format!("{}; it may use `{rule}`", effect.effect),
+        None => effect.effect.to_string(),
+    }
+}
+
 fn page(shown: &ToolDocument<'_>) -> Page {
     let mut page = Page::new();
-    definition::full(&mut page, shown.definition);
+    definition::full(&mut page, shown.definition, &effect_text(&shown.effect));
     if !shown.entities.is_empty() {
         page.title("Entities in the result (their methods become tools)");
         for entity in &shown.entities {

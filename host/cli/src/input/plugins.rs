@@ -10,6 +10,7 @@ use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use super::vectors::with_word_vectors;
+use toolwit::mcp::McpServers;
 use toolwit::registry::DynamicDiscovery;
 use toolwit::sandbox::Compiler;
 use toolwit::{Error, ErrorKind, Phase};
@@ -74,19 +75,43 @@ impl PluginFlags {
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
+    /// Builds a host like [`PluginFlags::load`] that also has MCP servers. Nothing is started or contacted.
+    pub(crate) async fn load_with_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<Toolwit, Error> {
+        let builder = self.builder_among(limits, servers)?.mcp(servers);
+        builder.dynamic_discovery(DynamicDiscovery::Never).build().await
+    }
+
+    /// Returns the builder of a host for calls with grants, and with MCP servers.
+    pub(crate) fn granted_with_servers(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+        servers: &McpServers,
+    ) -> Result<ToolwitBuilder, Error> {
+        let builder = self.builder_among(limits, servers)?;
+        Ok(with_authority(builder, authority)?.mcp(servers))
+    }
+
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
-        let mut builder = self.builder(limits)?;
-        if let Some(grants) = authority.grants.existing()? {
-            builder = builder.grants(grants);
+        with_authority(self.builder(limits)?, authority)
+    }
+
+    /// Returns a builder like [`PluginFlags::builder`]. With servers, there need not be plugins.
+    fn builder_among(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
+        let has_plugins =
+            !self.directories.is_empty() || !environment_directories().is_empty() || Path::new(DEFAULT).is_dir();
+        if has_plugins || servers.is_empty() {
+            return self.builder(limits);
         }
-        if let Ok(secrets) = authority.secrets.path() {
-            builder = builder.secrets(secrets);
-        }
-        Ok(builder)
+        self.builder_of(limits, Vec::new())
     }
 
     fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+        self.builder_of(limits, self.directories()?)
+    }
+
+    fn builder_of(&self, limits: &LimitFlags, directories: Vec<PathBuf>) -> Result<ToolwitBuilder, Error> {
         let project = ProjectTrust::find()?;
         project.warn();
         let mut builder = Toolwit::builder()
@@ -98,7 +123,7 @@ impl PluginFlags {
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
-        for place in self.directories()? {
+        for place in directories {
             builder = builder.plugins(place);
         }
         Ok(self.store.add_to(builder))
@@ -142,6 +167,17 @@ impl PluginFlags {
             )),
         )
     }
+}
+
+/// Adds the grants and secrets for calls.
+fn with_authority(mut builder: ToolwitBuilder, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
+    if let Some(grants) = authority.grants.existing()? {
+        builder = builder.grants(grants);
+    }
+    if let Ok(secrets) = authority.secrets.path() {
+        builder = builder.secrets(secrets);
+    }
+    Ok(builder)
 }
 
 /// Returns the path of this program, which compiles components in processes of its own.

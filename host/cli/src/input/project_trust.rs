@@ -1,9 +1,9 @@
 //! What the project in the current directory proposes, and what the user has accepted of it.
 //!
-//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, and name a package index. Anyone who can change the
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP servers. Anyone who can change the
 //! project, such as the author of a cloned repository, can change them, so they grant nothing and raise nothing by themselves. `toolwit trust --accept
 //! DIGEST` copies the grants, the limits above the defaults and the index to the user's configuration directory. Later changes of the project
-//! have no effect on the copy.
+//! have no effect on the copy. Servers apply as long as they are those that were accepted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::configuration::configuration_file;
+use super::project_servers::ProjectServers;
 use toolwit::limits::LimitRequest;
+use toolwit::mcp::McpConfig;
 use toolwit::registry::{Project, ProjectLimits, RemoteFile, RunSettings};
 use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
 use toolwit::tool::text::sha256;
@@ -36,6 +38,8 @@ pub(crate) struct Proposal {
     pub(crate) limits: ProjectLimits,
     /// Its index of packages.
     pub(crate) index: Option<RemoteFile>,
+    /// Its MCP servers.
+    pub(crate) servers: ProjectServers,
 }
 
 impl Proposal {
@@ -43,7 +47,8 @@ impl Proposal {
     pub(crate) fn digest(&self) -> String {
         let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
         let index = self.index.as_ref().map(|index| format!("index.url = \"{index}\""));
-        let settings: Vec<_> = self.limits.describe().into_iter().chain(index).collect();
+        let servers = self.servers.digest().map(|digest| format!("mcp = \"{digest}\""));
+        let settings: Vec<_> = self.limits.describe().into_iter().chain(index).chain(servers).collect();
         if settings.is_empty() {
             return grants;
         }
@@ -59,6 +64,9 @@ struct AcceptanceRecord {
     digest: String,
     /// The index of packages.
     index: Option<RemoteFile>,
+    /// The digest of the MCP servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<String>,
     /// The limits up to which the project may raise its own.
     accepted: ProjectLimits,
 }
@@ -87,6 +95,7 @@ pub(crate) struct ProjectTrust {
     directory: PathBuf,
     limits: ProjectLimits,
     index: Option<RemoteFile>,
+    servers: ProjectServers,
     /// The project's grants file, if its configuration names one.
     proposed: Option<GrantsFile>,
     /// The accepted grants, if there are any.
@@ -113,6 +122,7 @@ impl ProjectTrust {
         Ok(Self {
             limits: project.limits(),
             index: project.index.url,
+            servers: ProjectServers::read(&directory)?,
             proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted: grants.filter(|grants| grants.exists()),
             record: record.flatten(),
@@ -134,12 +144,13 @@ impl ProjectTrust {
             grants: self.proposed.as_ref().map(GrantsFile::content).transpose()?,
             limits: self.limits.raised(),
             index: self.index.clone(),
+            servers: self.servers.clone(),
         })
     }
 
-    /// Returns whether the project proposes grants, limits above the defaults, or an index.
+    /// Returns whether the project proposes grants, limits above the defaults, an index, or MCP servers.
     pub(crate) fn has_proposal(&self) -> bool {
-        self.proposed.is_some() || !self.limits.raised().is_empty() || self.index.is_some()
+        self.proposed.is_some() || !self.limits.raised().is_empty() || self.index.is_some() || !self.servers.is_empty()
     }
 
     pub(crate) fn trust(&self) -> Trust {
@@ -166,6 +177,7 @@ impl ProjectTrust {
         let record = AcceptanceRecord {
             digest: proposal.digest(),
             index: proposal.index.clone(),
+            servers: proposal.servers.digest().map(str::to_owned),
             accepted: proposal.limits.clone(),
         };
         let text = toml::to_string(&record).map_err(|error| not_accepted(&error))?;
@@ -210,6 +222,16 @@ impl ProjectTrust {
         accepted.filter(|accepted| Some(*accepted) == self.index.as_ref())
     }
 
+    /// Returns the MCP servers, if they are those that were accepted. A changed server is not started.
+    pub(crate) fn accepted_servers(&self) -> McpConfig {
+        let accepted = self.record.as_ref().and_then(|record| record.servers.as_deref());
+        if accepted.is_some() && accepted == self.servers.digest() {
+            self.servers.config().clone()
+        } else {
+            McpConfig::default()
+        }
+    }
+
     fn accepted_limits(&self) -> ProjectLimits {
         self.record
             .as_ref()
@@ -221,10 +243,10 @@ impl ProjectTrust {
     pub(crate) fn warn(&self) {
         match self.trust() {
             Trust::NotAccepted if self.has_proposal() => tracing::warn!(
-                "the project proposes grants, higher limits or an index, which do not apply; `toolwit trust` shows them, and how to accept them"
+                "the project proposes grants, higher limits, an index or MCP servers, which do not apply; `toolwit trust` shows them, and how to accept them"
             ),
             Trust::Changed => tracing::warn!(
-                "the grants, limits or index that the project proposes have changed since they were accepted; `toolwit trust` shows them"
+                "the grants, limits, index or MCP servers that the project proposes have changed since they were accepted; `toolwit trust` shows them"
             ),
             Trust::Accepted | Trust::NotAccepted => {}
         }

@@ -53,6 +53,14 @@ pub(crate) fn nested(page: &mut Page, event: &Event) {
     }
 }
 
+/// Writes the calls of a response.
+pub(crate) fn calls(page: &mut Page, tool_calls: &[ToolCall]) {
+    for ToolCall { name, arguments, .. } in tool_calls {
+        let arguments = if arguments.trim() == "{}" { "" } else { arguments };
+        paragraph(page, NAME, "calls", &format!("{name} {}", excerpt(arguments)));
+    }
+}
+
 /// Writes an event that is of interest to people. The final answer is written by [`answer`].
 pub(crate) fn event(page: &mut Page, event: &Event) {
     match event {
@@ -63,10 +71,7 @@ pub(crate) fn event(page: &mut Page, event: &Event) {
             if !content.trim().is_empty() {
                 paragraph(page, TITLE, "model", content.trim());
             }
-            for ToolCall { name, arguments, .. } in tool_calls {
-                let arguments = if arguments.trim() == "{}" { "" } else { arguments };
-                paragraph(page, NAME, "calls", &format!("{name} {}", excerpt(arguments)));
-            }
+            calls(page, tool_calls);
         }
         Event::ToolFinished {
             is_error: false,
@@ -88,6 +93,34 @@ pub(crate) fn event(page: &mut Page, event: &Event) {
             );
         }
         _ => {}
+    }
+}
+
+/// Writes an event of a stored conversation that is of interest to people.
+pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
+    match recorded {
+        Event::TurnStarted {
+            prompt: Some(prompt), ..
+        } => question(page, prompt),
+        Event::ModelAnswered {
+            content, tool_calls, ..
+        } if tool_calls.is_empty() => answer(page, content.trim()),
+        Event::ToolStarted {
+            id,
+            name,
+            start: Some(start),
+            ..
+        } => paragraph(
+            page,
+            FAINT,
+            "started",
+            &format!("{name}, {}, call {id}", start.effect.class),
+        ),
+        Event::CallResolved { id, resolution } => {
+            paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
+        }
+        Event::RunResumed { .. } => paragraph(page, WARN, "resumed", "in another process"),
+        other => event(page, other),
     }
 }
 

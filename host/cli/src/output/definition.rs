@@ -25,9 +25,10 @@ pub(crate) fn entity(page: &mut Page, entity: &EntityType, indent: usize) {
 }
 
 /// Writes the full definition of a tool.
-pub(crate) fn full(page: &mut Page, definition: &ToolDefinition) {
+pub(crate) fn full(page: &mut Page, definition: &ToolDefinition, effect: &str) {
     page.styled(NAME, definition.name()).end();
     page.styled(FAINT, &definition.id).end();
+    page.styled(FAINT, format_args!("effect: {effect}")).end();
     page.gap().block(2, anstyle::Style::new(), &definition.description);
     page.title("Arguments");
     match definition.input_schema["properties"].as_object() {

@@ -113,6 +113,17 @@ impl Page {
         self
     }
 
+    /// Adds another page.
+    pub(crate) fn append(&mut self, other: &Self) -> &mut Self {
+        self.0.push_str(&other.0);
+        self
+    }
+
+    /// Returns whether nothing was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds spaces.
     pub(crate) fn indent(&mut self, columns: usize) -> &mut Self {
         self.0.extend(std::iter::repeat_n(' ', columns));

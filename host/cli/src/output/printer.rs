@@ -189,7 +189,8 @@ fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
     }
 }
 
-fn write_stdout(text: &str) -> Result<(), Failure> {
+/// Writes to standard output. Removes the colours if it is not a terminal.
+pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
     stdout
         .write_all(text.as_bytes())
@@ -199,7 +200,11 @@ fn write_stdout(text: &str) -> Result<(), Failure> {
 
 /// Writes to standard error. A failure is ignored, because there is nowhere left to report it.
 pub(crate) fn write_stderr(page: &Page) {
-    let text = for_terminal(page.to_string(), terminal_size_of(io::stderr()));
+    write_stderr_text(&for_terminal(page.to_string(), terminal_size_of(io::stderr())));
+}
+
+/// Writes text that has its styles and line breaks to standard error.
+pub(crate) fn write_stderr_text(text: &str) {
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
     let _ = stderr.write_all(text.as_bytes());
 }
@@ -215,7 +220,7 @@ fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
 /// Escapes the control and invisible characters that JSON permits unescaped and a terminal may act on.
 ///
 /// They occur only inside strings, where an escape has the same value.
-fn escape_controls(json: &str) -> String {
+pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if is_printable(c) {

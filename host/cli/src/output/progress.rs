@@ -59,6 +59,27 @@ impl Spinner {
             .set_message(printable(line).chars().take(TEXT_CHARS_MAX).collect::<String>());
     }
 
+    /// Draws the line with another text, and measures its time from now.
+    pub(crate) fn restart(&self, text: &str) {
+        self.0.reset();
+        self.set_text(text);
+        self.0.enable_steady_tick(TICK_INTERVAL);
+    }
+
+    /// Removes the line until it is restarted.
+    pub(crate) fn stop(&self) {
+        self.0.finish_and_clear();
+    }
+
+    /// Removes the line until it is continued.
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        if is_paused {
+            self.0.finish_and_clear();
+        } else {
+            self.0.reset();
+        }
+    }
+
     /// Hides the line while `print` runs.
     pub(crate) fn suspend(&self, print: impl FnOnce()) {
         self.0.suspend(print);

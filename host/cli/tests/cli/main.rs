@@ -5,6 +5,7 @@
 mod add;
 mod build;
 mod call;
+mod chat;
 mod demo;
 mod dynamic;
 mod grant;
@@ -15,6 +16,7 @@ mod inspect;
 mod interrupt;
 mod json;
 mod list;
+mod mcp;
 mod operator;
 mod roles;
 mod run;

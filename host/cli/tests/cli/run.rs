@@ -174,3 +174,72 @@ answer = "It never ends."
     let run = workspace.run(&["run", "Spin.", "--model", "scripted:spin.toml", "--fuel", "1000000"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "It never ends.\n"), "{run}");
 }
+
+/// A plugin that can write to its key-value store, and a model that calls it.
+fn writing() -> Workspace {
+    let writer = r#"(component
+        (import "wasi:keyvalue/store@0.2.0-draft2" (instance))
+        (core module $m (func (export "f") (result i32) i32.const 1))
+        (core instance $i (instantiate $m))
+        (func (export "save") (result u32) (canon lift (core func $i "f"))))"#;
+    let scenario = "[[turn]]\ncall = [{ tool = \"save\" }]\n[[turn]]\nanswer = \"{{result}}\"\n";
+    let grants = "version = 1\n[[grant]]\nplugin = \"notes\"\nany-version = true\nkeyvalue = { quota = \"1KiB\" }\n";
+    Workspace::with("notes", writer)
+        .file("save.toml", scenario)
+        .file("grants.toml", grants)
+}
+
+const SAVE: [&str; 6] = [
+    "run",
+    "Save.",
+    "--model",
+    "scripted:save.toml",
+    "--grants",
+    "grants.toml",
+];
+
+#[test]
+fn write_without_a_terminal_is_refused_with_what_would_allow_it() {
+    let workspace = writing();
+    let run = workspace.run(&SAVE);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(run.stdout.contains("the call was not approved"), "{run}");
+    assert!(
+        run.stderr
+            .contains("warning: `notes#save` did not run: it needs an approval"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("`--approve never`"), "{run}");
+    let allowed = workspace.run(&[&SAVE[..], &["--approve", "never"]].concat());
+    assert_eq!(allowed.stdout, "1\n", "{allowed}");
+    // Without the grant, the tool only reads.
+    assert_eq!(workspace.run(&SAVE[..4]).stdout, "1\n");
+}
+
+#[test]
+fn policy_file_decides_by_tool() {
+    let rule = "[[approval.rule]]\ntool = \"notes\"\nask = \"never\"\n";
+    let workspace = writing()
+        .file("policy.toml", rule)
+        .file("typo.toml", "[approval]\nwrites = \"never\"\n");
+    let allowed = workspace.run(&[&SAVE[..], &["--policy", "policy.toml"]].concat());
+    assert_eq!(allowed.stdout, "1\n", "{allowed}");
+    let typo = workspace.run(&[&SAVE[..], &["--policy", "typo.toml"]].concat());
+    assert_eq!(typo.code, Some(2), "{typo}");
+    assert!(typo.stderr.contains("typo.toml:2:1: unknown field `writes`"), "{typo}");
+    assert_eq!(
+        workspace.run(&[&SAVE[..], &["--policy", "none.toml"]].concat()).code,
+        Some(2)
+    );
+}
+
+#[test]
+fn cost_is_limited_only_for_a_model_with_a_price() {
+    let run = counting().run(&[&COUNT[..], &["--cost", "0.5"]].concat());
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(
+        run.stderr.contains("has no price, so its cost cannot be limited"),
+        "{run}"
+    );
+    assert_eq!(counting().run(&[&COUNT[..], &["--cost", "-1"]].concat()).code, Some(2));
+}

@@ -1,6 +1,7 @@
 //! `toolwit show`.
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::guests::{COUNTER, PLAIN, PLAIN_WIT, RIVAL};
 use crate::support::Workspace;
@@ -14,6 +15,7 @@ fn show_prints_the_full_definition() {
     --- stdout
     add
     plain#add
+    effect: read (proved by the sandbox)
 
       Add two numbers. The sum must fit.
 
@@ -37,6 +39,7 @@ fn entities_in_the_result_are_shown_with_their_methods() {
     --- stdout
     counter_new
     counter#[constructor]counter
+    effect: read (proved by the sandbox)
 
       `counter_new(start: u32) -> entity` of `counter`.
 
@@ -56,6 +59,26 @@ fn entities_in_the_result_are_shown_with_their_methods() {
     let (_, method) = workspace.json(&["show", "counter_next", "--json"]);
     assert_eq!(method["id"], "counter#[method]counter.next");
     assert_eq!(method["plugin"], "counter");
+    let effect = json!({"class": "read", "source": "sandbox", "is_proved": true});
+    assert_eq!(method["effect"], effect);
+}
+
+#[test]
+fn show_names_the_grant_with_which_a_tool_can_change_something() {
+    let writer = r#"(component
+        (import "wasi:keyvalue/store@0.2.0-draft2" (instance))
+        (core module $m (func (export "f") (result i32) i32.const 1))
+        (core instance $i (instantiate $m))
+        (func (export "save") (result u32) (canon lift (core func $i "f"))))"#;
+    let grants = "version = 1\n[[grant]]\nplugin = \"notes\"\nany-version = true\nkeyvalue = { quota = \"1KiB\" }\n";
+    let workspace = Workspace::with("notes", writer)
+        .file("tools/notes.toml", "effect = \"read\"\n")
+        .file("grants.toml", grants);
+    let without = workspace.run(&["show", "save"]).stdout;
+    assert!(without.contains("effect: read (proved by the sandbox)"), "{without}");
+    let granted = workspace.run(&["show", "save", "--grants", "grants.toml"]).stdout;
+    let expected = "effect: write (its author claims read, which is not proved); it may use `keyvalue`";
+    assert!(granted.contains(expected), "{granted}");
 }
 
 #[test]

@@ -6,13 +6,18 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 28] = [
     "demo",
     "run",
+    "chat",
+    "resume",
+    "sessions",
     "list",
     "search",
     "show",
     "call",
+    "mcp",
+    "serve",
     "inspect",
     "build",
     "grant",
@@ -114,13 +119,15 @@ fn help_lists_the_commands_with_their_purpose() {
     for (name, purpose) in [
         ("demo", "Run a scripted conversation, without a key or network"),
         ("run", "Run a prompt with a model and the tools of plugins"),
-        ("list", "List plugins and their tools"),
+        ("list", "List plugins and MCP servers, with their tools"),
         ("search", "Find tools by name or purpose"),
         (
             "show",
             "Show a tool's full definition: description, input and output schema",
         ),
         ("call", "Call a tool without a model"),
+        ("mcp", "Serve the tools of plugins to an MCP client"),
+        ("serve", "Serve the tools of plugins to MCP clients over HTTP"),
         (
             "inspect",
             "Show the tools, imports and WIT of a component without running it",

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::artifact_sink::ArtifactSink;
-use crate::{Arguments, Artifact, Decorator, Error, Tool, ToolContext, ToolError, ToolResult};
+use crate::{
+    Arguments, Artifact, Decorator, Effect, EffectClass, EffectSource, Error, Tool, ToolContext, ToolError, ToolResult,
+};
 
 type Filter = dyn Fn(&Artifact) -> bool + Send + Sync;
 type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
@@ -100,6 +102,14 @@ impl Decorator for Capturing {
             }
         }
         Ok(result)
+    }
+
+    fn effect(&self, of_tool: Effect) -> Effect {
+        if self.0.sink.is_within_run() {
+            of_tool
+        } else {
+            of_tool.at_least(EffectClass::Write, EffectSource::Operator)
+        }
     }
 }
 

@@ -11,6 +11,12 @@ pub trait ArtifactSink: Send + Sync {
     /// # Errors
     /// If the artifact could not be stored; the reason is appended to the text of the result.
     fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error>;
+
+    /// Returns whether the artifacts stay within the run of the call, as on its blackboard. If not, which is the default, a tool whose
+    /// artifacts are captured changes something outside: it is in the class [`EffectClass::Write`](crate::EffectClass::Write).
+    fn is_within_run(&self) -> bool {
+        false
+    }
 }
 
 impl<F: Fn(&Artifact) -> Result<(), Error> + Send + Sync> ArtifactSink for F {
@@ -26,6 +32,10 @@ pub struct BlackboardSink;
 impl ArtifactSink for BlackboardSink {
     fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
         context.blackboard()?.put(artifact.clone())
+    }
+
+    fn is_within_run(&self) -> bool {
+        true
     }
 }
 
@@ -86,5 +96,9 @@ impl ArtifactSink for CompositeSink {
             outcome = outcome.and(sink.take(artifact, context));
         }
         outcome
+    }
+
+    fn is_within_run(&self) -> bool {
+        self.sinks.iter().all(|sink| sink.is_within_run())
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{Arguments, ToolContext, ToolError, ToolResult};
+use crate::{Arguments, Effect, ToolContext, ToolError, ToolResult};
 
 /// Calls the tools of a conversation on behalf of one of its tools.
 ///
@@ -14,4 +14,9 @@ pub trait ToolCaller: Send + Sync {
     /// # Errors
     /// [`ErrorKind::UnknownTool`](crate::ErrorKind::UnknownTool) for an unknown id; otherwise as [`Tool::call`](crate::Tool::call).
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
+
+    /// Returns the effect that a call of a tool would have, whatever its arguments. `None` if that is not known, as for an unknown id.
+    async fn effect_of(&self, _id: &str, _context: &ToolContext) -> Option<Effect> {
+        None
+    }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::approval::ApprovalGate;
 use super::one_shot::OneShot;
 use crate::artifact::Capturing;
 use crate::{
-    Approver, Arguments, ArtifactCapture, BlackboardSink, Error, ErrorKind, Phase, Signal, Tool, ToolContext,
-    ToolDefinition, ToolError, ToolId, ToolResult,
+    ApprovalGate, Approver, Arguments, ArtifactCapture, BlackboardSink, CallAccess, Effect, EffectClass, EffectSource,
+    Error, ErrorKind, Phase, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult,
 };
 
 /// Behaviour around each call of a tool.
@@ -44,6 +43,11 @@ pub trait Decorator: Send + Sync {
     /// As [`Tool::call`].
     async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
     -> Result<ToolResult, ToolError>;
+
+    /// Returns the effect of a call, from that of the tool. By default the decorator adds no effect.
+    fn effect(&self, of_tool: Effect) -> Effect {
+        of_tool
+    }
 
     /// Returns the group whose calls must run sequentially, by default that of the tool.
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
@@ -90,6 +94,14 @@ impl Tool for DecoratedTool {
             Some(decorator) => decorator.call(self.tool.as_ref(), arguments, context).await,
             None => self.tool.call(arguments, context).await,
         }
+    }
+
+    async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        let mut access = self.tool.access(arguments, context).await;
+        if let Some(decorator) = &self.decorator {
+            access.effect = decorator.effect(access.effect);
+        }
+        access
     }
 
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
@@ -160,6 +172,11 @@ pub trait ToolExt: Tool + Sized + 'static {
         redefined(self, definition)
     }
 
+    /// Sets the effect class, in place of the one that the sandbox proves or the author declares.
+    fn with_effect(self, class: EffectClass) -> DecoratedTool {
+        self.with_decorator(SetEffect(class))
+    }
+
     /// Ends the run with the result of this tool as its answer, unless it is an error.
     fn return_direct(self) -> DecoratedTool {
         self.with_decorator(ReturnDirect)
@@ -218,6 +235,25 @@ fn shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
     match (&tool as &dyn Any).downcast_ref::<Arc<dyn Tool>>() {
         Some(shared) => shared.clone(),
         None => Arc::new(tool),
+    }
+}
+
+/// A decorator with which the application sets the effect class.
+struct SetEffect(EffectClass);
+
+#[async_trait]
+impl Decorator for SetEffect {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        tool.call(arguments, context).await
+    }
+
+    fn effect(&self, _of_tool: Effect) -> Effect {
+        Effect::new(self.0, EffectSource::Operator)
     }
 }
 

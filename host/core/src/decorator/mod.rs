@@ -1,12 +1,10 @@
 //! Behaviour around the calls of a tool.
 
-mod approval;
 #[allow(clippy::module_inception, reason = "the room is named after its main noun")]
 mod decorator;
 mod loop_memory;
 mod one_shot;
 
-pub use approval::{Approval, ApprovalGate, ApprovalRequest, Approver};
 pub use decorator::{DecoratedTool, Decorator, Timeout, ToolExt};
 pub use loop_memory::LoopMemory;
 pub use one_shot::OneShot;

@@ -1,5 +1,6 @@
 //! The trait of tools, their definitions and their names.
 
+mod effect;
 mod serial_group;
 mod tool;
 mod tool_definition;
@@ -8,6 +9,7 @@ mod tool_facade;
 mod tool_id;
 mod tool_name;
 
+pub use effect::{CallAccess, Effect, EffectClass, EffectSource, UnknownEffectClass};
 pub use serial_group::new_serial_group;
 pub use tool::{Arguments, Tool, decorator_chain};
 pub use tool_definition::ToolDefinition;

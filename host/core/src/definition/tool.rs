@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::{Decorator, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
+use crate::{CallAccess, Decorator, ToolContext, ToolDefinition, ToolError, ToolFacade, ToolResult};
 
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
@@ -26,6 +26,26 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// [`ToolError::Model`] when other arguments, or another tool, may help; [`ToolError::Operator`] when they cannot.
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
+
+    /// Returns the access that a call with these arguments would have now: its effect class, and the grant that it would use.
+    ///
+    /// It is computed when a call begins, because a grant can change between two calls. By default, it is the access of the decorated
+    /// tool, otherwise the [effect](ToolDefinition::effect) that the definition declares.
+    async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        match self.decorated_tool() {
+            Some(tool) => tool.access(arguments, context).await,
+            None => CallAccess::declared(self.definition()),
+        }
+    }
+
+    /// Returns arguments as an operator or a log may see them: without the secrets that the tool is granted. By default, the arguments
+    /// of the decorated tool, otherwise unchanged.
+    async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
+        match self.decorated_tool() {
+            Some(tool) => tool.redacted(arguments, context).await,
+            None => arguments,
+        }
+    }
 
     /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators.
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
@@ -69,6 +89,14 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         (**self).call(arguments, context).await
+    }
+
+    async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        (**self).access(arguments, context).await
+    }
+
+    async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
+        (**self).redacted(arguments, context).await
     }
 
     fn calls_tools(&self) -> bool {

@@ -7,8 +7,9 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::ToolId;
 use crate::native::schema_of;
+use crate::text::sha256;
+use crate::{EffectClass, ToolId};
 
 /// The identity, names, description and schemas of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct ToolDefinition {
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, if it is known.
     pub output_schema: Option<Arc<Value>>,
+    /// The effect class that the author declares. For untrusted code, it is only a claim; see [`Tool::access`](crate::Tool::access).
+    pub effect: Option<EffectClass>,
 }
 
 impl ToolDefinition {
@@ -39,6 +42,7 @@ impl ToolDefinition {
             category: None,
             input_schema: Arc::new(input_schema),
             output_schema: None,
+            effect: None,
         }
     }
 
@@ -69,6 +73,27 @@ impl ToolDefinition {
         self
     }
 
+    /// Declares the effect class of the tool. Without it, the tool is in the class [`EffectClass::Write`].
+    #[must_use]
+    pub fn with_effect(mut self, class: EffectClass) -> Self {
+        self.effect = Some(class);
+        self
+    }
+
+    /// Returns a digest of everything that a caller or an operator reads of the tool: its id, description, schemas and declared
+    /// effect. An approval is valid for one digest.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let content = serde_json::json!([
+            self.id,
+            self.description,
+            *self.input_schema,
+            self.output_schema.as_deref(),
+            self.effect,
+        ]);
+        sha256(&content.to_string())
+    }
+
     /// Returns the preferred name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -76,15 +101,19 @@ impl ToolDefinition {
     }
 }
 
-/// Serialises as `{"id", "name", "description", "input_schema", "output_schema"}`, with the preferred name.
+/// Serialises as `{"id", "name", "description", "input_schema", "output_schema", "declared_effect"?}`, with the preferred name.
 impl Serialize for ToolDefinition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("ToolDefinition", 5)?;
+        let mut fields = serializer.serialize_struct("ToolDefinition", 6)?;
         fields.serialize_field("id", &self.id)?;
         fields.serialize_field("name", self.name())?;
         fields.serialize_field("description", &self.description)?;
         fields.serialize_field("input_schema", &*self.input_schema)?;
         fields.serialize_field("output_schema", &self.output_schema.as_deref())?;
+        match self.effect {
+            Some(effect) => fields.serialize_field("declared_effect", &effect)?,
+            None => fields.skip_field("declared_effect")?,
+        }
         fields.end()
     }
 }
@@ -99,11 +128,14 @@ impl<'de> Deserialize<'de> for ToolDefinition {
             description: String,
             input_schema: Value,
             output_schema: Option<Value>,
+            #[serde(default)]
+            declared_effect: Option<EffectClass>,
         }
 
         let written = Written::deserialize(deserializer)?;
         let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
         definition.output_schema = written.output_schema.map(Arc::new);
+        definition.effect = written.declared_effect;
         Ok(definition)
     }
 }

@@ -110,6 +110,35 @@ limits! {
         /// Maximum compiled size of all patterns of a component.
         SCHEMA_PATTERN_BYTES_SUM_MAX: usize = 4 << 20, Bytes;
     }
+    McpServers {
+        /// Maximum size of one message of an MCP server.
+        /// Images and audio are part of messages.
+        MCP_MESSAGE_BYTES_MAX: usize = 16 << 20, Bytes;
+        /// Maximum number of values and names in one message of an MCP server.
+        /// They take far more memory than their text: a page of a thousand tools with long schemas has about 200,000.
+        MCP_MESSAGE_PARTS_MAX: usize = 512 << 10, Count;
+        /// Maximum number of tools of an MCP server; the others are withheld.
+        MCP_TOOLS_MAX: usize = 1_024, Count;
+        /// Maximum number of pages of one list of an MCP server.
+        MCP_PAGES_MAX: usize = 64, Count;
+        /// Maximum number of resources or prompts that a list shows to a model.
+        MCP_LISTED_MAX: usize = 200, Count;
+        /// Maximum time to start an MCP server and agree on a revision.
+        /// Runners such as `npx` download the server first.
+        MCP_STARTUP_WALL_MAX: Duration = Duration::from_secs(60), Time, "`startup_timeout`, `ServerConfig::with_startup_timeout`";
+        /// Maximum time of one list of an MCP server, all its pages included.
+        MCP_LIST_WALL_MAX: Duration = Duration::from_secs(30), Time;
+        /// Maximum time of a call of an MCP tool without progress.
+        MCP_CALL_WALL_MAX: Duration = Duration::from_secs(60), Time, "`timeout`, `ServerConfig::with_timeout`";
+        /// Maximum time of a call of an MCP tool that reports progress.
+        MCP_PROGRESS_WALL_MAX: Duration = Duration::from_secs(600), Time;
+        /// Maximum number of times that a call answers requests of an MCP server for input.
+        MCP_INPUT_ROUNDS_MAX: usize = 8, Count;
+        /// Maximum number of connections to one MCP server: one for each caller with a token of its own.
+        MCP_CONNECTIONS_MAX: usize = 64, Count;
+        /// Maximum size of a file that configures MCP servers.
+        MCP_CONFIG_BYTES_MAX: u64 = 256 << 10, Bytes;
+    }
     HostInterfaces {
         /// Maximum number of random bytes that one host call returns.
         RANDOM_BYTES_MAX: u64 = 1 << 20, Bytes;
@@ -152,6 +181,9 @@ limits! {
         /// Maximum time that a search waits for the sources of tools.
         /// The earlier tools of a slower source are searched.
         SEARCH_WALL_MAX: Duration = Duration::from_secs(5), Time;
+        /// Maximum time that a turn waits for the tools of a source, such as a server.
+        /// A slower source continues to start, and its tools come later.
+        SOURCE_WALL_MAX: Duration = Duration::from_secs(15), Time;
         /// Maximum depth of agents inside agents.
         /// Each level multiplies the possible cost of a run.
         AGENT_DEPTH_MAX: u32 = 4, Count;

@@ -36,6 +36,8 @@ pub enum LimitGroup {
     Components,
     /// Tools that a component lists at run time.
     DynamicTools,
+    /// Servers of the Model Context Protocol whose tools a conversation has.
+    McpServers,
     /// Files that the host reads.
     Files,
     /// A conversation.
@@ -162,6 +164,7 @@ impl fmt::Display for LimitGroup {
             Self::HostInterfaces => "Host interfaces",
             Self::Components => "Components",
             Self::DynamicTools => "Dynamic tools",
+            Self::McpServers => "MCP servers",
             Self::Files => "Files",
             Self::Conversations => "Conversations",
             Self::Runs => "Runs",

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    Arguments, Error, InputValidator, Parameter, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId,
-    ToolResult,
+    Arguments, EffectClass, Error, InputValidator, Parameter, Signal, Tool, ToolContext, ToolDefinition, ToolError,
+    ToolId, ToolResult,
 };
 
 /// The text of the result of a function that returns `()`.
@@ -130,6 +130,13 @@ impl NativeTool {
     #[must_use]
     pub fn with_serial_group(mut self, group: Option<u64>) -> Self {
         self.serial_group = group;
+        self
+    }
+
+    /// Declares the effect class of the tool. Without it, the tool is in the class [`EffectClass::Write`].
+    #[must_use]
+    pub fn with_effect(mut self, class: EffectClass) -> Self {
+        self.definition.effect = Some(class);
         self
     }
 

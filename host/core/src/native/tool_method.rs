@@ -10,7 +10,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::native_tool::{NativeTool, read_input, schema_of, tool_result};
-use crate::{Arguments, Error, InputValidator, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+use crate::{
+    Arguments, EffectClass, Error, InputValidator, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult,
+};
 
 type Body<T> =
     dyn Fn(Arc<T>, Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
@@ -30,6 +32,7 @@ pub struct ToolMethod<T = ()> {
     name: String,
     description: String,
     category: Option<String>,
+    effect: Option<EffectClass>,
     input_schema: Arc<Value>,
     /// The validator of the schema, which all bound tools share.
     input: Arc<OnceLock<Arc<InputValidator>>>,
@@ -43,6 +46,7 @@ impl<T> Clone for ToolMethod<T> {
             name: self.name.clone(),
             description: self.description.clone(),
             category: self.category.clone(),
+            effect: self.effect,
             input_schema: self.input_schema.clone(),
             input: self.input.clone(),
             return_direct: self.return_direct,
@@ -91,6 +95,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
             name: name.into(),
             description: description.into(),
             category: None,
+            effect: None,
             input_schema: Arc::new(schema_of::<In>()),
             input: Arc::default(),
             return_direct: false,
@@ -108,6 +113,13 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     #[must_use]
     pub fn with_category(mut self, category: impl Into<String>) -> Self {
         self.category = Some(category.into());
+        self
+    }
+
+    /// Declares the effect class. Without it, the tool is in the class [`EffectClass::Write`].
+    #[must_use]
+    pub fn with_effect(mut self, class: EffectClass) -> Self {
+        self.effect = Some(class);
         self
     }
 
@@ -146,6 +158,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
             category: self.category.clone(),
             input_schema: self.input_schema.clone(),
             output_schema: None,
+            effect: self.effect,
         }
     }
 

@@ -9,8 +9,8 @@ use super::name_table::NameTable;
 use super::named_tool::{AddOutcome, NamedTool, ToolLookup};
 use super::tool_selector::{SelectorMap, ToolSelector, tool_identities};
 use crate::{
-    Arguments, DecoratedTool, Decorator, Error, ErrorKind, Phase, Tool, ToolCaller, ToolContext, ToolDefinition,
-    ToolDialect, ToolError, ToolId, ToolName, ToolResult, decorator_chain,
+    Arguments, DecoratedTool, Decorator, Effect, Error, ErrorKind, Phase, Tool, ToolCaller, ToolContext,
+    ToolDefinition, ToolDialect, ToolError, ToolId, ToolName, ToolResult, decorator_chain,
 };
 
 /// Minimum Jaro–Winkler similarity (0 to 1) at which a name is suggested for an unknown one.
@@ -351,6 +351,11 @@ impl ToolCaller for ToolSet {
             )));
         };
         named.tool.call(arguments, context).await
+    }
+
+    async fn effect_of(&self, id: &str, context: &ToolContext) -> Option<Effect> {
+        let named = self.by_id(&ToolId::from_text(id))?;
+        Some(named.tool.access(&Arguments::new(), context).await.effect)
     }
 }
 

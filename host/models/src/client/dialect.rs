@@ -66,7 +66,7 @@ const MAX_TOKENS_DEFAULT: u32 = 8_192;
 const MAX_TOKENS_REASONING: u32 = 32_768;
 
 /// Returns the limit on the tokens of a response for a level of reasoning.
-pub fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
+pub(crate) fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
     if effort > Some(ReasoningEffort::None) {
         MAX_TOKENS_REASONING
     } else {

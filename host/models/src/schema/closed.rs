@@ -141,7 +141,15 @@ mod tests {
             "anyOf": wide,
         });
         let open = json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}});
-        let inexpressible = [node, bomb, open, json!({"type": "object"}), json!({}), json!(true), json!({"allOf": []})];
+        let inexpressible = [
+            node,
+            bomb,
+            open,
+            json!({"type": "object"}),
+            json!({}),
+            json!(true),
+            json!({"allOf": []}),
+        ];
         for schema in inexpressible {
             assert_eq!(closed_schema(&schema), None, "{schema}");
         }

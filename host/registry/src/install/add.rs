@@ -1,7 +1,5 @@
 //! Adding packages to a plugin directory.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,16 +7,15 @@ use semver::Version;
 
 use super::add_error::AddError;
 use super::index::{PackageIndex, Release};
+use super::package_files::write_files;
 use super::remote_file::{Download, FileDigest, FileUrl, RemoteFile};
 use super::source::{PackageQuery, PackageSource, check_remote_name};
-use super::write::write_atomically;
-use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package, has_same_identity};
 use crate::registry::Registry;
 use crate::scan::{blocking, downloaded_package};
-use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, PACKAGE_INDEX_BYTES_MAX, WIT_BYTES_MAX};
+use toolwit_core::limits::PACKAGE_INDEX_BYTES_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, read_component};
+use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
 
 /// The behaviour of an [`Installation`] if the directory already has a package with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,15 +67,15 @@ pub struct Installation {
 }
 
 /// A package to add, with the content of its files.
-struct NewPackage {
-    package: Package,
-    files: NewFiles,
+pub(super) struct NewPackage {
+    pub(super) package: Package,
+    pub(super) files: NewFiles,
     /// The version in the index, if it is the newest that the index has.
     newest: Option<Version>,
 }
 
 /// The files of a package to add.
-enum NewFiles {
+pub(super) enum NewFiles {
     /// They are at the path of the package.
     OnDisk,
     /// The component was downloaded.
@@ -325,46 +322,41 @@ fn write(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Resul
     })
 }
 
-fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
-    let failed = |error: io::Error| {
-        let message = format!("{} could not be written: {error}", target.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
-    };
-    fs::create_dir_all(directory).map_err(failed)?;
-    for extension in FILE_EXTENSIONS {
-        let (from, to) = (
-            new.package.path.with_extension(extension),
-            target.with_extension(extension),
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    // attack: L16
+    #[tokio::test]
+    async fn a_component_that_changes_before_it_is_copied_is_not_installed() {
+        let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let component = |export: &str| {
+            let text = format!(
+                r#"(component
+                    (core module $m (func (export "f")))
+                    (core instance $i (instantiate $m))
+                    (func (export "{export}") (canon lift (core func $i "f"))))"#
+            );
+            wat::parse_str(text).unwrap()
+        };
+        let file = source.path().join("calc.wasm");
+        fs::write(&file, component("add")).unwrap();
+        let runtime = Runtime::new(RuntimeOptions {
+            code_cache: CodeCacheLocation::Off,
+            ..RuntimeOptions::default()
+        });
+        let new = on_disk(&runtime.unwrap(), &file).await.unwrap().remove(0);
+        fs::write(&file, component("other")).unwrap();
+        let error = write(&new, None, target.path()).unwrap_err();
+        assert!(
+            error.message.ends_with("calc.wasm changed after it was inspected"),
+            "{error}"
         );
-        match &new.files {
-            NewFiles::Downloaded { component, .. } if extension == EXTENSION => {
-                write_atomically(&to, component).map_err(failed)?;
-            }
-            NewFiles::OnDisk if is_same_file(&from, &to) => {}
-            NewFiles::OnDisk if from.is_file() => {
-                let bytes = read_component(&from, bytes_max(extension)).map_err(|error| {
-                    let message = format!("{} cannot be copied: {}", from.display(), error.message);
-                    Error::new(error.kind, Phase::Registry, message).with_source(error)
-                })?;
-                write_atomically(&to, &bytes).map_err(failed)?;
-            }
-            _ if to.is_file() => fs::remove_file(&to).map_err(failed)?,
-            _ => {}
-        }
+        assert!(!target.path().join("calc.wasm").exists());
+        fs::write(&file, component("add")).unwrap();
+        assert_eq!(write(&new, None, target.path()).unwrap().name, "calc");
     }
-    Ok(())
-}
-
-/// Returns the size up to which a host reads a file of a package.
-fn bytes_max(extension: &str) -> u64 {
-    match extension {
-        MANIFEST_EXTENSION => MANIFEST_BYTES_MAX,
-        WIT_EXTENSION => WIT_BYTES_MAX,
-        _ => EngineLimits::default().component_bytes_max,
-    }
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let canonical = |path: &Path| fs::canonicalize(path).ok();
-    canonical(one).is_some_and(|one| Some(one) == canonical(other))
 }

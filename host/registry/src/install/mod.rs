@@ -4,6 +4,7 @@ mod add;
 mod add_error;
 mod index;
 mod pack;
+mod package_files;
 mod remote_file;
 mod remove;
 mod source;

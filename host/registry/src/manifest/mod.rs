@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use toolwit_core::Rebinding;
 use toolwit_core::limits::LimitRequest;
+use toolwit_core::{EffectClass, Rebinding};
 use toolwit_sandbox::{Annotations, EntityOptions, Requirement, ToolText};
 
 pub use toolwit_sections::MANIFEST_SECTION;
@@ -48,7 +48,9 @@ pub struct Manifest {
     pub ranking: RankingHints,
     /// Environment variables that it needs.
     pub environment: Vec<EnvironmentNeed>,
-    /// The effects of its tools.
+    /// What its tools change outside: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
+    pub effect: Option<EffectClass>,
+    /// The effects of its tools, as text for models.
     pub hints: Hints,
     /// Limits for its calls. They can only lower the operator's limits.
     pub limits: LimitSettings,
@@ -91,7 +93,7 @@ pub struct RankingHints {
     pub popularity: Option<u64>,
 }
 
-/// The effects of tools, as their author declares them. They are shown, but no decision depends on them.
+/// The effects of tools, as their author describes them. Models read them, but no decision depends on them; see `effect`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -169,7 +171,10 @@ pub struct ToolSettings {
     /// Search keywords.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Its effects.
+    /// What it changes outside: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
+    #[serde(default)]
+    pub effect: Option<EffectClass>,
+    /// Its effects, as text for models.
     #[serde(default)]
     pub hints: Hints,
 }
@@ -240,6 +245,7 @@ impl Manifest {
         };
         let mut annotations = Annotations::default();
         annotations.all = text(&None, &self.use_case, &self.limitations, &self.examples, self.hints);
+        annotations.all.effect = self.effect;
         annotations.limits = self.limits.request();
         annotations.chain.clone_from(&self.chain);
         for need in self.environment.iter().filter(|need| need.required) {
@@ -250,7 +256,8 @@ impl Manifest {
         }
         for tool in &self.tools {
             let (examples, hints) = (&tool.examples, tool.hints);
-            let tool_text = text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
+            let mut tool_text = text(&tool.description, &tool.use_case, &tool.limitations, examples, hints);
+            tool_text.effect = tool.effect;
             annotations.tools.insert(tool.export.clone(), tool_text);
         }
         for (name, entity) in &self.entities {

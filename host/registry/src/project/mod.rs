@@ -32,6 +32,8 @@ pub struct Project {
     build: IgnoredAny,
     /// Read by the conversations that use tool groups.
     groups: IgnoredAny,
+    /// Read by the conversations that use MCP servers. They are proposals, because they start programs.
+    mcp: IgnoredAny,
     /// The index of packages that the project proposes. It applies only after the user has accepted it.
     pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.

@@ -1,5 +1,6 @@
 //! Calls of guests: the guarded call path, with instances, sessions, limits and results.
 
+mod access;
 pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod dynamic_call;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::call_permits::{CallPermit, CallPermits};
 use super::runtime::Runtime;
 use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
+use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, DeclaredCapabilities, EffectiveRights, Explanation, GrantRules, NoGrantReason};
 use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::dynamic_tools::DynamicTools;
@@ -204,6 +205,27 @@ impl Plugin {
     /// [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not exist.
     pub async fn check_grant(&self, rules: &GrantRules) -> Result<(), Error> {
         self.runtime.authorities.check(rules.clone()).await
+    }
+
+    /// Returns the rights that the next call in a conversation has, without its secrets. Uses up no grant.
+    pub(super) async fn current_rights(
+        &self,
+        conversation: ConversationNumber,
+        caller: Option<&EffectiveRights>,
+    ) -> Result<EffectiveRights, Error> {
+        let request = self.authority_request(conversation, caller);
+        self.runtime.authorities.current_rights(request).await
+    }
+
+    /// Returns the redactor of the secrets that the next call in a conversation has.
+    pub(super) async fn redactor(
+        &self,
+        conversation: ConversationNumber,
+        caller: Option<&EffectiveRights>,
+        context: &ToolContext,
+    ) -> Result<Redactor, Error> {
+        let request = self.authority_request(conversation, caller);
+        self.runtime.authorities.redactor(request, context).await
     }
 
     fn authority_request<'a>(

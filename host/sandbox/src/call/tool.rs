@@ -15,7 +15,10 @@ use super::session_call::{EntityTarget, SessionCall};
 
 use crate::grants::Capability;
 use crate::values::types::{Function, FunctionKind};
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, ToolStatus, parse_arguments};
+use toolwit_core::{
+    Arguments, CallAccess, CallChain, StartingCall, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
+    ToolStatus, parse_arguments,
+};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A function of a plugin, or a method of one of its entities.
@@ -128,17 +131,35 @@ impl PluginTool {
             // The current tools of the conversation may be locked or removed when the follow-up call runs.
             let context = completion.context().clone().without_tools();
             completion.spawn(async move {
+                let arguments = next.permitted(arguments, &context).await?;
                 let outcome = next.run_last(arguments, &context).await;
                 outcome.map_err(|error| next.tool_error(error))
             });
             result.status = ToolStatus::Pending;
             return Ok(result);
         }
+        let arguments = match next.permitted(arguments, context).await {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                // The first part of the work is done, so its result is not lost.
+                result
+                    .for_llm
+                    .push_str(&format!("\n[the work does not continue: {}]", error.report().message));
+                return Ok(result);
+            }
+        };
         let mut rest = next.run_last(arguments, context).await?;
         rest.for_llm = format!("{}\n{}", result.for_llm, rest.for_llm);
         rest.for_user = rest.for_user.or(result.for_user);
         rest.artifacts.splice(0..0, result.artifacts);
         Ok(rest)
+    }
+
+    /// Returns the arguments with which a follow-up call may run. It is a call of its own, and may need an approval of its own.
+    async fn permitted(&self, arguments: Arguments, context: &ToolContext) -> Result<Arguments, ToolError> {
+        let id = format!("{}/follow-up", CallChain::id_of(context));
+        let call = StartingCall::new(id, self, arguments, context);
+        Ok(context.permit(call).await?.arguments)
     }
 
     /// Adds the plugin and the tool to an error, and selects its receiver.
@@ -196,6 +217,19 @@ impl Tool for PluginTool {
             outcome => outcome,
         };
         outcome.map_err(|error| self.tool_error(error))
+    }
+
+    async fn access(&self, _arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        let conversation = self.policy.conversation();
+        self.plugin
+            .access_in(conversation, self.definition.effect, context)
+            .await
+    }
+
+    async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
+        self.plugin
+            .redacted(self.policy.conversation(), arguments, context)
+            .await
     }
 
     fn calls_tools(&self) -> bool {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::values::types::{Function, FunctionKind, Shape, WitType};
-use toolwit_core::Rebinding;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, LimitRequest};
 use toolwit_core::text::printable;
 use toolwit_core::text::snake_case;
-use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_core::{EffectClass, Error, ErrorKind, Phase, Rebinding};
 
 /// The annotations of a component by its package. They grant nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,9 +48,10 @@ pub struct ToolText {
     pub limitations: Option<String>,
     /// Example requests.
     pub examples: Vec<String>,
-    /// The tool's effects as its author declares them, such as `changes nothing`. The model sees them; no access decision uses
-    /// them.
+    /// The tool's effects as its author describes them, such as `changes nothing`. The model sees them; no decision uses them.
     pub effects: Option<String>,
+    /// The effect class that the author claims. It can only ask for more care than what the sandbox proves.
+    pub effect: Option<EffectClass>,
 }
 
 /// The label of the effects in a description. The effects of a single tool take precedence over those of all tools.
@@ -78,6 +78,8 @@ impl Annotations {
             for at in 0..shape.functions.len() {
                 if is_named(shape, &shape.functions[at], export) {
                     found = true;
+                    let function = &mut shape.functions[at];
+                    function.effect = text.effect.or(function.effect);
                     text.describe(&mut shape.functions[at]);
                 }
             }
@@ -90,6 +92,7 @@ impl Annotations {
                 description: None,
                 ..self.all.clone()
             };
+            function.effect = function.effect.or(text.effect);
             text.describe(function);
         }
         for (name, options) in &self.entities {

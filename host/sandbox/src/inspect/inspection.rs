@@ -12,6 +12,7 @@ use super::check::{self, CheckedComponent};
 use super::docs;
 use super::dynamic_export;
 use super::dynamic_tools::DynamicTools;
+use super::effect_tag;
 use super::entry_tools::entry_tools;
 use super::footprint::Footprint;
 use super::imports::{self, Import};
@@ -118,6 +119,7 @@ impl Inspection {
         for (_, section) in sections.filter(|(name, _)| *name == package_docs::SECTION) {
             package_docs::apply(&mut shape, section);
         }
+        effect_tag::take(&mut shape);
         annotations.apply(&mut shape)?;
         let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let inspection = Self {
@@ -301,6 +303,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     );
     definition.input_schema = function.input_schema.clone();
     definition.output_schema = function.output_schema.clone();
+    definition.effect = function.effect;
     let plugin = snake_case(plugin);
     match function.interface_name().map(snake_case) {
         Some(interface) => definition
@@ -339,6 +342,7 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     }
     let mut definition = ToolDefinition::new(id, name.clone(), description, schema);
     definition.output_schema = method.output_schema.clone();
+    definition.effect = method.effect;
     definition.with_fallback_name(format!("{}_{name}", snake_case(plugin)))
 }
 

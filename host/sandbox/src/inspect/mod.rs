@@ -8,6 +8,7 @@ pub(crate) mod declared;
 pub(crate) mod docs;
 pub(crate) mod dynamic_export;
 pub(crate) mod dynamic_tools;
+mod effect_tag;
 mod entry_tools;
 pub(crate) mod footprint;
 pub(crate) mod imports;

@@ -271,6 +271,7 @@ impl<'a> Reader<'a> {
             result,
             returns_tool_result: false,
             docs: None,
+            effect: None,
             input_schema: Arc::default(),
             output_schema: None,
         };
@@ -324,6 +325,7 @@ impl<'a> Reader<'a> {
             result: None,
             returns_tool_result: false,
             docs: None,
+            effect: None,
             input_schema: Arc::default(),
             output_schema: None,
         });

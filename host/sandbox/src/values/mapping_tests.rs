@@ -27,6 +27,7 @@ fn function(ty: &WitType) -> Function {
             result: Some(WitType::Tuple(vec![ty.clone()])),
             returns_tool_result: false,
             docs: None,
+            effect: None,
             input_schema: Default::default(),
             output_schema: None,
         }],

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dynamic_export::DynamicExport;
+use toolwit_core::EffectClass;
 
 /// A WIT type, with resolved names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -147,6 +148,9 @@ pub(crate) struct Function {
     pub(crate) returns_tool_result: bool,
     /// The docs.
     pub(crate) docs: Option<String>,
+    /// The effect class that the author claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<EffectClass>,
     /// The schema of the parameters.
     #[serde(skip)]
     pub(crate) input_schema: Arc<Value>,

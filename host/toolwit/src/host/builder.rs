@@ -1,17 +1,17 @@
 //! The builder of a host.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::discovery::discover;
+use super::discovery::{discover, discover_in_background};
+use super::groups_file::read_groups;
 use super::long_running::warn_about_unknown_tools;
 use super::plugin_source::PluginSource;
+use super::shared_source::SharedSource;
 use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
-use toolwit_core::limits::{ByteCount, EngineLimits, LimitRequest, PROJECT_BYTES_MAX, TOOLS_VISIBLE_MAX};
-use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolId};
+use toolwit_core::limits::{EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
+use toolwit_core::{Error, Tool, ToolId};
 #[cfg(feature = "sqlite")]
 use toolwit_registry::store::SqliteStore;
 use toolwit_registry::store::{MemoryStore, Store};
@@ -30,8 +30,12 @@ pub struct ToolwitBuilder {
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
+    /// Whether the host can be used before its dynamic tools are discovered.
+    has_background_discovery: bool,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
+    /// The sources of all conversations.
+    sources: Vec<Arc<dyn ToolSource>>,
     /// The sources and groups of the application.
     tool_groups: ToolGroups,
     groups: Vec<GroupsConfig>,
@@ -192,6 +196,14 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. They are discovered in the background, and tools
+    /// that are found enter the registry like those of a changed directory.
+    #[must_use]
+    pub fn background_discovery(mut self) -> Self {
+        self.has_background_discovery = true;
+        self
+    }
+
     /// Sets the operator's grants file; see [`Grants`](toolwit_sandbox::grants::Grants). Without a file, only the grants of
     /// the application apply.
     ///
@@ -282,6 +294,26 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins, and its name
+    /// is a provider of tool groups. It is not contacted before the first turn of a conversation; see [`ToolSources`](crate::strategy::ToolSources).
+    #[must_use]
+    pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
+        let source: Arc<dyn ToolSource> = Arc::new(source);
+        self.tool_groups = self
+            .tool_groups
+            .with_source(SharedSource::new(source.clone(), Arc::new(|_: &str| true)));
+        self.sources.retain(|other| other.name() != source.name());
+        self.sources.push(source);
+        self
+    }
+
+    /// Adds the servers of the Model Context Protocol for all conversations; see [`ToolwitBuilder::shared_source`].
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn mcp(self, servers: &toolwit_mcp_client::McpServers) -> Self {
+        servers.iter().cloned().fold(self, Self::shared_source)
+    }
+
     #[cfg(feature = "sqlite")]
     async fn with_store_file(mut self) -> Result<Self, Error> {
         let Some(file) = self.store_file.take() else {
@@ -334,10 +366,10 @@ impl ToolwitBuilder {
         let snapshot = registry.current();
         let names = snapshot.packages().iter().map(|package| package.name.as_str());
         runtime.warn_about_unknown_grants(names);
-        let discovery = if self.dynamic_discovery == DynamicDiscovery::Never {
-            None
-        } else {
-            discover(&registry).await?
+        let discovery = match self.dynamic_discovery {
+            DynamicDiscovery::Never => None,
+            _ if self.has_background_discovery => discover_in_background(&registry),
+            _ => discover(&registry).await?,
         };
         warn_about_unknown_tools(&registry.current(), &long_running);
         let watch = self.watch.map(|mut options| {
@@ -352,31 +384,10 @@ impl ToolwitBuilder {
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
             tools: self.tools.into(),
+            sources: self.sources.into(),
             groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),
         })
     }
-}
-
-/// Reads the tool groups of a file.
-fn read_groups(path: &Path) -> Result<GroupsConfig, Error> {
-    let text = read_limited(path).map_err(|error| {
-        let message = format!("the tool groups `{}` cannot be read: {error}", path.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message)
-    })?;
-    GroupsConfig::parse(&text)
-}
-
-/// Reads a file of at most [`PROJECT_BYTES_MAX`].
-fn read_limited(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let read = File::open(path)?
-        .take(PROJECT_BYTES_MAX + 1)
-        .read_to_string(&mut text)?;
-    if read as u64 > PROJECT_BYTES_MAX {
-        let message = format!("it is larger than {}", ByteCount(PROJECT_BYTES_MAX));
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(text)
 }

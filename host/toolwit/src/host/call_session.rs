@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
+
 use super::Toolwit;
 use super::find::FindError;
+use toolwit_agent::ToolSource;
 use toolwit_agent::injection::{
     CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
 };
-use toolwit_core::{AddOutcome, Arguments, Tool, ToolContext, ToolError, ToolLookup, ToolName, ToolResult, ToolSet};
+use toolwit_core::{
+    AddOutcome, Arguments, Error, Tool, ToolContext, ToolError, ToolId, ToolLookup, ToolName, ToolResult, ToolSet,
+};
 use toolwit_sandbox::Scope;
 
 /// Calls tools by name in one conversation, without a model. Methods of the entities in a result are tools of the next calls.
@@ -31,6 +36,18 @@ pub struct CallSession {
     tools: ToolSet,
     entities: Entities,
     calls: u32,
+    /// The sources whose tools it has.
+    sources: Vec<Arc<dyn ToolSource>>,
+}
+
+/// A source whose tools a session does not have.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct UnreachableSource {
+    /// The name of the source.
+    pub name: String,
+    /// Why it cannot be reached.
+    pub error: Error,
 }
 
 /// The outcome of a call in a [`CallSession`].
@@ -55,6 +72,7 @@ impl Toolwit {
             start,
             entities: Entities::default(),
             calls: 0,
+            sources: Vec::new(),
         }
     }
 }
@@ -86,6 +104,59 @@ impl CallSession {
         Err(unknown)
     }
 
+    /// Contacts the sources of the host, such as servers, and adds their tools. If `wanted` is the id of a tool of one source, only that
+    /// source is contacted. Returns the sources that cannot be reached.
+    pub async fn add_sources(&mut self, wanted: &str) -> Vec<UnreachableSource> {
+        let owner = ToolId::from_text(wanted).owner().to_owned();
+        let has = |source: &&Arc<dyn ToolSource>| self.sources.iter().any(|added| added.name() == source.name());
+        let sources = self.host.sources().iter().filter(|source| !has(source));
+        let of_owner: Vec<_> = sources
+            .clone()
+            .filter(|source| owner == format!("mcp:{}", source.name()))
+            .cloned()
+            .collect();
+        let chosen: Vec<_> = if of_owner.is_empty() {
+            sources.cloned().collect()
+        } else {
+            of_owner
+        };
+        let context = &self.context;
+        let queried = join_all(chosen.iter().map(async |source| source.tools(context).await)).await;
+        let mut unreachable = Vec::new();
+        for (source, tools) in chosen.into_iter().zip(queried) {
+            match tools {
+                Ok(tools) => {
+                    for tool in tools {
+                        self.tools.add(tool.clone());
+                        self.start.push(tool);
+                    }
+                    self.sources.push(source);
+                }
+                Err(error) => unreachable.push(UnreachableSource {
+                    name: source.name().to_owned(),
+                    error,
+                }),
+            }
+        }
+        unreachable
+    }
+
+    /// Adds the tools that sources have added during a call. Returns their names.
+    fn add_new_tools(&mut self) -> Vec<ToolName> {
+        let sources = self.sources.iter();
+        let known: Vec<_> = sources
+            .filter_map(|source| source.known_tools(&self.context))
+            .flatten()
+            .collect();
+        let is_new = |tool: &Arc<dyn Tool>| self.tools.by_id(&tool.definition().id).is_none();
+        let new: Vec<_> = known.into_iter().filter(is_new).collect();
+        let added = new.into_iter().filter_map(|tool| match self.tools.add(tool) {
+            AddOutcome::New(name) => Some(name),
+            _ => None,
+        });
+        added.collect()
+    }
+
     /// Calls a tool, and adds the methods of the entities in its result.
     pub async fn call(&mut self, tool: &Arc<dyn Tool>, arguments: Arguments) -> SessionCall {
         let mut context = self.context.clone();
@@ -94,7 +165,8 @@ impl CallSession {
         }
         match tool.call(arguments.clone(), &context).await {
             Ok(mut result) => {
-                let added = self.add_entities(arguments, tool, &mut result);
+                let mut added = self.add_entities(arguments, tool, &mut result);
+                added.extend(self.add_new_tools());
                 SessionCall {
                     result: Ok(result),
                     added,

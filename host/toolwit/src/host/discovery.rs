@@ -14,16 +14,9 @@ pub struct DiscoveryTask {
 
 /// Discovers pending dynamic tools. Returns the task if it takes longer than ten seconds.
 pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
-    if !registry
-        .current()
-        .plugins()
-        .any(|plugin| plugin.dynamic_tools().is_undiscovered())
-    {
+    let Some(DiscoveryTask { _task: mut task }) = discover_in_background(registry) else {
         return Ok(None);
-    }
-    let mut task = JoinSet::new();
-    let live = registry.clone();
-    task.spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::Pending).await });
+    };
     match tokio::time::timeout(DISCOVERY_WALL_MAX, task.join_next()).await {
         Err(_) => Ok(Some(DiscoveryTask { _task: task })),
         Ok(None | Some(Ok(Ok(_)))) => Ok(None),
@@ -33,4 +26,25 @@ pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<Discovery
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
         }
     }
+}
+
+/// Starts to discover pending dynamic tools. Returns `None` if there are none.
+pub(super) fn discover_in_background(registry: &LiveRegistry) -> Option<DiscoveryTask> {
+    if !registry
+        .current()
+        .plugins()
+        .any(|plugin| plugin.dynamic_tools().is_undiscovered())
+    {
+        return None;
+    }
+    let mut task = JoinSet::new();
+    let live = registry.clone();
+    task.spawn(async move {
+        let outcomes = live.discover_dynamic_tools(DiscoveryTargets::Pending).await;
+        if let Err(error) = &outcomes {
+            tracing::warn!(%error, "dynamic tools cannot be discovered");
+        }
+        outcomes
+    });
+    Some(DiscoveryTask { _task: task })
 }

@@ -4,23 +4,29 @@ mod builder;
 mod call_session;
 mod discovery;
 pub mod find;
+mod groups_file;
 mod long_running;
 mod plugin_source;
+mod shared_source;
 
 use std::sync::Arc;
 
 use self::plugin_source::PluginSource;
-use crate::strategy::{RegistryTools, ToolSearch};
+use self::shared_source::SharedSource;
+use crate::strategy::{RegistryTools, ToolSearch, ToolSources};
 use toolwit_agent::injection::Chaining;
-use toolwit_agent::{Conversation, ConversationBuilder, ToolGroups};
+use toolwit_agent::{Conversation, ConversationBuilder, SourceTools, ToolGroups, ToolSource};
 use toolwit_core::{Error, Tool};
 use toolwit_registry::{LiveRegistry, Package, Registry, WatchGuard};
 use toolwit_sandbox::{Plugin, Runtime, Scope};
 
 pub use builder::ToolwitBuilder;
-pub use call_session::{CallSession, SessionCall};
+pub use call_session::{CallSession, SessionCall, UnreachableSource};
 pub use discovery::DiscoveryTask;
 pub use plugin_source::PLUGIN_SOURCE;
+
+/// Decides whether a conversation may use the tool with an id.
+type MayUse = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// A host of plugins. Clones share everything.
 ///
@@ -43,6 +49,8 @@ pub struct Toolwit {
     tools_visible_max: usize,
     /// Native tools of all conversations.
     tools: Arc<[Arc<dyn Tool>]>,
+    /// Sources of all conversations.
+    sources: Arc<[Arc<dyn ToolSource>]>,
     /// The tool groups. The source of plugins belongs to a conversation and is replaced in each.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
@@ -90,6 +98,12 @@ impl Toolwit {
         &self.runtime
     }
 
+    /// Returns the native tools of the host, which all conversations have.
+    #[must_use]
+    pub fn native_tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
     /// Returns the native tools of the host and all tools of all plugins. Resources that they return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
@@ -114,26 +128,41 @@ impl Toolwit {
     #[must_use]
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chaining(&self.registry(), &may_use);
-        let may_use: Arc<dyn Fn(&str) -> bool + Send + Sync> = Arc::new(may_use);
+        let may_use: MayUse = Arc::new(may_use);
         let (of_scope, of_strategy) = (may_use.clone(), may_use.clone());
         let scope = Scope::new().restricted_to(move |id| of_scope(id));
         let may_use_tool = move |id: &str| of_strategy(id);
         let registry = self.registry.clone();
-        let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use));
+        let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use.clone()));
         let native = self
             .tools
             .iter()
             .filter(|tool| may_use_tool(tool.definition().id.as_str()));
         let native: Vec<_> = native.cloned().collect();
+        let search =
+            ToolSearch::among(registry.clone(), scope.clone(), may_use_tool.clone()).with_tools(native.clone());
+        let search = self.shared_sources(&may_use).fold(search, ToolSearch::with_source);
+        let sources = || {
+            ToolSources::new(
+                self.shared_sources(&may_use)
+                    .map(|source| Arc::new(source) as Arc<dyn ToolSource>),
+            )
+        };
         let builder = match self.exposure() {
-            Exposure::Search => builder.strategy(ToolSearch::among(registry, scope, may_use_tool).with_tools(native)),
+            Exposure::Search => builder.strategy(search),
             exposure => {
                 let builder = builder.tools(native);
-                let mut tools = RegistryTools::among(registry, scope, may_use_tool);
-                if exposure == Exposure::Facade {
-                    tools = tools.as_facades();
+                let tools = RegistryTools::among(registry, scope, may_use_tool.clone());
+                match exposure {
+                    Exposure::Facade => self
+                        .source_facades(&may_use)
+                        .fold(builder.strategy(tools.as_facades()), ConversationBuilder::tool),
+                    _ if self.sources.is_empty() => builder.strategy(tools),
+                    _ if self.exposure == Exposure::Auto => builder
+                        .strategy(tools)
+                        .strategy(sources().or_search(self.tools_visible_max, search)),
+                    _ => builder.strategy(tools).strategy(sources()),
                 }
-                builder.strategy(tools)
             }
         };
         if chaining.is_empty() {
@@ -155,10 +184,37 @@ impl Toolwit {
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
 
+    /// Returns a facade for each source, which is contacted when the facade is called.
+    fn source_facades(&self, may_use: &MayUse) -> impl Iterator<Item = Arc<dyn Tool>> {
+        self.shared_sources(may_use).filter_map(|source| {
+            let name = source.name();
+            let description = format!("The tools of `{name}`. Call it to get them.");
+            let facade = SourceTools::lazy_facade(name, &description, Arc::new(source.clone())).build();
+            let facade =
+                facade.inspect_err(|error| tracing::warn!(source = name, %error, "a source cannot be a facade"));
+            facade.ok().map(|facade| Arc::new(facade) as Arc<dyn Tool>)
+        })
+    }
+
+    /// Returns the sources of all conversations with the tools that one conversation may use.
+    fn shared_sources(&self, may_use: &MayUse) -> impl Iterator<Item = SharedSource> {
+        self.sources
+            .iter()
+            .map(|source| SharedSource::new(source.clone(), may_use.clone()))
+    }
+
+    /// Returns the sources of all conversations, such as servers.
+    #[must_use]
+    pub fn sources(&self) -> &[Arc<dyn ToolSource>] {
+        &self.sources
+    }
+
     /// Returns the tool groups of a conversation.
-    fn groups_of(&self, scope: Scope, may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>) -> ToolGroups {
-        let plugins = PluginSource::new(self.registry.clone(), scope, may_use);
-        self.groups.clone().with_source(plugins)
+    fn groups_of(&self, scope: Scope, may_use: MayUse) -> ToolGroups {
+        let groups = self
+            .shared_sources(&may_use)
+            .fold(self.groups.clone(), ToolGroups::with_source);
+        groups.with_source(PluginSource::new(self.registry.clone(), scope, may_use))
     }
 
     /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`].

@@ -8,7 +8,9 @@ mod registry_tools;
 #[cfg(test)]
 mod tests;
 mod tool_search;
+mod tool_sources;
 
 pub use plugin_facades::facades_by_interface;
 pub use registry_tools::RegistryTools;
 pub use tool_search::{TOOL_GUIDANCE, ToolSearch};
+pub use tool_sources::ToolSources;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use toolwit_core::{
-    Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
+    Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
 };
 
 /// The selection in the id of a method of the current object.
@@ -60,6 +60,11 @@ impl UnboundMethod {
 impl Tool for UnboundMethod {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    /// A call only returns guidance.
+    async fn access(&self, _arguments: &Arguments, _context: &ToolContext) -> CallAccess {
+        CallAccess::read()
     }
 
     async fn call(&self, _arguments: Arguments, _context: &ToolContext) -> Result<ToolResult, ToolError> {

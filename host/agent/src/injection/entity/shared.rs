@@ -11,8 +11,8 @@ use super::discovered::EntityIdentity;
 use super::entities::Entities;
 use super::method_name::method_tool_name;
 use toolwit_core::{
-    Arguments, Decorator, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider, ToolResult,
-    ToolSet, decorator_chain, new_serial_group,
+    Arguments, CallAccess, Decorator, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider,
+    ToolResult, ToolSet, decorator_chain, new_serial_group,
 };
 
 /// The entities of one type that share one set of tools, by id.
@@ -248,6 +248,12 @@ impl SharedMethod {
             serial_group,
         }
     }
+
+    /// Returns the method of the entity with this id.
+    fn bound(&self, id: &str) -> Option<Arc<dyn Tool>> {
+        let mut tools = self.entities.get(id)?.tools().into_iter();
+        tools.find(|tool| tool.definition().id.unbound() == self.method)
+    }
 }
 
 #[async_trait]
@@ -260,17 +266,24 @@ impl Tool for SharedMethod {
         self.serial_group
     }
 
+    /// Returns the access of the method of the entity; without a known entity, nothing is known.
+    async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        let mut arguments = arguments.clone();
+        match arguments.remove(&self.parameter) {
+            Some(Value::String(id)) => match self.bound(&id) {
+                Some(tool) => tool.access(&arguments, context).await,
+                None => CallAccess::default(),
+            },
+            _ => CallAccess::default(),
+        }
+    }
+
     async fn call(&self, mut arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let Some(Value::String(id)) = arguments.remove(&self.parameter) else {
             let message = format!("/{}: must be the id of a `{}`", self.parameter, self.prefix);
             return Err(ToolError::invalid_arguments(message));
         };
-        let entity = self.entities.get(&id);
-        let tools = entity.map(|entity| entity.tools()).unwrap_or_default();
-        let bound = tools
-            .into_iter()
-            .find(|tool| tool.definition().id.unbound() == self.method);
-        match bound {
+        match self.bound(&id) {
             Some(tool) => tool.call(arguments, context).await,
             None => {
                 let shown: String = id.chars().take(80).collect();

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::Facade;
 use super::content::{FacadeContents, Fetch, RevealRule, Select, Tools};
-use toolwit_core::{Arguments, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider};
+use toolwit_core::{
+    Arguments, EffectClass, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolProvider,
+};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Default name of the parameter that takes the category.
@@ -233,6 +235,7 @@ impl FacadeBuilder {
         let mut definition = ToolDefinition::new(self.id, self.name, self.description, schema);
         definition.names.extend(self.other_names);
         definition.category = self.own_category;
+        definition.effect = Some(EffectClass::Read);
         let opened = contents.clone();
         let opener = NativeTool::from_definition(definition, move |arguments, context| {
             let contents = opened.clone();

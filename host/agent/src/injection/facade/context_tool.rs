@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use toolwit_core::Error;
-use toolwit_core::{NativeTool, Tool, ToolDefinition, ToolId, ToolName, ToolResult};
+use toolwit_core::{EffectClass, NativeTool, Tool, ToolDefinition, ToolId, ToolName, ToolResult};
 
 /// A tool that a facade has revealed, under its assigned name.
 pub(in crate::injection) struct RevealedTool {
@@ -29,7 +29,8 @@ pub(in crate::injection) fn context_tool(
     // The description does not list the tools, so that it stays the same when the facade reveals more.
     let description = format!("Returns all details of the tools that `{facade}` has revealed. {about}{notes}");
     let schema = json!({"type": "object", "properties": {}});
-    let definition = ToolDefinition::new(id, format!("{facade}_context"), description, schema);
+    let definition =
+        ToolDefinition::new(id, format!("{facade}_context"), description, schema).with_effect(EffectClass::Read);
     let details = details(about, tools, usage_notes);
     let tool = NativeTool::from_definition(definition, move |_, _| {
         let details = details.clone();

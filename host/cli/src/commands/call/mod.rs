@@ -14,12 +14,15 @@ use crate::failure::Failure;
 use crate::hint;
 use crate::input::call_arguments::CallArguments;
 use crate::input::limits::LimitFlags;
+use crate::input::mcp::McpFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
-use toolwit::Toolwit;
+use toolwit::find::FindError;
+use toolwit::registry::DynamicDiscovery;
 use toolwit::tool::{Tool, ToolContext};
+use toolwit::{CallSession, Toolwit};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -62,6 +65,8 @@ pub(crate) struct Call {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
     limits: LimitFlags,
@@ -69,6 +74,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let servers = self.mcp.servers(&self.authority.secrets)?;
         match (self.script, self.tool) {
             (Some(script), _) => {
                 let after_error = if self.stop_on_error {
@@ -77,12 +83,18 @@ impl Call {
                     AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self.plugins.granted(&self.limits, &self.authority)?.build().await?;
+                let host = self
+                    .plugins
+                    .granted_with_servers(&self.limits, &self.authority, &servers)?;
+                let host = host.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
             (None, wanted) => {
                 let arguments = CallArguments::read(self.arguments, cancel).await?;
-                let host = self.plugins.load_granted(&self.limits, &self.authority).await?;
+                let host = self
+                    .plugins
+                    .granted_with_servers(&self.limits, &self.authority, &servers)?;
+                let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }
         }
@@ -103,8 +115,7 @@ async fn call(
         Err(_) => {
             let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
             session = host.call_session(context(printer, cancel));
-            let found = session.find(wanted);
-            found.map_err(|error| hint::find_error(error, &host.registry()))?
+            find_everywhere(&mut session, host, wanted, printer).await?
         }
     };
     let arguments = arguments.for_tool(tool.definition());
@@ -114,6 +125,30 @@ async fn call(
     let answer = CallOutcome::of(&tool.definition().id, call.result);
     answer.print(printer)?;
     Ok(answer.exit())
+}
+
+/// Finds a tool among those of plugins, and then of MCP servers, which are contacted only if no plugin has it.
+async fn find_everywhere(
+    session: &mut CallSession,
+    host: &Toolwit,
+    wanted: &str,
+    printer: Printer,
+) -> Result<Arc<dyn Tool>, Error> {
+    let error = match session.find(wanted) {
+        Ok(tool) => return Ok(tool),
+        Err(error) => error,
+    };
+    if host.sources().is_empty() {
+        return Err(hint::find_error(error, &host.registry()));
+    }
+    let contacted = with_spinner(printer, "contacting MCP servers", session.add_sources(wanted));
+    let unreachable = contacted.await;
+    session
+        .find(wanted)
+        .map_err(|error| match (&error, unreachable.into_iter().next()) {
+            (FindError::Unknown { .. }, Some(source)) => source.error,
+            _ => hint::find_error(error, &host.registry()),
+        })
 }
 
 /// Returns the context of a call: its messages are printed.

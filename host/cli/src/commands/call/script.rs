@@ -5,10 +5,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::CallOutcome;
-use super::{context, prepare};
+use super::{context, find_everywhere, prepare};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hint;
 use crate::input::call_arguments::read_text;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::{Format, Printer};
@@ -144,8 +143,7 @@ impl<'a> ScriptRunner<'a> {
 
     /// Makes a call. The error is the reason why it was not made.
     async fn call(&mut self, step: Step) -> Result<(ToolId, SessionCall), Error> {
-        let found = self.session.find(&step.tool);
-        let tool = found.map_err(|error| hint::find_error(error, &self.host.registry()))?;
+        let tool = find_everywhere(&mut self.session, self.host, &step.tool, self.printer).await?;
         prepare(self.host, &*tool, self.printer, self.cancel).await?;
         let call = self.session.call(&tool, step.arguments).await;
         Ok((tool.definition().id.clone(), call))

@@ -13,6 +13,7 @@ use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
 use super::secret::{FoundSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
 use crate::grants::file::NewGrant;
+use crate::grants::redact::Redactor;
 use crate::grants::{EffectiveRights, GrantRules};
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
@@ -145,6 +146,37 @@ impl AuthorityProvider {
         (_, effective.missing.variables) = variables(&effective, &found.secrets);
         effective.missing.secrets = found.missing;
         Ok(effective)
+    }
+
+    /// Computes the rights that the next call has now, without looking up secrets and variables. Does not use up grants.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the grants of the plugin cannot be read now.
+    pub(crate) async fn current_rights(
+        self: &Arc<Self>,
+        request: AuthorityRequest<'_>,
+    ) -> Result<EffectiveRights, Error> {
+        self.reread_if_stale().await?;
+        let rights = self.grants.rights(request, GrantUse::Preview)?.rights;
+        Ok(match request.caller {
+            Some(caller) => rights.effective.narrowed_to(caller),
+            None => rights.effective.clone(),
+        })
+    }
+
+    /// Returns the redactor of the secrets that the next call has. Does not use up grants.
+    ///
+    /// # Errors
+    /// Those of [`AuthorityProvider::current_rights`], and if the secrets cannot be read.
+    pub(crate) async fn redactor(
+        self: &Arc<Self>,
+        request: AuthorityRequest<'_>,
+        context: &ToolContext,
+    ) -> Result<Redactor, Error> {
+        self.reread_if_stale().await?;
+        let rights = self.grants.rights(request, GrantUse::Preview)?.rights;
+        let found = self.look_up(&rights, Some(context)).await?;
+        Ok(Redactor::new(found.secrets.iter().map(|secret| secret.value.as_str())))
     }
 
     async fn reread_if_stale(self: &Arc<Self>) -> Result<(), Error> {

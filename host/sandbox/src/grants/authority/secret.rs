@@ -138,6 +138,17 @@ impl SecretStore {
         Ok(self.read()?.keys().cloned().collect())
     }
 
+    /// Returns the value of a secret, or `None` if it does not exist. It is for programs that send it to servers which the user configured;
+    /// plugins get secrets by grants only.
+    ///
+    /// # Errors
+    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, or cannot be sent.
+    pub fn value(&self, name: &str) -> Result<Option<Zeroizing<String>>, SecretError> {
+        let value = self.read()?.remove(name);
+        value.iter().try_for_each(|value| check_value(name, value))?;
+        Ok(value)
+    }
+
     /// Stores a value under a name. Returns whether it replaced an earlier value.
     ///
     /// # Errors

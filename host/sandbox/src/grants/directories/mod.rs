@@ -12,4 +12,4 @@ pub(crate) use area::{GrantableArea, WritableRoots, real_path};
 pub(crate) use identity::DirectoryIdentity;
 pub(crate) use open_directory::OpenDirectory;
 pub(crate) use open_files::OpenFiles;
-pub(crate) use quota::{DirectoryQuota, ENTRY_BYTES, disk_full};
+pub(crate) use quota::{DirectoryQuota, ENTRY_BYTES, Reservation, disk_full};

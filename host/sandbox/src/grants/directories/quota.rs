@@ -28,6 +28,8 @@ pub(crate) struct DirectoryQuota {
     bytes_max: u64,
     files: Arc<OpenFiles>,
     count: Mutex<QuotaCount>,
+    /// Held while the directory is measured. `count` is not: writers below the quota do not wait for the disk.
+    measurement: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -36,8 +38,18 @@ struct QuotaCount {
     used: Option<u64>,
     /// Reserved bytes that may not be on disk yet, so that a measurement does not see them.
     unwritten: u64,
+    /// All bytes reserved so far.
+    reserved: u64,
     /// The earliest time of the next measurement.
     next: Option<Instant>,
+}
+
+impl QuotaCount {
+    fn add(&mut self, used: u64, bytes: u64) {
+        self.used = Some(used.saturating_add(bytes));
+        self.unwritten = self.unwritten.saturating_add(bytes);
+        self.reserved = self.reserved.saturating_add(bytes);
+    }
 }
 
 impl DirectoryQuota {
@@ -49,6 +61,7 @@ impl DirectoryQuota {
             bytes_max,
             files,
             count: Mutex::default(),
+            measurement: Mutex::default(),
         }
     }
 
@@ -56,56 +69,89 @@ impl DirectoryQuota {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves bytes without reading the disk. Returns `false` if the directory has to be measured first.
-    pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
+    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has to be
+    /// measured first.
+    pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let mut count = self.count();
-        match count.used {
-            Some(used) if used.saturating_add(bytes) <= self.bytes_max => {
-                count.used = Some(used + bytes);
-                true
-            }
-            _ => false,
+        let used = count.used?;
+        let bytes = bytes_max.min(self.bytes_max.saturating_sub(used));
+        if bytes < bytes_min {
+            return None;
         }
+        count.add(used, bytes);
+        Some(Reservation {
+            quota: self.clone(),
+            bytes,
+        })
     }
 
-    /// Reserves bytes, and measures the directory if it seems full. Reads the disk.
+    /// Reserves between `bytes_min` and `bytes_max` bytes, and measures the directory if it seems full. Reads the disk.
     ///
     /// # Errors
     /// The error of a full disk if the quota is reached.
-    pub(crate) fn reserve(&self, bytes: u64) -> io::Result<()> {
-        if self.try_reserve(bytes) {
-            return Ok(());
+    pub(crate) fn reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
+        if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
+            return Ok(reservation);
         }
-        let mut count = self.count();
-        let started = Instant::now();
-        if count.next.is_some_and(|next| started < next) {
-            return Err(disk_full());
+        // A call that waited for the measurement of another call uses its result.
+        let _measurement = self.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
+            return Ok(reservation);
         }
-        let used = measure(&self.directory)?
-            .saturating_add(self.files.removed_bytes(&self.path))
-            .saturating_add(count.unwritten);
-        let took = started.elapsed().max(Duration::from_micros(1));
-        count.next = Some(started + took * PAUSE_FACTOR);
-        count.used = Some(used);
-        if used.saturating_add(bytes) > self.bytes_max {
+        self.measure()?;
+        self.try_reserve(bytes_min, bytes_max).ok_or_else(|| {
             tracing::info!(directory = %self.path.display(), bytes_max = self.bytes_max, "a plugin's directory is full");
-            return Err(disk_full());
-        }
-        count.used = Some(used + bytes);
+            disk_full()
+        })
+    }
+
+    /// Measures the directory. Bytes that are reserved meanwhile count in addition, because the measurement may have missed them.
+    fn measure(&self) -> io::Result<()> {
+        let started = Instant::now();
+        let (unwritten, reserved) = {
+            let count = self.count();
+            if count.next.is_some_and(|next| started < next) {
+                return Err(disk_full());
+            }
+            (count.unwritten, count.reserved)
+        };
+        let on_disk = measure(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
+        let took = started.elapsed().max(Duration::from_micros(1));
+        let mut count = self.count();
+        let unseen = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
+        count.used = Some(on_disk.saturating_add(unseen));
+        count.next = Some(Instant::now() + took * PAUSE_FACTOR);
         Ok(())
     }
+}
 
-    /// Records that reserved bytes are about to be written. They count until [`DirectoryQuota::written`], also if the directory is
-    /// measured before.
-    pub(crate) fn writing(&self, bytes: u64) {
-        let mut count = self.count();
-        count.unwritten = count.unwritten.saturating_add(bytes);
+/// Bytes of a quota that are about to be written. Until it is dropped, they count also if a measurement does not see them.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    quota: Arc<DirectoryQuota>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Returns the number of reserved bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    /// Records that bytes are on disk, or that writing them has failed.
-    pub(crate) fn written(&self, bytes: u64) {
-        let mut count = self.count();
-        count.unwritten = count.unwritten.saturating_sub(bytes);
+    /// Returns bytes that will not be written to the quota, so that at most `bytes` stay reserved.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let unused = self.bytes.saturating_sub(bytes);
+        self.bytes -= unused;
+        let mut count = self.quota.count();
+        count.used = count.used.map(|used| used.saturating_sub(unused));
+        count.unwritten = count.unwritten.saturating_sub(unused);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut count = self.quota.count();
+        count.unwritten = count.unwritten.saturating_sub(self.bytes);
     }
 }
 
@@ -126,14 +172,15 @@ mod tests {
 
     use super::*;
 
-    fn quota(directory: &Path, bytes_max: u64) -> DirectoryQuota {
+    fn quota(directory: &Path, bytes_max: u64) -> Arc<DirectoryQuota> {
         let handle = Arc::new(File::open(directory).unwrap());
-        DirectoryQuota::new(handle, directory.to_owned(), bytes_max, Arc::default())
+        let path = directory.to_owned();
+        Arc::new(DirectoryQuota::new(handle, path, bytes_max, Arc::default()))
     }
 
     /// Reserves bytes after the pause that follows the last measurement.
-    fn reserve_after_pause(quota: &DirectoryQuota, bytes: u64) {
-        while quota.reserve(bytes).is_err() {
+    fn reserve_after_pause(quota: &Arc<DirectoryQuota>, bytes: u64) {
+        while quota.reserve(bytes, bytes).is_err() {
             std::thread::yield_now();
         }
     }
@@ -144,10 +191,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("there"), [0; 1_000]).unwrap();
         let quota = quota(directory.path(), 20_000);
-        quota.reserve(10_000).unwrap();
-        assert!(!quota.try_reserve(10_000));
+        quota.reserve(10_000, 10_000).unwrap();
+        assert!(quota.try_reserve(10_000, 10_000).is_none());
         fs::write(directory.path().join("written"), [0; 10_000]).unwrap();
-        assert!(quota.reserve(10_000).is_err(), "the file is on disk");
+        assert!(quota.reserve(10_000, 10_000).is_err(), "the file is on disk");
         fs::remove_file(directory.path().join("written")).unwrap();
         reserve_after_pause(&quota, 10_000);
     }
@@ -164,7 +211,7 @@ mod tests {
         quota.files.track(directory.path(), &file);
         quota.files.track(directory.path(), &file);
         fs::remove_file(&path).unwrap();
-        assert!(quota.reserve(10_000).is_err(), "the file is open");
+        assert!(quota.reserve(10_000, 10_000).is_err(), "the file is open");
         assert!(measure(&quota.directory).unwrap() == 0);
         drop(file);
         reserve_after_pause(&quota, 10_000);
@@ -174,11 +221,36 @@ mod tests {
     fn reserved_bytes_count_until_they_are_written() {
         let directory = tempfile::tempdir().unwrap();
         let quota = quota(directory.path(), 20_000);
-        quota.reserve(15_000).unwrap();
-        quota.writing(15_000);
-        assert!(quota.reserve(15_000).is_err(), "a measurement does not see them");
-        quota.written(15_000);
+        let reservation = quota.reserve(15_000, 15_000).unwrap();
+        assert!(
+            quota.reserve(15_000, 15_000).is_err(),
+            "a measurement does not see them"
+        );
+        drop(reservation);
         reserve_after_pause(&quota, 15_000);
+    }
+
+    #[test]
+    fn a_part_of_a_reservation_is_returned() {
+        let directory = tempfile::tempdir().unwrap();
+        let quota = quota(directory.path(), 20_000);
+        let mut reservation = quota.reserve(1, 30_000).unwrap();
+        assert_eq!(reservation.bytes(), 20_000, "no more than the quota has left");
+        assert!(quota.try_reserve(1, 1).is_none());
+        reservation.shrink(5_000);
+        assert!(quota.try_reserve(15_001, 15_001).is_none());
+        assert_eq!(quota.try_reserve(1, 30_000).unwrap().bytes(), 15_000);
+    }
+
+    // attack: L15
+    #[test]
+    fn a_writer_below_the_quota_does_not_wait_for_a_measurement() {
+        let directory = tempfile::tempdir().unwrap();
+        let quota = quota(directory.path(), 20_000);
+        quota.reserve(1, 1).unwrap();
+        let measurement = quota.measurement.lock().unwrap();
+        assert!(quota.try_reserve(10, 10).is_some());
+        drop(measurement);
     }
 
     // attack: L6

@@ -199,6 +199,23 @@ impl EffectiveRights {
         decide(self, request).is_allowed()
     }
 
+    /// Returns the first rule that allows the plugin itself to change something outside its own instance; `None` if there is none.
+    /// Calls of other tools are not considered.
+    #[must_use]
+    pub fn writing_rule(&self) -> Option<String> {
+        let rules = &self.rules;
+        let http = rules.http.iter().find(|rule| !rule.only_reads());
+        let http = http.map(|rule| format!("http {rule}"));
+        let is_writable = |rule: &&DirectoryRule| rule.access == AccessMode::ReadWrite;
+        let files = || rules.files.iter().find(is_writable).map(|rule| format!("files {rule}"));
+        let keyvalue = || rules.keyvalue.as_ref().map(|_| "keyvalue".to_owned());
+        let blackboard = || {
+            let mode = rules.blackboard.filter(|mode| *mode == AccessMode::ReadWrite)?;
+            Some(format!("blackboard {mode}"))
+        };
+        http.or_else(files).or_else(keyvalue).or_else(blackboard)
+    }
+
     /// Returns the value of a setting that the plugin may read.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<&str> {

@@ -115,7 +115,7 @@ struct HttpRuleFormat {
     addresses: Vec<AddressRange>,
 }
 
-/// The methods of a rule without explicit methods.
+/// The methods of a rule without explicit methods. They change nothing on the server.
 const DEFAULT_METHODS: [&str; 2] = ["GET", "HEAD"];
 
 impl TryFrom<HttpRuleFormat> for HttpRule {
@@ -237,6 +237,13 @@ impl HttpRule {
     pub fn with_addresses(mut self, addresses: Vec<AddressRange>) -> Self {
         self.addresses = addresses;
         self
+    }
+
+    /// Returns whether the rule allows only methods that change nothing on the server: `GET` and `HEAD`.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        let is_safe = |method: &String| DEFAULT_METHODS.contains(&method.as_str());
+        self.methods.iter().all(is_safe)
     }
 
     /// Returns the first part of a request that the rule does not allow; `None` if it allows the request.

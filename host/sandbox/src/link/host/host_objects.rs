@@ -55,8 +55,8 @@ fn content_bytes(object: &dyn Any) -> usize {
         STREAM_BYTES
     } else if object.is::<Descriptor>() {
         GUEST_PATH_BYTES_MAX
-    } else if let Some(listing) = object.downcast_ref::<DirectoryListing>() {
-        listing.bytes()
+    } else if object.is::<DirectoryListing>() {
+        DirectoryListing::MEMORY_BYTES
     } else if let Some(bucket) = object.downcast_ref::<Bucket>() {
         bucket.bytes()
     } else {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{FoundTool, SharedSearch, lock};
 use toolwit_agent::injection::{CallableTools, SEARCH_TOOLS};
-use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+use toolwit_core::{Arguments, EffectClass, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 use toolwit_registry::Query;
 
 /// The parameter for the capability. Models that learned from earlier versions call it `query`.
@@ -32,7 +32,7 @@ pub(super) fn definition() -> ToolDefinition {
     });
     let description =
         "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
-    ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema)
+    ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema).with_effect(EffectClass::Read)
 }
 
 /// The tool `search_tools`.

@@ -106,14 +106,14 @@ impl types::HostDescriptor for FilesView<'_> {
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
         self.require_granted(&fd)?;
         let growth = self.gap(&fd, size)?;
-        self.reserve(&fd, growth).await?;
+        let _reserved = self.reserve(&fd, growth).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
         self.require_granted(&fd)?;
         let gap = self.gap(&fd, offset)?;
-        self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
+        let _reserved = self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
         types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
     }
 
@@ -206,7 +206,7 @@ impl types::HostDescriptor for FilesView<'_> {
 impl FilesView<'_> {
     async fn create_directory(&mut self, fd: Fd, path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
-        self.reserve(&fd, ENTRY_BYTES).await?;
+        let _reserved = self.reserve(&fd, ENTRY_BYTES).await?;
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
 
@@ -216,13 +216,14 @@ impl FilesView<'_> {
         self.require_granted(&to)?;
         self.require_one_quota(&fd, &to)?;
         let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), flags, path.clone()).await?;
-        self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
+        let _reserved = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
         types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
     }
 
     async fn link_symbolically(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
-        self.reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
+        let _reserved = self
+            .reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
             .await?;
         types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
     }
@@ -238,11 +239,14 @@ impl FilesView<'_> {
     ) -> FsResult<Fd> {
         self.require_granted(&fd)?;
         let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), path_flags, path.clone()).await;
-        match existing {
-            Ok(stat) => require_file_or_directory(stat.type_)?,
+        let _reserved = match existing {
+            Ok(stat) => {
+                require_file_or_directory(stat.type_)?;
+                None
+            }
             Err(_) if open_flags.contains(types::OpenFlags::CREATE) => self.reserve(&fd, ENTRY_BYTES).await?,
             Err(error) => return Err(error),
-        }
+        };
         let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
         // Another process may have replaced the file since the check.
         let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrowed(&opened)).await?;

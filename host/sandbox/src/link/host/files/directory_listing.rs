@@ -1,33 +1,114 @@
 //! The entries of a directory that a guest reads.
 
-use wasmtime_wasi::p2::bindings::filesystem::types::DirectoryEntry;
-use wasmtime_wasi::p2::{FsResult, ReaddirIterator};
+use std::fs::File;
+use std::sync::Arc;
 
-/// The entries of a directory, of which the guest has read some. It replaces wasmtime's iterator, whose memory cannot be measured.
+use cap_primitives::fs::{DirEntry, FileType, ReadDir, read_base_dir};
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
+use wasmtime_wasi::p2::{FsError, FsResult};
+
+/// The number of entries that are read at once.
+const BATCH: usize = 256;
+
+/// The maximum length of a name in a directory, in bytes, on the platforms of wasmtime.
+const NAME_BYTES_MAX: usize = 1 << 10;
+
+/// The entries of a directory, of which the guest has read some.
+///
+/// It replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
 pub(in crate::link::host) struct DirectoryListing {
-    entries: std::vec::IntoIter<FsResult<DirectoryEntry>>,
-    bytes: usize,
+    batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
+    /// The entries after the batch; `None` after the last one.
+    rest: Option<ReadDir>,
 }
 
 impl DirectoryListing {
-    pub(super) fn new(entries: ReaddirIterator) -> Self {
-        let entries: Vec<_> = entries.into_iter().collect();
-        let name_bytes = |entry: &FsResult<DirectoryEntry>| entry.as_ref().map_or(0, |entry| entry.name.capacity());
-        let bytes =
-            entries.capacity() * size_of::<FsResult<DirectoryEntry>>() + entries.iter().map(name_bytes).sum::<usize>();
-        Self {
-            entries: entries.into_iter(),
-            bytes,
-        }
+    /// The memory of a listing at most: one batch.
+    pub(in crate::link::host) const MEMORY_BYTES: usize =
+        BATCH * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
+
+    /// Opens an open directory for reading.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(super) async fn open(directory: Arc<File>) -> FsResult<Self> {
+        let rest = blocking(move || read_base_dir(&directory).map_err(FsError::from)).await?;
+        Ok(Self {
+            batch: Vec::new().into_iter(),
+            rest: Some(rest),
+        })
     }
 
     /// Returns the next entry, or `None` after the last one.
-    pub(super) fn next(&mut self) -> FsResult<Option<DirectoryEntry>> {
-        self.entries.next().transpose()
+    pub(super) async fn next(&mut self) -> FsResult<Option<DirectoryEntry>> {
+        if self.batch.len() == 0
+            && let Some(mut rest) = self.rest.take()
+        {
+            let (batch, rest) = blocking(move || {
+                let batch: Vec<_> = rest.by_ref().take(BATCH).map(|found| entry(found?)).collect();
+                let rest = (batch.len() == BATCH).then_some(rest);
+                Ok((batch, rest))
+            })
+            .await?;
+            self.batch = batch.into_iter();
+            self.rest = rest;
+        }
+        self.batch.next().transpose()
     }
+}
 
-    /// Returns the memory that the entries took when they were read.
-    pub(in crate::link::host) fn bytes(&self) -> usize {
-        self.bytes
+/// Runs a function that reads the disk on another thread.
+async fn blocking<T: Send + 'static>(read: impl FnOnce() -> FsResult<T> + Send + 'static) -> FsResult<T> {
+    tokio::task::spawn_blocking(read)
+        .await
+        .unwrap_or_else(|_| Err(ErrorCode::Io.into()))
+}
+
+fn entry(found: DirEntry) -> FsResult<DirectoryEntry> {
+    let type_ = descriptor_type(found.metadata()?.file_type());
+    let name = found.file_name().into_string();
+    let name = name.map_err(|_| ErrorCode::IllegalByteSequence)?;
+    Ok(DirectoryEntry { type_, name })
+}
+
+fn descriptor_type(file_type: FileType) -> DescriptorType {
+    if file_type.is_dir() {
+        DescriptorType::Directory
+    } else if file_type.is_symlink() {
+        DescriptorType::SymbolicLink
+    } else if file_type.is_file() {
+        DescriptorType::RegularFile
+    } else {
+        // A pipe, a socket or a device, none of which a guest can open.
+        DescriptorType::Unknown
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    // attack: L14
+    #[tokio::test]
+    async fn a_listing_of_a_large_directory_reads_it_in_parts() {
+        let directory = tempfile::tempdir().unwrap();
+        let names: BTreeSet<_> = (0..3 * BATCH).map(|number| format!("file-{number}")).collect();
+        for name in &names {
+            File::create(directory.path().join(name)).unwrap();
+        }
+        let mut listing = DirectoryListing::open(Arc::new(File::open(directory.path()).unwrap()))
+            .await
+            .unwrap();
+        let mut listed = BTreeSet::new();
+        while let Some(entry) = listing.next().await.unwrap() {
+            assert!(listing.batch.len() < BATCH);
+            assert_eq!(entry.type_, DescriptorType::RegularFile);
+            listed.insert(entry.name);
+        }
+        assert_eq!(listed, names);
+        assert!(listing.next().await.unwrap().is_none(), "the end stays the end");
     }
 }

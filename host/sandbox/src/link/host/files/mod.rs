@@ -23,7 +23,7 @@ use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, gap, reserve};
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
-use crate::grants::directories::{DirectoryQuota, OpenDirectory};
+use crate::grants::directories::{DirectoryQuota, OpenDirectory, Reservation};
 use crate::grants::{AccessMode, AccessRequest};
 use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
@@ -104,11 +104,11 @@ pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>)
 }
 
 impl FilesView<'_> {
-    /// Reserves quota for bytes that are about to be written through a descriptor.
-    async fn reserve(&mut self, descriptor: &Resource<Descriptor>, bytes: u64) -> FsResult<()> {
+    /// Reserves quota for bytes that are about to be written through a descriptor. Returns `None` if it has no quota.
+    async fn reserve(&mut self, descriptor: &Resource<Descriptor>, bytes: u64) -> FsResult<Option<Reservation>> {
         match self.quota(descriptor) {
-            Some(quota) => reserve(&quota, bytes).await.map_err(FsError::from),
-            None => Ok(()),
+            Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
+            None => Ok(None),
         }
     }
 
@@ -178,10 +178,12 @@ impl FilesView<'_> {
         }
     }
 
-    /// Reads the entries of a directory. The index of the stream refers to a resource of another type than wasmtime's.
+    /// Opens a directory for reading its entries. The index of the stream refers to a resource of another type than wasmtime's.
     async fn list(&mut self, directory: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
-        let entries = types::HostDescriptor::read_directory(&mut self.wasi, directory).await?;
-        let listing = DirectoryListing::new(self.wasi.table.delete(entries)?);
+        let Descriptor::Dir(directory) = self.wasi.table.get(&directory)? else {
+            return Err(types::ErrorCode::NotDirectory.into());
+        };
+        let listing = DirectoryListing::open(directory.dir.clone()).await?;
         let stream = self.wasi.table.push(listing)?;
         Ok(Resource::new_own(stream.rep()))
     }
@@ -253,7 +255,7 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
         stream: Resource<ReaddirIterator>,
     ) -> FsResult<Option<types::DirectoryEntry>> {
         let listing = Resource::<DirectoryListing>::new_borrow(stream.rep());
-        self.wasi.table.get_mut(&listing)?.next()
+        self.wasi.table.get_mut(&listing)?.next().await
     }
 
     fn drop(&mut self, stream: Resource<ReaddirIterator>) -> wasmtime::Result<()> {

@@ -5,20 +5,32 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt;
+use tokio::task::{JoinError, JoinHandle};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::grants::directories::{DirectoryQuota, disk_full};
+use crate::grants::directories::{DirectoryQuota, Reservation, disk_full};
 
 /// Reserves bytes of a quota, and measures the directory on another thread if it seems full.
-pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Result<()> {
-    if quota.try_reserve(bytes) {
-        return Ok(());
+pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Result<Reservation> {
+    match quota.try_reserve(bytes, bytes) {
+        Some(reservation) => Ok(reservation),
+        None => measured(reserve_after_measurement(quota, bytes, bytes)).await,
     }
+}
+
+type Measurement = JoinHandle<io::Result<Reservation>>;
+
+fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_max: u64) -> Measurement {
     let quota = quota.clone();
-    tokio::task::spawn_blocking(move || quota.reserve(bytes))
-        .await
-        .unwrap_or_else(|_| Err(disk_full()))
+    tokio::task::spawn_blocking(move || quota.reserve(bytes_min, bytes_max))
+}
+
+async fn measured(
+    measurement: impl Future<Output = Result<io::Result<Reservation>, JoinError>>,
+) -> io::Result<Reservation> {
+    measurement.await.unwrap_or_else(|_| Err(disk_full()))
 }
 
 /// Returns the size of the hole between the end of a file and an offset, in bytes.
@@ -33,8 +45,21 @@ pub(super) struct QuotaStream {
     file: Arc<File>,
     /// The position of the next write; `None` for a stream that appends.
     position: Option<u64>,
-    /// The bytes of the last write, until it is known to have ended.
-    unwritten: u64,
+    permit: Permit,
+    /// The quota of the last write, until it is known to have ended.
+    written: Option<Reservation>,
+}
+
+/// The quota for the next write of the guest.
+enum Permit {
+    /// Not requested.
+    None,
+    /// The directory seems full and is measured on another thread.
+    Measuring(Measurement),
+    /// The result of a measurement.
+    Measured(io::Result<Reservation>),
+    /// Reserved for a hole and the number of bytes that the guest may write.
+    Reserved(Reservation),
 }
 
 impl QuotaStream {
@@ -49,22 +74,61 @@ impl QuotaStream {
             quota,
             file,
             position,
-            unwritten: 0,
+            permit: Permit::None,
+            written: None,
         }
     }
 
-    /// Returns the bytes by which a write enlarges the file at most. The size of the file is read at each write, because a guest can
-    /// truncate the file between two writes.
-    fn bytes_needed(&self, bytes: &Bytes) -> StreamResult<u64> {
+    /// Returns the size of the hole that the next write makes, in bytes. The size of the file is read at each write, because a
+    /// guest can truncate the file between two writes.
+    fn gap(&self) -> StreamResult<u64> {
         let gap = self.position.map_or(Ok(0), |position| gap(&self.file, position));
-        Ok(gap.map_err(failed)?.saturating_add(bytes.len() as u64))
+        gap.map_err(failed)
     }
 
-    /// Records that a write begins. Its bytes are reserved.
-    fn begin(&mut self, bytes: &Bytes, reserved: u64) {
-        self.end();
-        self.unwritten = reserved;
-        self.quota.writing(reserved);
+    /// Reserves quota for a write of up to `bytes` bytes. Returns how many are reserved; zero while the directory is measured.
+    fn permit(&mut self, bytes: u64) -> StreamResult<u64> {
+        let gap = self.gap()?;
+        let (bytes_min, bytes_max) = (gap.saturating_add(1), gap.saturating_add(bytes));
+        self.permit = match std::mem::replace(&mut self.permit, Permit::None) {
+            Permit::None => match self.quota.try_reserve(bytes_min, bytes_max) {
+                Some(reservation) => Permit::Reserved(reservation),
+                None => Permit::Measuring(reserve_after_measurement(&self.quota, bytes_min, bytes_max)),
+            },
+            Permit::Measuring(mut measurement) => match measured(&mut measurement).now_or_never() {
+                Some(result) => Permit::Reserved(result.map_err(failed)?),
+                None => Permit::Measuring(measurement),
+            },
+            Permit::Measured(result) => Permit::Reserved(result.map_err(failed)?),
+            reserved @ Permit::Reserved(_) => reserved,
+        };
+        let Permit::Reserved(reservation) = &self.permit else {
+            return Ok(0);
+        };
+        Ok(reservation.bytes().saturating_sub(gap).min(bytes))
+    }
+
+    /// Takes the quota of a write, and returns what is not needed.
+    ///
+    /// # Errors
+    /// The error of a full disk if the write needs more than was reserved, because the guest truncated the file meanwhile.
+    fn take_permit(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
+        let needed = self.gap()?.saturating_add(bytes.len() as u64);
+        let permit = std::mem::replace(&mut self.permit, Permit::None);
+        if let Permit::Reserved(mut reservation) | Permit::Measured(Ok(mut reservation)) = permit {
+            if reservation.bytes() >= needed {
+                reservation.shrink(needed);
+                return Ok(reservation);
+            }
+            reservation.shrink(0);
+        }
+        let reservation = self.quota.try_reserve(needed, needed);
+        reservation.ok_or_else(|| failed(disk_full()))
+    }
+
+    /// Records that a write begins.
+    fn begin(&mut self, bytes: &Bytes, reservation: Reservation) {
+        self.written = Some(reservation);
         if let Some(position) = &mut self.position {
             *position = position.saturating_add(bytes.len() as u64);
         }
@@ -72,13 +136,15 @@ impl QuotaStream {
 
     /// Records that the last write has ended.
     fn end(&mut self) {
-        self.quota.written(std::mem::take(&mut self.unwritten));
+        self.written = None;
     }
 }
 
 impl Drop for QuotaStream {
     fn drop(&mut self) {
-        self.end();
+        if let Permit::Reserved(reservation) | Permit::Measured(Ok(reservation)) = &mut self.permit {
+            reservation.shrink(0);
+        }
     }
 }
 
@@ -91,25 +157,29 @@ impl Pollable for QuotaStream {
     async fn ready(&mut self) {
         self.inner.ready().await;
         self.end();
+        if let Permit::Measuring(measurement) = &mut self.permit {
+            self.permit = Permit::Measured(measured(measurement).await);
+        }
     }
 }
 
 #[async_trait]
 impl OutputStream for QuotaStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let needed = self.bytes_needed(&bytes)?;
-        // This function is synchronous, so a directory that seems full is measured on this thread.
-        self.quota.reserve(needed).map_err(failed)?;
-        self.begin(&bytes, needed);
+        let reservation = self.take_permit(&bytes)?;
+        self.begin(&bytes, reservation);
         self.inner.write(bytes)
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
         // An earlier write may not have ended, and the file may still grow.
-        self.inner.ready().await;
-        let needed = self.bytes_needed(&bytes)?;
-        reserve(&self.quota, needed).await.map_err(failed)?;
-        self.begin(&bytes, needed);
+        self.ready().await;
+        let needed = self.gap()?.saturating_add(bytes.len() as u64);
+        let reservation = match self.take_permit(&bytes) {
+            Ok(reservation) => reservation,
+            Err(_) => reserve(&self.quota, needed).await.map_err(failed)?,
+        };
+        self.begin(&bytes, reservation);
         let written = self.inner.blocking_write_and_flush(bytes).await;
         self.end();
         written
@@ -121,10 +191,12 @@ impl OutputStream for QuotaStream {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         let allowed = self.inner.check_write()?;
-        if allowed > 0 {
-            self.end();
+        if allowed == 0 {
+            return Ok(0);
         }
-        Ok(allowed)
+        self.end();
+        let permitted = self.permit(allowed as u64)?;
+        Ok(usize::try_from(permitted).unwrap_or(allowed))
     }
 
     async fn cancel(&mut self) {

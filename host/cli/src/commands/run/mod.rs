@@ -1,33 +1,46 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
+mod progress;
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{AnswerFile, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
+use crate::input::configuration::data_path;
+use crate::input::exposure::ExposureFlag;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
+use crate::input::mcp::McpFlags;
+use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
+use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
-use crate::output::conversation;
-use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Format, Printer};
-use crate::output::progress::Spinner;
-use crate::output::stream_preview::StreamPreview;
-use toolwit::agent::{Event, RunError, RunFailure, RunOutcome, Trace};
+use crate::shell::SuggestedCommand;
+use toolwit::agent::{
+    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace, TypedOutcome,
+};
 use toolwit::limits::PROMPT_BYTES_MAX;
+use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{Origin, OutputSink};
+use toolwit::tool::{ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
+use toolwit::{Conversation, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
-use toolwit::{Exposure, ToolwitBuilder};
+
+pub(crate) use progress::RunProgress;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +48,10 @@ Examples:
   toolwit run \"How many words has this?\" --model ollama:qwen3 --trace trace.jsonl
   toolwit run \"What is new?\" --model anthropic:claude-sonnet-4-5
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
+  toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
+  toolwit run \"How warm is Rome?\" --model gemini:gemini-3-pro --answer-schema weather.json
+  toolwit run \"And in euros?\" --model openai:gpt-5 --session spend
 
 Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
 The key comes from the provider's variable, such as OPENAI_API_KEY or ANTHROPIC_API_KEY.";
@@ -48,6 +64,21 @@ The key comes from the provider's variable, such as OPENAI_API_KEY or ANTHROPIC_
 pub(crate) struct Run {
     /// Prompt, or - for standard input
     prompt: String,
+    /// Name of the session that stores the conversation; a session that exists is continued
+    #[arg(long, value_name = "NAME")]
+    session: Option<SessionId>,
+    /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
+    #[arg(long, value_name = "FILE")]
+    answer_schema: Option<String>,
+    #[command(flatten)]
+    sessions: SessionFlags,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+/// The model, the tools and the limits of a run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunFlags {
     /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE
     #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
     model: Option<String>,
@@ -70,77 +101,153 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     #[command(flatten)]
+    model_options: ModelOptionFlags,
+    #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    approvals: ApprovalFlags,
+    #[command(flatten)]
+    budget: BudgetFlags,
     #[command(flatten)]
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
 
-/// The exposure of tools to the model.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ExposureFlag {
-    /// All tools of all plugins
-    Flat,
-    /// One facade tool per interface, which reveals its tools when called
-    Facade,
-    /// Tools that match the prompt or a search of the model
-    Search,
-}
-
-impl From<ExposureFlag> for Exposure {
-    fn from(flag: ExposureFlag) -> Self {
-        match flag {
-            ExposureFlag::Flat => Self::Flat,
-            ExposureFlag::Facade => Self::Facade,
-            ExposureFlag::Search => Self::Search,
-        }
-    }
-}
-
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let model = self.connect().await?;
+        // Checked before a session is created.
+        let model = self.flags.connect(cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
+        let schema = match self.answer_schema {
+            Some(file) => Some(read_answer_schema(file, cancel).await?),
+            None => None,
+        };
+        let journal = match &self.session {
+            Some(session) => Some(open_or_create(&self.sessions, session).await?),
+            None => None,
+        };
+        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        let mut conversation = self.flags.conversation(&model, journal, progress, cancel).await?;
+        if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
+            return Err(interrupted(session).into());
+        }
+        let turn = conversation.turn(prompt).cancel(cancel.clone());
+        let ended = match &schema {
+            Some(schema) => turn.run_json(schema).await.map(json_outcome),
+            None => turn.run().await,
+        };
+        // Removes the spinner before the answer is printed.
+        drop(conversation);
+        print_end(ended, &*model, printer)
+    }
+}
+
+/// Returns an outcome whose answer is the parsed value, without the words around it.
+fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
+    let mut outcome = typed.outcome;
+    outcome.answer = Some(format!("{:#}", typed.value));
+    outcome
+}
+
+/// Opens the session, or creates it if it does not exist.
+pub(crate) async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<Journal, Error> {
+    let store = sessions.open().await?;
+    match Journal::open(&store, session).await {
+        Err(JournalError::Missing(_)) => Ok(Journal::create(&store, session).await?),
+        opened => Ok(opened?),
+    }
+}
+
+/// Returns the error for a session whose last run did not end.
+pub(crate) fn interrupted(session: &SessionId) -> Error {
+    let message = format!("the last run of the session `{session}` did not end");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+        "continue it with `{}`, and the same options",
+        SuggestedCommand::new("resume").operand(session.as_str())
+    ))
+}
+
+/// Prints the end of a run.
+pub(crate) fn print_end(
+    ended: Result<RunOutcome, RunError>,
+    model: &dyn ChatModel,
+    printer: Printer,
+) -> Result<Exit, Failure> {
+    match ended {
+        Ok(outcome) => print_outcome(&outcome, model, printer),
+        Err(error) => print_failure(&error, printer),
+    }
+}
+
+impl RunFlags {
+    /// Connects to the model.
+    pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
+        Ok(self.budget.priced(self.unpriced_model().await?, cancel).await?)
+    }
+
+    /// Builds the conversation, which prints its events.
+    pub(crate) async fn conversation(
+        self,
+        model: &Arc<dyn ChatModel>,
+        journal: Option<Journal>,
+        progress: Arc<RunProgress>,
+        cancel: &CancellationToken,
+    ) -> Result<Conversation, Failure> {
+        let budget = self.budget.budget()?;
+        let options = self.model_options.options()?;
+        let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
+        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let host = self
+            .plugins
+            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+        let host = with_word_vectors(host);
+        // A plugin that could write to it would approve its own calls.
+        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let host = host.exposure(exposure).build().await?;
+        connect_required(&servers, &*progress, cancel).await?;
         let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
         let conversation = if self.roles.is_empty() {
             host.conversation()
         } else {
             host.conversation_for(self.roles)
         };
-        let mut builder = conversation.model(model.clone()).limits(limits);
+        let mut builder = conversation
+            .model(model.clone())
+            .limits(limits)
+            .budget(budget)
+            .options(options);
+        if self.budget.budget_tools {
+            builder = builder.tools(ProcessTools::tools()?);
+        }
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
         if let Some(path) = &self.trace {
             builder = builder.observer(trace(path)?);
         }
-        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        if let Some(journal) = journal {
+            builder = builder.journal(journal);
+        }
+        builder = builder.approvals(approvals(policy, &progress));
         let observer = progress.clone();
         let builder = builder
             .output(progress)
             .observer(move |event: &Event, _: &Origin| observer.print(event));
-        let mut conversation = builder.build()?;
-        let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
-        // Removes the spinner before the answer is printed.
-        drop(conversation);
-        match ended {
-            Ok(outcome) => print_outcome(&outcome, &*model, printer),
-            Err(error) => print_failure(&error, printer),
-        }
+        Ok(builder.build()?)
     }
 
-    async fn connect(&self) -> Result<Arc<dyn ChatModel>, Error> {
+    async fn unpriced_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
         let Some(name) = &self.model else {
             let message = "no model was given";
             return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
@@ -151,6 +258,44 @@ impl Run {
             spec = spec.with_base_url(url)?;
         }
         Ok(connect(&spec).await?)
+    }
+}
+
+/// Contacts the required MCP servers, without which the run must not start.
+async fn connect_required(
+    servers: &McpServers,
+    output: &dyn OutputSink,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let context = ToolContext::new();
+    output.progress("starting MCP servers");
+    let connected = servers.connect_required(&context);
+    tokio::select! {
+        biased;
+        connected = connected => connected,
+        () = cancel.cancelled() => {
+            let message = "interrupted while MCP servers were started";
+            Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
+        }
+    }
+}
+
+/// Returns the path of the answers that are valid in later runs, if there is a data directory.
+fn answer_file() -> Option<PathBuf> {
+    data_path("approvals.json")
+}
+
+/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
+fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
+    let memory = match answer_file() {
+        Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
+        None => ApprovalMemory::new(),
+    };
+    let approvals = Approvals::new(policy).with_memory(memory);
+    if can_ask() {
+        approvals.with_approver(TerminalApprover::new(progress.clone()))
+    } else {
+        approvals
     }
 }
 
@@ -226,91 +371,4 @@ pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, prin
         Format::Human => printer.print_error(error),
     }
     Ok(Exit::of(error))
-}
-
-/// Prints events while the model runs, and shows a spinner between them.
-struct RunProgress {
-    printer: Printer,
-    model: String,
-    spinner: Spinner,
-    /// The text of the current response so far.
-    preview: Mutex<StreamPreview>,
-}
-
-impl OutputSink for RunProgress {
-    fn progress(&self, text: &str) {
-        self.spinner.set_text(text);
-    }
-
-    fn communicate(&self, text: &str) {
-        let mut page = Page::new();
-        conversation::message(&mut page, text);
-        self.spinner.suspend(|| self.printer.message(&page));
-    }
-
-    fn words(&self, text: &str, _: &Origin) {
-        self.show_piece(&self.model, text);
-    }
-
-    fn reasoning(&self, text: &str, _: &Origin) {
-        self.show_piece("thinking", text);
-    }
-
-    fn call_announced(&self, name: &str, _: &Origin) {
-        self.spinner
-            .set_text(&format!("{} prepares a call of {name}", self.model));
-    }
-}
-
-impl RunProgress {
-    fn new(printer: Printer, model: &str) -> Self {
-        Self {
-            printer,
-            model: model.to_owned(),
-            spinner: Spinner::new(printer, "starting"),
-            preview: Mutex::default(),
-        }
-    }
-
-    /// Shows the end of a streamed text. The complete answer is printed when the run ends.
-    fn show_piece(&self, label: &str, piece: &str) {
-        if self.spinner.is_visible() {
-            let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
-            self.spinner.set_text(&format!("{label}: {}", preview.push(piece)));
-        }
-    }
-
-    fn print(&self, event: &Event) {
-        match event {
-            Event::IterationStarted { .. } => {
-                self.preview.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                self.spinner.set_text(&format!("asking {}", self.model));
-            }
-            Event::ToolStarted { name, .. } => self.spinner.set_text(&format!("calling {name}")),
-            Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
-            Event::NestedCallFinished { .. } => {
-                let mut page = Page::new();
-                conversation::nested(&mut page, event);
-                self.spinner.suspend(|| self.printer.detail(&page));
-            }
-            Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
-            Event::Finished {
-                iterations,
-                tool_calls,
-                usage,
-                wall_ms,
-                ..
-            } => {
-                let mut page = Page::new();
-                let tokens = usage.tokens.input_tokens + usage.tokens.output_tokens;
-                let cost = format!("{iterations} inferences, {tool_calls} tool calls, {tokens} tokens, {wall_ms} ms");
-                page.styled(FAINT, cost).end();
-                self.spinner.suspend(|| self.printer.detail(&page));
-            }
-            _ => {}
-        }
-        let mut page = Page::new();
-        conversation::event(&mut page, event);
-        self.spinner.suspend(|| self.printer.message(&page));
-    }
 }

@@ -1,0 +1,77 @@
+//! The state of a conversation from its journal.
+
+use crate::event::{Event, TraceEntry};
+use crate::journal::{InterruptedRun, Journal, JournalError, interrupted_run, messages};
+use crate::model::Cost;
+use crate::process::{ModelUsageKind, ProcessAction};
+use crate::state::{CallIds, ConversationState, History, error_text, interrupted_call};
+use toolwit_core::Error;
+
+/// Returns the history, the events and the interrupted run of a journal.
+pub(super) fn earlier_state(
+    journal: &Journal,
+    ids: &CallIds,
+) -> Result<(History, Vec<Event>, Option<InterruptedRun>), Error> {
+    let entries = journal.take_earlier();
+    check_order(&entries)?;
+    let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
+    let messages = messages(&events, &error_text(&interrupted_call()));
+    let history = History::with_open_calls(messages, ids.clone())
+        .map_err(|error| JournalError::Divergence(error.message.clone()))?;
+    let interrupted = interrupted_run(&events);
+    Ok((history, events, interrupted))
+}
+
+/// Checks that the results in the journal are those of calls that it has, and that no entry is missing.
+fn check_order(entries: &[TraceEntry]) -> Result<(), JournalError> {
+    let mut calls = std::collections::HashSet::new();
+    for entry in entries {
+        let answered = match &entry.event {
+            Event::ModelAnswered { tool_calls, .. } => {
+                calls.extend(tool_calls.iter().map(|call| call.id.clone()));
+                continue;
+            }
+            Event::LateResult { id, .. } => {
+                calls.insert(id.clone());
+                continue;
+            }
+            Event::ToolStarted { id, .. } | Event::ToolReturned { id, .. } | Event::ToolFinished { id, .. } => id,
+            _ => continue,
+        };
+        if !calls.contains(answered) {
+            let message = format!(
+                "entry {} is about a call that the model did not make\n- a call of the model\n+ `{answered}`",
+                entry.sequence
+            );
+            return Err(JournalError::Divergence(message));
+        }
+    }
+    Ok(())
+}
+
+/// Charges the usage of the earlier runs to the process, and records its calls.
+pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
+    let process = &conversation.process;
+    let (account, model) = (process.account(), &conversation.model);
+    for event in events {
+        match event {
+            Event::TurnStarted { prompt, .. } => process.begin_run(prompt.as_deref()),
+            Event::ModelAnswered { usage, .. } => {
+                let cost = model.price().map_or(Cost::ZERO, |price| price.cost(usage));
+                account.charge(ModelUsageKind::Chat, model.name(), *usage, cost);
+            }
+            Event::ToolFinished {
+                name,
+                tool,
+                wall_ms,
+                is_error,
+                ..
+            } => {
+                account.take_calls(1);
+                process.record_action(ProcessAction::new(name.clone(), tool.clone(), *wall_ms, *is_error));
+            }
+            Event::Finished { stop, .. } => process.end_run(*stop),
+            _ => {}
+        }
+    }
+}

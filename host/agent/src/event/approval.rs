@@ -1,0 +1,52 @@
+//! Approvals of calls in events.
+
+use serde::{Deserialize, Serialize};
+
+use toolwit_core::{ApprovalBasis, ApprovalDecision, Arguments, Effect, RememberedAnswer, ToolId};
+
+/// A call that needs an approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RequestedApproval {
+    /// The id of the request: that of the model's call, for a nested call followed by `/` and its number.
+    pub id: String,
+    /// The name of the tool, for display.
+    pub name: String,
+    /// The id of the tool.
+    pub tool: ToolId,
+    /// The arguments with which it would run, without the secrets of its plugin.
+    pub arguments: Arguments,
+    /// The effect class.
+    pub effect: Effect,
+    /// The granted rules that it would use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grant: Vec<String>,
+    /// The tools in which the call is made, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<ToolId>,
+    /// The digest of the tool's definition, code, effect class and grant.
+    pub digest: String,
+}
+
+/// The decision whether a call may start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DecidedApproval {
+    /// The id of the request.
+    pub id: String,
+    /// The id of the tool.
+    pub tool: ToolId,
+    /// The decision.
+    pub decision: ApprovalDecision,
+    /// Who made it.
+    pub basis: ApprovalBasis,
+    /// The reason of a denial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The arguments of an edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Arguments>,
+    /// The answer that is valid for further calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<RememberedAnswer>,
+}

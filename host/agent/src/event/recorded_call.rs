@@ -1,0 +1,158 @@
+//! The parts of events that let a call be continued after a crash.
+
+use serde::{Deserialize, Serialize};
+
+use toolwit_core::{Arguments, Artifact, DeniedAccess, Effect, ErrorKind, Signal, ToolResult, ToolStatus};
+
+/// A decision about a call that changes something and of which it is not known whether it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resolution {
+    /// The call took effect. The model is told so; its result is not known.
+    Done,
+    /// The call had no effect. The model is told so, and may call again.
+    NotDone,
+    /// The call runs again.
+    RunAgain,
+}
+
+/// The start of a call, as a journal records it before the call can have an effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecordedStart {
+    /// The digest of the tool's definition.
+    pub definition: String,
+    /// The arguments with which it runs, without the secrets of its plugin.
+    pub arguments: Arguments,
+    /// The effect class at the start of the call.
+    pub effect: Effect,
+    /// The idempotency key, which the tool finds in its context under [`IDEMPOTENCY_KEY`](crate::IDEMPOTENCY_KEY).
+    pub key: String,
+    /// Whether the arguments are not those of the model.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_edited: bool,
+    /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_redacted: bool,
+}
+
+impl RecordedStart {
+    /// Describes the start of a call whose arguments are those of the model and have no secrets.
+    #[must_use]
+    pub fn new(definition: impl Into<String>, arguments: Arguments, effect: Effect, key: impl Into<String>) -> Self {
+        Self {
+            definition: definition.into(),
+            arguments,
+            effect,
+            key: key.into(),
+            is_edited: false,
+            is_redacted: false,
+        }
+    }
+}
+
+/// The full outcome of a call, before strategies and limits change the text for the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RecordedOutcome {
+    /// The text for the model.
+    pub text: String,
+    /// The text for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_text: Option<String>,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// The kind of error, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ErrorKind>,
+    /// Whether the result ends the run as its answer.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_final: bool,
+    /// Whether a background task was to deliver the result later.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_pending: bool,
+    /// The artifacts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<RecordedArtifact>,
+    /// The request to the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
+    /// The denied accesses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedAccess>,
+    /// Whether the result had live objects, which end with their process.
+    #[serde(skip_serializing_if = "is_false")]
+    pub has_entities: bool,
+}
+
+/// An artifact of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedArtifact {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its value.
+    pub value: serde_json::Value,
+}
+
+impl RecordedOutcome {
+    /// Records the result of a tool.
+    #[must_use]
+    pub fn of(result: &ToolResult) -> Self {
+        let artifact = |artifact: &Artifact| RecordedArtifact {
+            kind: artifact.kind.clone(),
+            value: artifact.value.clone(),
+        };
+        Self {
+            text: result.for_llm.clone(),
+            user_text: result.user_text().map(str::to_owned),
+            is_error: result.is_error(),
+            kind: result.is_error().then_some(ErrorKind::Tool),
+            is_final: result.is_final(),
+            is_pending: result.is_pending(),
+            artifacts: result.artifacts.iter().map(artifact).collect(),
+            signal: result.signal.clone(),
+            denied: result.denied.clone(),
+            has_entities: !result.providers.is_empty(),
+        }
+    }
+
+    /// Records a failure.
+    #[must_use]
+    pub fn failed(kind: ErrorKind, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            is_error: true,
+            kind: Some(kind),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the result. Live objects and background work ended with the process that had them.
+    #[must_use]
+    pub fn into_result(self) -> ToolResult {
+        if self.is_pending {
+            return ToolResult::error(
+                "the background work ended with the process that ran it; it may have taken effect",
+            );
+        }
+        let mut result = ToolResult::text(self.text);
+        if self.is_error {
+            result.status = ToolStatus::Error;
+        }
+        result.for_user = self.user_text;
+        let artifacts = self.artifacts.into_iter();
+        result.artifacts = artifacts
+            .map(|artifact| Artifact::new(artifact.kind, artifact.value))
+            .collect();
+        result.signal = self.signal;
+        result.denied = self.denied;
+        if self.is_final { result.as_answer() } else { result }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,72 @@
+//! Errors of a journal.
+
+use std::error::Error as StdError;
+
+use super::port::SessionId;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A failure of a journal or its store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// Another writer has the session open.
+    #[error("the session `{0}` is in use by another process or conversation")]
+    Busy(SessionId),
+    /// The session does not exist.
+    #[error("the session `{0}` does not exist")]
+    Missing(SessionId),
+    /// The session exists already.
+    #[error("the session `{0}` exists already")]
+    Exists(SessionId),
+    /// The name of a session is not allowed.
+    #[error("`{0}` is not a session name: use 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.` or `-`")]
+    Name(String),
+    /// An entry cannot be read, such as one of a newer version.
+    #[error("entry {sequence} of the session cannot be read: {reason}")]
+    Entry {
+        /// The number of the entry.
+        sequence: u64,
+        /// The reason.
+        reason: String,
+    },
+    /// The entries contradict each other.
+    #[error("the session cannot be continued: {0}")]
+    Divergence(String),
+    /// The store failed.
+    #[error("the session store failed: {message}")]
+    Store {
+        /// What failed.
+        message: String,
+        /// The cause.
+        #[source]
+        source: Option<Box<dyn StdError + Send + Sync>>,
+    },
+}
+
+impl JournalError {
+    /// Creates the error of a store that failed.
+    pub fn store(error: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Store {
+            message: error.to_string(),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+/// The operator of a conversation can fix a journal; the model cannot.
+impl From<JournalError> for Error {
+    fn from(error: JournalError) -> Self {
+        let suggestion = match &error {
+            JournalError::Busy(_) => "wait until it ends, or fork the session",
+            JournalError::Missing(_) => "list the sessions of the store",
+            JournalError::Exists(_) => "open it, or choose another name",
+            JournalError::Name(_) => "choose another name",
+            JournalError::Entry { .. } => "use a newer version of the program, or fork the session before this entry",
+            JournalError::Divergence(_) => "fork the session before the difference",
+            JournalError::Store { .. } => "check the file of the sessions and its disk",
+        };
+        Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
+            .with_suggestion(suggestion)
+            .with_source(error)
+    }
+}

@@ -1,0 +1,192 @@
+//! The run that an earlier process did not finish.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::event::{Event, RecordedOutcome, RecordedStart, Resolution};
+use crate::model::FinishReason;
+use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
+
+/// A run that an earlier process did not finish. [`Conversation::resume_run`](crate::Conversation::resume_run) continues it.
+#[derive(Clone, Debug)]
+pub struct InterruptedRun {
+    /// The id of the run.
+    pub(crate) loop_id: String,
+    /// The number of inferences so far.
+    pub(crate) iterations: u32,
+    /// The number of calls that the model requested so far, without those of `open`.
+    pub(crate) calls_requested: u32,
+    /// The tools that were declared to the model.
+    pub(crate) declared: Vec<ToolName>,
+    /// The last response of the model, unless it was asked again after it.
+    pub(crate) reply: Option<LastReply>,
+    /// The calls of the last response that have no answer, in order.
+    pub(crate) open: Vec<OpenCall>,
+    /// The outcomes of the calls of the last response that have an answer.
+    pub(crate) answered: Vec<RecordedOutcome>,
+}
+
+/// The last response of the model.
+#[derive(Clone, Debug)]
+pub(crate) struct LastReply {
+    pub(crate) content: String,
+    pub(crate) finish: FinishReason,
+    pub(crate) has_calls: bool,
+}
+
+/// A call without an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenCall {
+    pub(crate) call: ToolCall,
+    pub(crate) started: Option<StartedCall>,
+    pub(crate) outcome: Option<RecordedOutcome>,
+    pub(crate) resolution: Option<Resolution>,
+}
+
+/// The start of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct StartedCall {
+    pub(crate) name: ToolName,
+    pub(crate) tool: ToolId,
+    pub(crate) start: Option<RecordedStart>,
+}
+
+/// A call that changes something, and of which it is not known whether it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UnresolvedCall {
+    /// The id of the call.
+    pub id: String,
+    /// The name of the tool.
+    pub name: ToolName,
+    /// The id of the tool.
+    pub tool: ToolId,
+    /// The arguments, without secrets.
+    pub arguments: Arguments,
+}
+
+impl InterruptedRun {
+    /// Returns the calls about which a person must decide before the run can continue.
+    #[must_use]
+    pub fn unresolved(&self) -> Vec<UnresolvedCall> {
+        let open = self.open.iter().filter(|open| open.is_unresolved());
+        let unresolved = open.filter_map(|open| {
+            let started = open.started.as_ref()?;
+            let arguments = started.start.as_ref().map(|start| start.arguments.clone());
+            Some(UnresolvedCall {
+                id: open.call.id.clone(),
+                name: started.name.clone(),
+                tool: started.tool.clone(),
+                arguments: arguments.unwrap_or_default(),
+            })
+        });
+        unresolved.collect()
+    }
+}
+
+impl OpenCall {
+    /// Returns whether the call began, may have changed something, and nobody decided about it.
+    pub(crate) fn is_unresolved(&self) -> bool {
+        let Some(started) = &self.started else { return false };
+        // Arguments that a person edited are not those of the history, with which it would run again.
+        let is_write = started.start.as_ref().is_none_or(|start| {
+            start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
+        });
+        is_write && self.outcome.is_none() && self.resolution.is_none()
+    }
+}
+
+/// Returns the run that the events begin and do not end.
+pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
+    let begins = |event: &Event| matches!(event, Event::TurnStarted { .. });
+    let start = events.iter().rposition(begins)?;
+    let run_events = &events[start..];
+    if run_events.iter().any(|event| matches!(event, Event::Finished { .. })) {
+        return None;
+    }
+    let mut run = InterruptedRun {
+        loop_id: String::new(),
+        iterations: 0,
+        calls_requested: 0,
+        declared: crate::event::visible_tools(events),
+        reply: None,
+        open: Vec::new(),
+        answered: Vec::new(),
+    };
+    let mut outcomes = HashMap::new();
+    for event in run_events {
+        run.apply(event, &mut outcomes);
+    }
+    Some(run)
+}
+
+impl InterruptedRun {
+    fn apply(&mut self, event: &Event, outcomes: &mut HashMap<String, RecordedOutcome>) {
+        match event {
+            Event::TurnStarted { loop_id, .. } => loop_id.clone_into(&mut self.loop_id),
+            Event::IterationStarted { iteration, .. } => {
+                self.iterations = *iteration;
+                self.reply = None;
+                self.answered.clear();
+            }
+            Event::ModelAnswered {
+                content,
+                finish,
+                tool_calls,
+                ..
+            } => {
+                self.reply = Some(LastReply {
+                    content: content.clone(),
+                    finish: finish.clone(),
+                    has_calls: !tool_calls.is_empty(),
+                });
+                let open = tool_calls.iter().cloned().map(|call| OpenCall {
+                    call,
+                    started: None,
+                    outcome: None,
+                    resolution: None,
+                });
+                self.open = open.collect();
+            }
+            Event::ToolStarted { id, name, tool, start } => {
+                if let Some(open) = self.find(id) {
+                    open.started = Some(StartedCall {
+                        name: name.clone(),
+                        tool: tool.clone(),
+                        start: start.as_deref().cloned(),
+                    });
+                    // It runs again, so an earlier decision is used up.
+                    open.resolution = None;
+                }
+            }
+            Event::ToolReturned { id, outcome } => {
+                outcomes.insert(id.clone(), (**outcome).clone());
+                if let Some(open) = self.find(id) {
+                    open.outcome = Some((**outcome).clone());
+                }
+            }
+            Event::CallResolved { id, resolution } => {
+                if let Some(open) = self.find(id) {
+                    open.resolution = Some(*resolution);
+                }
+            }
+            Event::ToolFinished { id, .. } => {
+                self.answered.extend(outcomes.remove(id));
+                self.close(id);
+            }
+            Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => self.close(id),
+            Event::OpenCallsAnswered { .. } => self.open.clear(),
+            _ => {}
+        }
+    }
+
+    fn find(&mut self, id: &str) -> Option<&mut OpenCall> {
+        self.open.iter_mut().find(|open| open.call.id == id)
+    }
+
+    fn close(&mut self, id: &str) {
+        self.open.retain(|open| open.call.id != id);
+        self.calls_requested = self.calls_requested.saturating_add(1);
+    }
+}

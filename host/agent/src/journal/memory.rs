@@ -1,0 +1,144 @@
+//! Sessions in memory, for tests and for services that need no store.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use super::error::JournalError;
+use super::port::{JournalStore, JournalWriter, SessionId};
+use super::summary::SessionSummary;
+use crate::event::TraceEntry;
+
+/// A store of sessions in memory. Clones share the sessions.
+#[derive(Clone, Default)]
+pub struct MemoryJournalStore {
+    sessions: Arc<Mutex<BTreeMap<SessionId, MemorySession>>>,
+}
+
+#[derive(Default)]
+struct MemorySession {
+    entries: BTreeMap<u64, TraceEntry>,
+    is_open: bool,
+}
+
+/// A session that is open for writing.
+struct MemoryWriter {
+    store: MemoryJournalStore,
+    session: SessionId,
+}
+
+impl MemoryJournalStore {
+    /// Creates an empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemorySession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writer(&self, session: &SessionId) -> Arc<dyn JournalWriter> {
+        Arc::new(MemoryWriter {
+            store: self.clone(),
+            session: session.clone(),
+        })
+    }
+}
+
+#[async_trait]
+impl JournalStore for MemoryJournalStore {
+    async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
+        let mut sessions = self.lock();
+        if sessions.contains_key(session) {
+            return Err(JournalError::Exists(session.clone()));
+        }
+        let new = MemorySession {
+            is_open: true,
+            ..MemorySession::default()
+        };
+        sessions.insert(session.clone(), new);
+        Ok(self.writer(session))
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
+        let mut sessions = self.lock();
+        let stored = sessions.get_mut(session);
+        let stored = stored.ok_or_else(|| JournalError::Missing(session.clone()))?;
+        if stored.is_open {
+            return Err(JournalError::Busy(session.clone()));
+        }
+        stored.is_open = true;
+        Ok(self.writer(session))
+    }
+
+    async fn entries(&self, session: &SessionId) -> Result<Vec<TraceEntry>, JournalError> {
+        let sessions = self.lock();
+        let stored = sessions.get(session);
+        let stored = stored.ok_or_else(|| JournalError::Missing(session.clone()))?;
+        Ok(stored.entries.values().cloned().collect())
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
+        let sessions = self.lock();
+        let mut summaries: Vec<_> = sessions
+            .iter()
+            .map(|(session, stored)| {
+                let entries: Vec<_> = stored.entries.values().cloned().collect();
+                SessionSummary::of(session.clone(), entries.len() as u64, &entries)
+            })
+            .collect();
+        summaries.sort_by_key(|summary| std::cmp::Reverse(summary.changed_at_ms));
+        Ok(summaries)
+    }
+
+    async fn fork(&self, session: &SessionId, new: &SessionId, entries: u64) -> Result<(), JournalError> {
+        let mut sessions = self.lock();
+        let stored = sessions.get(session);
+        let stored = stored.ok_or_else(|| JournalError::Missing(session.clone()))?;
+        if sessions.contains_key(new) {
+            return Err(JournalError::Exists(new.clone()));
+        }
+        let prefix = stored.entries.range(..entries);
+        let fork = MemorySession {
+            entries: prefix.map(|(number, entry)| (*number, entry.clone())).collect(),
+            is_open: false,
+        };
+        sessions.insert(new.clone(), fork);
+        Ok(())
+    }
+
+    async fn remove(&self, session: &SessionId) -> Result<(), JournalError> {
+        let mut sessions = self.lock();
+        match sessions.get(session) {
+            None => Err(JournalError::Missing(session.clone())),
+            Some(stored) if stored.is_open => Err(JournalError::Busy(session.clone())),
+            Some(_) => {
+                sessions.remove(session);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl JournalWriter for MemoryWriter {
+    async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError> {
+        let mut sessions = self.store.lock();
+        let stored = sessions.get_mut(&self.session);
+        let stored = stored.ok_or_else(|| JournalError::Missing(self.session.clone()))?;
+        for entry in entries {
+            stored.entries.entry(entry.sequence).or_insert(entry);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MemoryWriter {
+    fn drop(&mut self) {
+        if let Some(stored) = self.store.lock().get_mut(&self.session) {
+            stored.is_open = false;
+        }
+    }
+}

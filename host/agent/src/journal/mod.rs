@@ -1,0 +1,22 @@
+//! The journal: the events of a conversation, stored before what they announce can have an effect.
+
+mod error;
+mod history;
+mod interrupted_run;
+mod memory;
+mod port;
+mod session_journal;
+mod summary;
+
+pub use error::JournalError;
+pub(crate) use history::messages;
+pub use interrupted_run::{InterruptedRun, UnresolvedCall};
+pub(crate) use interrupted_run::{OpenCall, interrupted_run};
+pub use memory::MemoryJournalStore;
+pub use port::{JournalStore, JournalWriter, SessionId};
+pub use session_journal::Journal;
+pub use summary::SessionSummary;
+
+/// The key of a tool's context under which it finds the idempotency key of its call. A call that runs again after a crash has the same
+/// key.
+pub const IDEMPOTENCY_KEY: &str = "idempotency_key";

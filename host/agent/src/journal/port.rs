@@ -1,0 +1,115 @@
+//! The port to a store of sessions.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::error::JournalError;
+use super::summary::SessionSummary;
+use crate::event::TraceEntry;
+
+/// Maximum length of a session's name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The name of a session: a stored conversation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = JournalError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_allowed);
+        if is_name && !text.starts_with(['.', '-']) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(JournalError::Name(text.chars().take(NAME_CHARS_MAX).collect()))
+        }
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = JournalError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> Self {
+        id.0
+    }
+}
+
+/// A store of sessions. Only one writer can hold a session; any number of readers can read it.
+///
+/// No method blocks a thread of the executor.
+#[async_trait]
+pub trait JournalStore: Send + Sync {
+    /// Creates a session and opens it.
+    ///
+    /// # Errors
+    /// [`JournalError::Exists`]; [`JournalError::Store`].
+    async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError>;
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Busy`] if a writer holds it; [`JournalError::Store`].
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError>;
+
+    /// Returns the entries of a session, in order.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Entry`]; [`JournalError::Store`].
+    async fn entries(&self, session: &SessionId) -> Result<Vec<TraceEntry>, JournalError>;
+
+    /// Returns the sessions, the one that changed last first.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`].
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
+
+    /// Creates a session from the first entries of another one.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Exists`]; [`JournalError::Store`].
+    async fn fork(&self, session: &SessionId, new: &SessionId, entries: u64) -> Result<(), JournalError>;
+
+    /// Removes a session.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Busy`] if a writer holds it; [`JournalError::Store`].
+    async fn remove(&self, session: &SessionId) -> Result<(), JournalError>;
+}
+
+/// A session that is open for writing. Dropping it closes the session; so does the end of the process, however it ends.
+#[async_trait]
+pub trait JournalWriter: Send + Sync {
+    /// Stores entries. When it returns, they survive the end of the process. All of them are stored, or none. An entry whose number is
+    /// stored already is skipped.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`].
+    async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError>;
+}

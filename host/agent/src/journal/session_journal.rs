@@ -1,0 +1,150 @@
+//! The journal of one session.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::error::JournalError;
+use super::port::{JournalStore, JournalWriter, SessionId};
+use crate::event::{Event, Observer, TraceEntry};
+use toolwit_core::Origin;
+
+/// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
+///
+/// It receives the events of the conversation in their order. Before a request to the model, before a call and after it, the
+/// conversation waits until all events so far are stored. Concurrent calls share one write.
+pub struct Journal {
+    session: SessionId,
+    writer: Arc<dyn JournalWriter>,
+    /// The entries of the earlier processes, until the conversation is built.
+    earlier: Mutex<Vec<TraceEntry>>,
+    state: Mutex<JournalState>,
+    committing: tokio::sync::Mutex<()>,
+}
+
+struct JournalState {
+    /// The entries that are not known to be stored.
+    pending: Vec<TraceEntry>,
+    /// The number of the next entry.
+    next: u64,
+    /// Why the store failed. Nothing is stored after a failure, so that no entry is missing among later ones.
+    failed: Option<String>,
+}
+
+impl Journal {
+    /// Creates a session.
+    ///
+    /// # Errors
+    /// As [`JournalStore::create`].
+    pub async fn create(store: &dyn JournalStore, session: &SessionId) -> Result<Self, JournalError> {
+        let writer = store.create(session).await?;
+        Ok(Self::new(session.clone(), writer, Vec::new()))
+    }
+
+    /// Opens a session to continue it.
+    ///
+    /// # Errors
+    /// As [`JournalStore::open`] and [`JournalStore::entries`].
+    pub async fn open(store: &dyn JournalStore, session: &SessionId) -> Result<Self, JournalError> {
+        // Opened first: then no other writer can add entries that are not read.
+        let writer = store.open(session).await?;
+        let earlier = store.entries(session).await?;
+        Ok(Self::new(session.clone(), writer, earlier))
+    }
+
+    fn new(session: SessionId, writer: Arc<dyn JournalWriter>, earlier: Vec<TraceEntry>) -> Self {
+        Self {
+            session,
+            writer,
+            state: Mutex::new(JournalState {
+                pending: Vec::new(),
+                next: earlier.last().map_or(0, |entry| entry.sequence + 1),
+                failed: None,
+            }),
+            earlier: Mutex::new(earlier),
+            committing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Returns the name of the session.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Waits until all events so far are stored.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`], also if an earlier write failed.
+    pub async fn commit(&self) -> Result<(), JournalError> {
+        let _committing = self.committing.lock().await;
+        let batch = {
+            let state = self.lock();
+            if let Some(message) = &state.failed {
+                return Err(JournalError::Store {
+                    message: message.clone(),
+                    source: None,
+                });
+            }
+            state.pending.clone()
+        };
+        let Some(last) = batch.last().map(|entry| entry.sequence) else {
+            return Ok(());
+        };
+        let stored = self.writer.append(batch).await;
+        let mut state = self.lock();
+        match &stored {
+            // They stay pending if this future is dropped before, and are stored again without effect.
+            Ok(()) => state.pending.retain(|entry| entry.sequence > last),
+            Err(error) => state.failed = Some(error.to_string()),
+        }
+        stored
+    }
+
+    /// Returns the events of the conversation itself in earlier processes, without those of its agents.
+    pub(crate) fn take_earlier(&self) -> Vec<TraceEntry> {
+        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = std::mem::take(&mut *earlier);
+        entries.retain(|entry| entry.origin.parent_call.is_none());
+        entries
+    }
+
+    /// Returns the idempotency key of a call.
+    pub(crate) fn key(&self, call: &str) -> String {
+        format!("{}/{call}", self.session)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JournalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Journal {
+    fn observe(&self, event: &Event, origin: &Origin) {
+        // Progress is for the screen, and nothing follows from it.
+        if matches!(event, Event::Progress { .. }) {
+            return;
+        }
+        let mut state = self.lock();
+        let entry = TraceEntry::now(state.next, event.clone(), origin.clone());
+        state.next += 1;
+        state.pending.push(entry);
+    }
+}
+
+/// Stores the last events of a conversation that was dropped, such as the end of a cancelled run.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let pending = std::mem::take(&mut state.pending);
+        if pending.is_empty() || state.failed.is_some() {
+            return;
+        }
+        let writer = self.writer.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = writer.append(pending).await {
+                    tracing::warn!(%error, "the last events of a session are not stored");
+                }
+            });
+        }
+    }
+}

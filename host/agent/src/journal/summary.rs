@@ -1,0 +1,60 @@
+//! What a list of sessions shows.
+
+use serde::Serialize;
+
+use super::port::SessionId;
+use crate::event::{Event, TraceEntry};
+
+/// Maximum length of the first message in a summary, in characters.
+const PROMPT_CHARS_MAX: usize = 80;
+
+/// A session in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SessionSummary {
+    /// Its name.
+    pub session: SessionId,
+    /// The time of its first entry, in milliseconds since 1970 UTC; 0 for an empty session.
+    pub created_at_ms: u64,
+    /// The time of its last entry.
+    pub changed_at_ms: u64,
+    /// The number of its entries.
+    pub entries: u64,
+    /// The number of its turns.
+    pub turns: u32,
+    /// The start of its first user message.
+    pub prompt: String,
+    /// Whether its last run did not end.
+    pub is_interrupted: bool,
+}
+
+impl SessionSummary {
+    /// Summarises a session from its entries, or from a selection that has at least the first entry, the last one, and all that
+    /// begin or end a turn.
+    #[must_use]
+    pub fn of(session: SessionId, count: u64, entries: &[TraceEntry]) -> Self {
+        let mut summary = Self {
+            session,
+            created_at_ms: entries.first().map_or(0, |entry| entry.at_ms),
+            changed_at_ms: entries.last().map_or(0, |entry| entry.at_ms),
+            entries: count,
+            turns: 0,
+            prompt: String::new(),
+            is_interrupted: false,
+        };
+        for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
+            match &entry.event {
+                Event::TurnStarted { turn, prompt, .. } => {
+                    summary.turns = *turn;
+                    summary.is_interrupted = true;
+                    if let (Some(prompt), true) = (prompt, summary.prompt.is_empty()) {
+                        summary.prompt = prompt.chars().take(PROMPT_CHARS_MAX).collect();
+                    }
+                }
+                Event::Finished { .. } => summary.is_interrupted = false,
+                _ => {}
+            }
+        }
+        summary
+    }
+}

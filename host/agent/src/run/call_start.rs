@@ -1,0 +1,120 @@
+//! The start of a call: its permission, then its announcement, then the tool.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+
+use super::call_queue::{CallOutcome, FinishedCall, run_tool};
+use super::refusal::{not_run, with_expectation};
+use crate::event::{Event, Observers, RecordedStart};
+use crate::journal::{IDEMPOTENCY_KEY, Journal};
+use toolwit_core::{
+    Arguments, CallChain, Effect, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
+};
+
+/// A call that is about to start.
+pub(super) struct CallStart {
+    /// The id of the model's call.
+    pub(super) id: String,
+    pub(super) tool: NamedTool,
+    pub(super) arguments: Arguments,
+    pub(super) context: ToolContext,
+    pub(super) observers: Observers,
+    pub(super) journal: Option<Arc<Journal>>,
+}
+
+impl CallStart {
+    /// Starts the call. Without a guard and a journal, it is announced at once, otherwise after its permission. The returned future
+    /// borrows nothing.
+    pub(super) fn start(self) -> impl Future<Output = FinishedCall> + Send + use<> {
+        let is_immediate = self.context.guard().is_none() && self.journal.is_none();
+        if is_immediate {
+            self.announce(None);
+        }
+        async move {
+            if is_immediate {
+                self.run().await
+            } else {
+                self.run_if_permitted().await
+            }
+        }
+    }
+
+    fn announce(&self, start: Option<RecordedStart>) {
+        self.observers.emit(&Event::ToolStarted {
+            id: self.id.clone(),
+            name: self.tool.name.clone(),
+            tool: self.tool.definition.id.clone(),
+            start: start.map(Box::new),
+        });
+    }
+
+    async fn run_if_permitted(mut self) -> FinishedCall {
+        let permitted = match self.permit().await {
+            Ok(permitted) => permitted,
+            Err(error) => return FinishedCall::refused(error),
+        };
+        let edited = permitted.is_edited.then(|| permitted.arguments.clone());
+        self.arguments = permitted.arguments;
+        let finished = match self.journal.clone() {
+            Some(journal) => {
+                self.run_recorded(&journal, permitted.access.effect, edited.is_some())
+                    .await
+            }
+            None => {
+                self.announce(None);
+                self.run().await
+            }
+        };
+        FinishedCall { edited, ..finished }
+    }
+
+    /// Runs the call between two entries of the journal: one before it can have an effect, and one with its outcome.
+    async fn run_recorded(mut self, journal: &Journal, effect: Effect, is_edited: bool) -> FinishedCall {
+        let key = journal.key(&self.id);
+        let shown = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
+        let is_redacted = shown != self.arguments;
+        self.context = self.context.with(IDEMPOTENCY_KEY, key.clone());
+        self.announce(Some(RecordedStart {
+            is_edited,
+            is_redacted,
+            ..RecordedStart::new(self.tool.definition.digest(), shown, effect, key)
+        }));
+        if let Err(error) = journal.commit().await {
+            let error = Error::from(error).with_tool(self.tool.name.as_str());
+            let returned = Box::new(Err(ToolError::Operator(error)));
+            return FinishedCall::new(CallOutcome::Returned(returned), Duration::ZERO);
+        }
+        let (id, tool, observers) = (self.id.clone(), self.tool.clone(), self.observers.clone());
+        let finished = self.run().await;
+        observers.emit(&Event::ToolReturned {
+            id,
+            outcome: Box::new(finished.outcome.recorded(&tool)),
+        });
+        // After a failure, nothing with an effect begins: the next commit fails too.
+        if let Err(error) = journal.commit().await {
+            tracing::error!(%error, "the outcome of a call is not stored");
+        }
+        finished
+    }
+
+    /// Decides whether the call may start. A panic of the approver or of the tool refuses the call.
+    async fn permit(&self) -> Result<PermittedCall, Error> {
+        let NamedTool { name, definition, tool } = &self.tool;
+        let call = StartingCall::new(self.id.clone(), &**tool, self.arguments.clone(), &self.context);
+        match AssertUnwindSafe(self.context.permit(call)).catch_unwind().await {
+            Ok(permitted) => permitted.map_err(|error| with_expectation(error, definition, name).into()),
+            Err(_) => {
+                tracing::error!(tool = %name, "the decision on a call panicked; the call does not run");
+                Err(not_run(ErrorKind::Internal, "the decision whether it may run failed"))
+            }
+        }
+    }
+
+    async fn run(self) -> FinishedCall {
+        let context = CallChain::enter(self.context, &self.tool.definition.id, self.id);
+        run_tool(self.tool, self.arguments, context).await
+    }
+}

@@ -1,0 +1,92 @@
+//! The guard of the calls of a loop: its own approvals and those of the loops around it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::event::{DecidedApproval, Event, Observers, RequestedApproval};
+use toolwit_core::{
+    ApprovalObserver, ApprovalRequest, Approvals, Arguments, CallAccess, CallGuard, DecidedCall, EffectSource,
+    PermittedCall, StartingCall, Tool, ToolContext, ToolError,
+};
+
+/// The guard of the calls of one loop.
+struct LoopGuard {
+    approvals: Arc<Approvals>,
+    observers: Observers,
+    /// The guard of the loop around this one. It decides last, on exactly what will run.
+    outer: Option<Arc<dyn CallGuard>>,
+}
+
+/// Returns the context of a loop with its guard: that of its own approvals and of the loops around it.
+pub(super) fn guarded(context: ToolContext, approvals: Option<&Arc<Approvals>>, observers: &Observers) -> ToolContext {
+    let Some(approvals) = approvals.filter(|approvals| !approvals.policy().is_idle()) else {
+        return context;
+    };
+    let guard = LoopGuard {
+        approvals: approvals.clone(),
+        observers: observers.clone(),
+        outer: context.guard().cloned(),
+    };
+    context.with_guard(Arc::new(guard))
+}
+
+#[async_trait]
+impl CallGuard for LoopGuard {
+    async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError> {
+        let Some(outer) = &self.outer else {
+            return self.approvals.decide(call, self).await;
+        };
+        let (id, tool, context) = (call.id.clone(), call.tool, call.context);
+        let own = self.approvals.decide(call, self).await?;
+        let mut permitted = outer
+            .permit(StartingCall::new(id, tool, own.arguments, context))
+            .await?;
+        permitted.is_edited |= own.is_edited;
+        Ok(permitted)
+    }
+
+    async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        let own = self.approvals.access(tool, arguments, context).await;
+        match &self.outer {
+            // The operator of the outer loop has the last word.
+            Some(outer) => {
+                let outer = outer.access(tool, arguments, context).await;
+                if outer.effect.source == EffectSource::Operator {
+                    outer
+                } else {
+                    own
+                }
+            }
+            None => own,
+        }
+    }
+}
+
+impl ApprovalObserver for LoopGuard {
+    fn requested(&self, request: &ApprovalRequest) {
+        self.observers
+            .emit(&Event::ApprovalRequested(Box::new(RequestedApproval {
+                id: request.id.clone(),
+                name: request.name.clone(),
+                tool: request.tool.clone(),
+                arguments: request.arguments.clone(),
+                effect: request.access.effect,
+                grant: request.access.grant.clone(),
+                callers: request.callers.clone(),
+                digest: request.digest.clone(),
+            })));
+    }
+
+    fn decided(&self, decided: &DecidedCall<'_>) {
+        self.observers.emit(&Event::ApprovalDecided(Box::new(DecidedApproval {
+            id: decided.request.id.clone(),
+            tool: decided.request.tool.clone(),
+            decision: decided.decision,
+            basis: decided.basis,
+            reason: decided.reason.map(str::to_owned),
+            arguments: decided.edited.cloned(),
+            remembered: decided.remembered.cloned(),
+        })));
+    }
+}

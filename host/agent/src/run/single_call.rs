@@ -1,0 +1,181 @@
+//! Single calls: calls of a person, a program or a client, without a model.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::sleep;
+
+use super::call_queue::{CallOutcome, FinishedCall, STOP_GRACE};
+use super::call_result::record_call;
+use super::dispatch::begin;
+use super::ending::EndRequests;
+use super::prepared_call::PreparedCall;
+use super::refusal::{not_run, removed_tool, tool_in_facade, unknown_tool};
+use super::run_state::{DetachedRun, RunState};
+use crate::injection::CallGate;
+use crate::state::ConversationState;
+use crate::toolbox::facade_path;
+use toolwit_core::{
+    Arguments, Error, ErrorKind, NamedTool, ToolCall, ToolContext, ToolError, ToolId, ToolLookup, ToolResult,
+};
+
+/// The start of a single call.
+pub(crate) enum CallStart {
+    /// The call can run.
+    Ready(Box<SingleCall>),
+    /// The call does not run.
+    Refused(Error),
+    /// The tool is locked. The text describes how to unlock it.
+    Locked(String),
+}
+
+/// A call that can run. It borrows nothing of the conversation, so that other calls can run at the same time.
+pub(crate) struct SingleCall {
+    run: DetachedRun,
+    prepared: PreparedCall,
+    tool: NamedTool,
+    body: BoxFuture<'static, FinishedCall>,
+}
+
+/// A call that ended, before its result was applied to the conversation.
+pub(crate) struct EndedCall {
+    run: DetachedRun,
+    prepared: PreparedCall,
+    tool: NamedTool,
+    finished: FinishedCall,
+}
+
+/// The result of a single call, after it was applied to the conversation.
+pub(crate) struct SingleAnswer {
+    /// The id of the tool that ran.
+    pub(crate) tool: ToolId,
+    /// The result. A call that could not run to its end is an error.
+    pub(crate) result: ToolResult,
+    /// Whether the declared tools changed.
+    pub(crate) has_new_tools: bool,
+}
+
+impl SingleCall {
+    /// Looks up the tool, checks its gate, and prepares the call. Each call is a turn of its own.
+    pub(crate) fn start(
+        conversation: &mut ConversationState,
+        name: &str,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> CallStart {
+        conversation.turns = conversation.turns.saturating_add(1);
+        let id = format!("call-{}", conversation.turns);
+        let mut run = RunState::new(conversation, context);
+        run.receives_late_results = false;
+        let tool = match look_up(&run, name) {
+            Ok(tool) => tool,
+            Err(error) => return CallStart::Refused(error),
+        };
+        if let CallGate::Locked(guidance) = run.gate(&tool) {
+            return CallStart::Locked(guidance);
+        }
+        let call = ToolCall {
+            id,
+            name: tool.name.to_string(),
+            arguments: String::new(),
+        };
+        let prepared = PreparedCall {
+            call,
+            requested_name: name.to_owned(),
+            arguments: Ok(arguments),
+            is_repaired: false,
+        };
+        let body = begin(&mut run, &prepared, tool.clone());
+        CallStart::Ready(Box::new(Self {
+            run: run.detach(),
+            prepared,
+            tool,
+            body,
+        }))
+    }
+
+    /// Returns the group whose calls must not run at the same time.
+    pub(crate) fn serial_group(&self) -> Option<u64> {
+        self.tool.tool.serial_group()
+    }
+
+    /// Runs the call. After a cancellation or the deadline of the run, the tool has a second to end by itself.
+    pub(crate) async fn run(self) -> EndedCall {
+        let Self {
+            run,
+            prepared,
+            tool,
+            body,
+        } = self;
+        if run.stop.is_cancelled() {
+            let error = not_run(ErrorKind::Cancelled, "the call was cancelled before it began");
+            let outcome = CallOutcome::Returned(Box::new(Err(ToolError::Model(error))));
+            let finished = FinishedCall::new(outcome, Duration::ZERO);
+            return EndedCall {
+                run,
+                prepared,
+                tool,
+                finished,
+            };
+        }
+        let mut body = pin!(body);
+        let ended = tokio::select! {
+            biased;
+            finished = &mut body => Some(finished),
+            _ = run.stop.wait() => None,
+        };
+        let finished = match ended {
+            Some(finished) => finished,
+            None => tokio::select! {
+                biased;
+                finished = &mut body => finished,
+                () = sleep(STOP_GRACE) => FinishedCall::new(CallOutcome::Abandoned, STOP_GRACE),
+            },
+        };
+        EndedCall {
+            run,
+            prepared,
+            tool,
+            finished,
+        }
+    }
+}
+
+impl EndedCall {
+    /// Applies the result to the conversation: the strategies add and remove tools.
+    pub(crate) fn record(self, conversation: &mut ConversationState) -> SingleAnswer {
+        let tool = self.tool.definition.id.clone();
+        let mut requests = EndRequests::default();
+        let mut run = RunState::reattach(conversation, self.run);
+        let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut requests);
+        let has_new_tools = run.tally.has_new_declarations;
+        drop(run);
+        conversation.history.clear();
+        if has_new_tools {
+            // A removed tool is declared until the end of the turn.
+            conversation.toolbox.start_turn();
+        }
+        SingleAnswer {
+            tool,
+            result,
+            has_new_tools,
+        }
+    }
+}
+
+/// Returns the tool of this name.
+///
+/// # Errors
+/// An error for the caller if no tool has the name, or no longer.
+fn look_up(run: &RunState<'_>, name: &str) -> Result<NamedTool, Error> {
+    let toolbox = &run.conversation.toolbox;
+    match toolbox.look_up(name) {
+        ToolLookup::Found(tool) => Ok(tool),
+        ToolLookup::Removed(_) => Err(removed_tool(name)),
+        ToolLookup::Unknown(nearest) => Err(match facade_path(name, toolbox.callable()) {
+            Some(path) => tool_in_facade(name, &path),
+            None => unknown_tool(name, &nearest, toolbox.callable()),
+        }),
+    }
+}

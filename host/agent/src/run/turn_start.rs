@@ -1,0 +1,58 @@
+//! The changes of the tools at the beginning of a turn.
+
+use super::run_state::RunState;
+use crate::event::Event;
+use crate::injection::{InjectionStrategy, SEARCH_TOOLS, TurnContext};
+use crate::model::DeclaredTool;
+use crate::state::ConversationState;
+use toolwit_core::{Error, ToolContext, ToolName};
+
+/// Applies the strategies' changes for a user message, before the first inference. If the run is stopped before the strategies
+/// have returned them, nothing changes.
+pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
+    let turn = TurnContext::at(run.view());
+    let injection = tokio::select! {
+        biased;
+        _ = run.stop.wait() => return,
+        injection = run.conversation.strategy.begin_turn(&turn) => injection,
+    };
+    if injection.is_none() {
+        return;
+    }
+    let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
+        return;
+    };
+    let toolbox = &mut run.conversation.toolbox;
+    let events = toolbox.begin_turn(injection, &trigger);
+    // No inference has been made in this turn, so the declared definitions may still change.
+    toolbox.refresh_declared();
+    if let Some(descriptions) = toolbox.descriptions(&events) {
+        run.conversation.history.append_to_prompt(&descriptions);
+        run.emit(&Event::PromptExtended { text: descriptions });
+    }
+    run.emit_all(&events);
+}
+
+/// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies' changes. Returns
+/// whether the declared tools changed.
+///
+/// # Errors
+/// If the tools of a role cannot be resolved.
+pub(crate) async fn begin_silent_turn(
+    conversation: &mut ConversationState,
+    context: &ToolContext,
+) -> Result<bool, Error> {
+    let resolved = conversation.roles.resolve(&[], context).await?;
+    conversation.roles.apply(resolved, &mut conversation.toolbox);
+    let before = conversation.toolbox.declared().to_vec();
+    conversation.toolbox.start_turn();
+    let mut run = RunState::new(conversation, context);
+    inject_for_turn(&mut run).await;
+    let toolbox = &mut run.conversation.toolbox;
+    let limited = toolbox.limit_declared();
+    run.emit_all(&limited);
+    let now = run.conversation.toolbox.declared();
+    let differ =
+        |(before, now): (&DeclaredTool, &DeclaredTool)| before.name != now.name || before.definition != now.definition;
+    Ok(before.len() != now.len() || before.iter().zip(now).any(differ))
+}

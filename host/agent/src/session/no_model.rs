@@ -1,0 +1,22 @@
+//! The model of a conversation that has none.
+
+use async_trait::async_trait;
+
+use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
+
+/// A model that fails. The agents of a session without a model need a model of their own.
+pub(super) struct NoModel;
+
+#[async_trait]
+impl ChatModel for NoModel {
+    fn name(&self) -> &str {
+        "none"
+    }
+
+    async fn chat(&self, _request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        Err(ModelError::Configuration {
+            message: "the session has no model".to_owned(),
+            suggestion: "give the agent a model of its own".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! A conversation without a model.
+
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use super::no_model::NoModel;
+use super::serial_groups::SerialGroups;
+use crate::conversation::ConversationBuilder;
+use crate::injection::InjectionStrategy;
+use crate::run::{CallStart, SingleCall, begin_silent_turn};
+use crate::state::ConversationState;
+use toolwit_core::{Arguments, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
+
+/// A conversation without a model: its calls come from outside, such as from a client of a protocol.
+///
+/// Everything else is as in a [`Conversation`](crate::Conversation): strategies lock, add and remove tools, results return
+/// entities whose methods become tools, facades reveal their tools. Several calls can run at the same time. Calls on one live
+/// object run in the order in which they were made. Each call is a turn of its own. A result is delivered with its call, never
+/// later.
+///
+/// ```
+/// use toolwit_agent::{Conversation, ToolSession};
+/// use toolwit_core::{Arguments, NativeTool, ToolContext, ToolResult};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hello = NativeTool::new("hello", "Greets.", serde_json::json!({"type": "object"}), |_, _| async {
+///     Ok(ToolResult::text("hello"))
+/// })?;
+/// let session = ToolSession::begin(Conversation::builder().tool(hello)).await?;
+/// assert_eq!(session.tools().await[0].name.as_str(), "hello");
+/// let answer = session.call("hello", Arguments::new(), &ToolContext::new()).await?;
+/// assert_eq!(answer.result.content(), "hello");
+/// # Ok(()) }
+/// ```
+pub struct ToolSession {
+    state: Mutex<ConversationState>,
+    context: ToolContext,
+    groups: SerialGroups,
+}
+
+/// A tool that a session declares.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SessionTool {
+    /// The name under which it is called.
+    pub name: ToolName,
+    /// The definition.
+    pub definition: Arc<ToolDefinition>,
+}
+
+/// The answer to a call of a session.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionAnswer {
+    /// The id of the tool that was called; `None` if the call did not run because the tool is locked.
+    pub tool: Option<ToolId>,
+    /// The result, with the names of the tools that it added. A call that could not run to its end is an error result.
+    pub result: ToolResult,
+    /// Whether the call changed the declared tools.
+    pub has_new_tools: bool,
+}
+
+impl ToolSession {
+    /// Builds a conversation without its model, and resolves its roles.
+    ///
+    /// # Errors
+    /// As [`ConversationBuilder::build`], and if the tools of a role cannot be resolved.
+    pub async fn begin(conversation: ConversationBuilder) -> Result<Self, Error> {
+        let mut state = conversation.model(NoModel).build()?.into_state();
+        let context = state.context.clone();
+        begin_silent_turn(&mut state, &context).await?;
+        Ok(Self {
+            state: Mutex::new(state),
+            context,
+            groups: SerialGroups::default(),
+        })
+    }
+
+    /// Returns the declared tools, in order.
+    pub async fn tools(&self) -> Vec<SessionTool> {
+        let state = self.state.lock().await;
+        let declared = state.toolbox.declared().iter();
+        declared
+            .map(|tool| SessionTool {
+                name: tool.name.clone(),
+                definition: tool.definition.clone(),
+            })
+            .collect()
+    }
+
+    /// Returns the tool of this name, declared or hidden.
+    pub async fn tool(&self, name: &str) -> Option<SessionTool> {
+        match self.state.lock().await.toolbox.look_up(name) {
+            ToolLookup::Found(named) => Some(SessionTool {
+                name: named.name,
+                definition: named.definition,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns the tool of this id.
+    pub async fn tool_by_id(&self, id: &ToolId) -> Option<SessionTool> {
+        let state = self.state.lock().await;
+        let named = state.toolbox.callable().by_id(id)?;
+        Some(SessionTool {
+            name: named.name.clone(),
+            definition: named.definition.clone(),
+        })
+    }
+
+    /// Returns the tool of this id. If the session does not have it, a strategy may restore it, as it does for a resumed
+    /// conversation; it is then declared.
+    pub async fn restored(&self, id: &ToolId) -> Option<SessionTool> {
+        if let Some(tool) = self.tool_by_id(id).await {
+            return Some(tool);
+        }
+        {
+            let mut state = self.state.lock().await;
+            let tool = state.strategy.restore(id)?;
+            state.toolbox.add_fixed(tool);
+            state.toolbox.start_turn();
+        }
+        self.tool_by_id(id).await
+    }
+
+    /// Applies changes of outside sources of tools, such as plugin directories. Returns whether the declared tools changed.
+    ///
+    /// # Errors
+    /// If the tools of a role cannot be resolved.
+    pub async fn refresh(&self) -> Result<bool, Error> {
+        let mut state = self.state.lock().await;
+        let has_changed = begin_silent_turn(&mut state, &self.context).await?;
+        Ok(has_changed)
+    }
+
+    /// Calls a tool by its name. The values of `context` take precedence over those of the session.
+    ///
+    /// Cancelling the token of the context ends the call; its result is then an error.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTool`](toolwit_core::ErrorKind::UnknownTool) or
+    /// [`ErrorKind::ToolUnavailable`](toolwit_core::ErrorKind::ToolUnavailable) if no tool has the name, or no longer.
+    pub async fn call(&self, name: &str, arguments: Arguments, context: &ToolContext) -> Result<SessionAnswer, Error> {
+        let context = self.context.merged_with(context);
+        let started = SingleCall::start(&mut *self.state.lock().await, name, arguments, &context);
+        let call = match started {
+            CallStart::Ready(call) => call,
+            CallStart::Refused(error) => return Err(error),
+            CallStart::Locked(guidance) => {
+                return Ok(SessionAnswer {
+                    tool: None,
+                    result: ToolResult::text(guidance),
+                    has_new_tools: false,
+                });
+            }
+        };
+        let _turn = match call.serial_group() {
+            Some(group) => tokio::select! {
+                biased;
+                () = context.cancel().cancelled() => None,
+                turn = self.groups.enter(group) => Some(turn),
+            },
+            None => None,
+        };
+        let ended = call.run().await;
+        let answer = ended.record(&mut *self.state.lock().await);
+        Ok(SessionAnswer {
+            tool: Some(answer.tool),
+            result: answer.result,
+            has_new_tools: answer.has_new_tools,
+        })
+    }
+}

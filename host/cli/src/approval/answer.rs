@@ -1,0 +1,48 @@
+//! The answers that a person can type.
+
+use std::time::Duration;
+
+use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, ApprovalScope, ArgumentPattern};
+
+/// The time for which an answer beyond the conversation is valid.
+const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A typed answer.
+#[derive(Debug, PartialEq)]
+pub(super) enum Typed {
+    /// A complete answer.
+    Answer(ApprovalAnswer),
+    /// The arguments shall be edited.
+    Edit,
+    /// The answers shall be explained.
+    Help,
+}
+
+/// Parses a typed line. The text after `n` is the reason for the model.
+pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let approved = || ApprovalAnswer::from(Approval::Approved);
+    let answer = match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" => approved(),
+        "n" | "no" => {
+            let reason = match rest.trim() {
+                "" => "the user refused it".to_owned(),
+                reason => format!("the user refused it: {reason}"),
+            };
+            Approval::Denied { reason }.into()
+        }
+        "r" | "run" => approved().with_scope(ApprovalScope::Run),
+        "s" | "session" => approved().with_scope(ApprovalScope::Session),
+        "a" | "always" => {
+            let arguments = ArgumentPattern::exactly(&request.arguments);
+            approved()
+                .with_scope(ApprovalScope::Arguments(arguments))
+                .with_validity(VALID_FOR)
+        }
+        "t" | "tool" => approved().with_scope(ApprovalScope::Tool).with_validity(VALID_FOR),
+        "e" | "edit" => return Typed::Edit,
+        _ => return Typed::Help,
+    };
+    Typed::Answer(answer)
+}

@@ -1,0 +1,77 @@
+//! A line of input.
+
+use std::io::{self, BufRead, Read};
+
+use super::slash::Slash;
+use toolwit::limits::PROMPT_BYTES_MAX;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// A line that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The end of the input.
+    End,
+    /// A line without text.
+    Empty,
+    /// A command of the chat.
+    Command(Slash),
+    /// A message to the model.
+    Message(String),
+}
+
+impl Line {
+    /// Parses a line. A line that begins with `//` is a message that begins with `/`.
+    fn parse(line: &str) -> Self {
+        let text = line.trim();
+        match text.strip_prefix('/') {
+            None if text.is_empty() => Self::Empty,
+            Some(message) if message.starts_with('/') => Self::Message(message.to_owned()),
+            Some(command) => Self::Command(Slash::parse(command)),
+            None => Self::Message(text.to_owned()),
+        }
+    }
+}
+
+/// Reads a line of standard input.
+///
+/// # Errors
+/// If the line is too long or is not UTF-8.
+pub(super) async fn read_line() -> Result<Line, Error> {
+    let read = tokio::task::spawn_blocking(|| read_from(&mut io::stdin().lock()));
+    read.await.unwrap_or(Ok(Line::End))
+}
+
+fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {
+    let mut line = String::new();
+    let read = input.take(PROMPT_BYTES_MAX + 1).read_line(&mut line).map_err(|error| {
+        let message = format!("the message cannot be read: {error}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+    })?;
+    if read as u64 > PROMPT_BYTES_MAX {
+        let message = format!("the message is longer than {PROMPT_BYTES_MAX} bytes");
+        return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+    }
+    Ok(if read == 0 { Line::End } else { Line::parse(&line) })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_messages_or_commands() {
+        assert_eq!(Line::parse("  \n"), Line::Empty);
+        assert_eq!(Line::parse(" Hello \n"), Line::Message("Hello".to_owned()));
+        assert_eq!(Line::parse("//etc/hosts\n"), Line::Message("/etc/hosts".to_owned()));
+        assert_eq!(Line::parse("/quit\n"), Line::Command(Slash::Quit));
+    }
+
+    #[test]
+    fn input_that_is_too_long_or_not_text_is_an_error() {
+        assert_eq!(read_from(&mut &b""[..]).unwrap(), Line::End);
+        assert!(read_from(&mut &b"\xff\n"[..]).is_err());
+        let long = vec![b'a'; usize::try_from(PROMPT_BYTES_MAX).unwrap() + 1];
+        assert!(read_from(&mut &long[..]).is_err());
+    }
+}

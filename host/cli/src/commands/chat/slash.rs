@@ -1,0 +1,103 @@
+//! Commands in the chat.
+
+use crate::output::page::{FAINT, NAME, Page, counted, first_sentence};
+use toolwit::agent::Conversation;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// A command in the chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slash {
+    /// Lists the tools whose name or description contains the text.
+    Tools(String),
+    /// Shows usage and budget.
+    Budget,
+    /// Waits for a background call.
+    Wait,
+    /// Lists the commands.
+    Help,
+    /// Ends the session.
+    Quit,
+    /// A name that is not a command.
+    Unknown(String),
+}
+
+impl Slash {
+    /// Parses a command without its slash.
+    pub(super) fn parse(command: &str) -> Self {
+        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        match (name, rest.trim()) {
+            ("tools", text) => Self::Tools(text.to_lowercase()),
+            ("budget", "") => Self::Budget,
+            ("wait", "") => Self::Wait,
+            ("help" | "?", "") => Self::Help,
+            ("quit" | "exit", "") => Self::Quit,
+            _ => Self::Unknown(command.to_owned()),
+        }
+    }
+
+    /// Returns the output of the command.
+    ///
+    /// # Errors
+    /// If it is not a command.
+    pub(super) fn page(&self, conversation: &Conversation) -> Result<Page, Error> {
+        match self {
+            Self::Tools(text) => Ok(tools(conversation, text)),
+            Self::Budget => Ok(budget(conversation)),
+            Self::Wait | Self::Help | Self::Quit => Ok(help()),
+            Self::Unknown(name) => {
+                let message = format!("`/{name}` is not a command of the chat");
+                Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("`/help` lists the commands; begin a message with `//` to send a slash"))
+            }
+        }
+    }
+}
+
+fn help() -> Page {
+    let mut page = Page::new();
+    for (name, text) in [
+        ("/tools [TEXT]", "list the tools that can be called"),
+        ("/budget", "show tokens, cost and calls"),
+        ("/wait", "wait for a background call"),
+        ("/help", "list the commands"),
+        ("/quit", "end the session"),
+    ] {
+        page.styled(NAME, format_args!("{name:<15}")).text(text).end();
+    }
+    page
+}
+
+fn tools(conversation: &Conversation, text: &str) -> Page {
+    let mut page = Page::new();
+    let mut count = 0;
+    for named in conversation.tools().iter() {
+        let name = named.name.as_str();
+        let description = &named.definition.description;
+        if name.to_lowercase().contains(text) || description.to_lowercase().contains(text) {
+            page.styled(NAME, name)
+                .text("  ")
+                .text(first_sentence(description))
+                .end();
+            count += 1;
+        }
+    }
+    page.styled(FAINT, counted(count, "tool")).end();
+    page
+}
+
+fn budget(conversation: &Conversation) -> Page {
+    let process = conversation.process();
+    let (tokens, left) = (process.tokens(), process.remaining());
+    let mut page = Page::new();
+    page.text(format_args!(
+        "{} input tokens, {} output tokens, {}",
+        tokens.input_tokens,
+        tokens.output_tokens,
+        counted(process.calls() as usize, "tool call")
+    ));
+    page.text(format_args!(", ${:.4}", process.cost().as_usd())).end();
+    let left_cost = left.cost_usd.map(|cost| format!("${:.4} left", cost.as_usd()));
+    let left_cost = left_cost.unwrap_or_else(|| "no limit of cost".to_owned());
+    page.styled(FAINT, left_cost).end();
+    page
+}

@@ -1,0 +1,102 @@
+//! The clients that can be configured, and where their configuration is.
+
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
+
+use crate::input::environment::variable;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// An MCP client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Client {
+    /// Amazon Q Developer
+    AmazonQ,
+    /// Claude Code, for the project in the current directory
+    ClaudeCode,
+    /// Claude Desktop
+    ClaudeDesktop,
+    /// Codex
+    Codex,
+    /// Cursor
+    Cursor,
+    /// Gemini CLI
+    Gemini,
+    /// LM Studio
+    LmStudio,
+    /// opencode
+    Opencode,
+    /// Visual Studio Code
+    Vscode,
+    /// Windsurf
+    Windsurf,
+    /// Zed
+    Zed,
+}
+
+/// The form of an entry of a client's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EntryForm {
+    /// `{"command": …, "args": […]}` under this key.
+    Plain(&'static str),
+    /// The same with `"type": "stdio"`.
+    Typed(&'static str),
+    /// The program and its arguments in one list, under `mcp`.
+    OneList,
+    /// A table of a TOML file.
+    Toml,
+}
+
+impl Client {
+    /// Returns the form of its entries.
+    pub(super) fn form(self) -> EntryForm {
+        match self {
+            Self::Vscode => EntryForm::Typed("servers"),
+            Self::ClaudeCode => EntryForm::Typed("mcpServers"),
+            Self::Zed => EntryForm::Plain("context_servers"),
+            Self::Opencode => EntryForm::OneList,
+            Self::Codex => EntryForm::Toml,
+            _ => EntryForm::Plain("mcpServers"),
+        }
+    }
+
+    /// Returns the path of its configuration.
+    ///
+    /// # Errors
+    /// If the home directory is unknown.
+    pub(super) fn path(self) -> Result<PathBuf, Error> {
+        if self == Self::ClaudeCode {
+            return Ok(PathBuf::from(".mcp.json"));
+        }
+        let base = etcetera::choose_base_strategy().map_err(|error| {
+            let message = "the configuration of the client is unknown, because there is no home directory";
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("pass its path with `--file FILE`")
+                .with_source(error)
+        })?;
+        let home = base.home_dir();
+        let codex = variable("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
+        Ok(match self {
+            Self::AmazonQ => home.join(".aws/amazonq/mcp.json"),
+            Self::ClaudeCode => PathBuf::from(".mcp.json"),
+            Self::ClaudeDesktop => application_data(&base).join("Claude/claude_desktop_config.json"),
+            Self::Codex => codex.join("config.toml"),
+            Self::Cursor => home.join(".cursor/mcp.json"),
+            Self::Gemini => home.join(".gemini/settings.json"),
+            Self::LmStudio => home.join(".lmstudio/mcp.json"),
+            Self::Opencode => base.config_dir().join("opencode/opencode.json"),
+            Self::Vscode => application_data(&base).join("Code/User/mcp.json"),
+            Self::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
+            Self::Zed => base.config_dir().join("zed/settings.json"),
+        })
+    }
+}
+
+/// Returns the directory with the data of desktop applications.
+fn application_data(base: &impl BaseStrategy) -> PathBuf {
+    if cfg!(target_os = "macos") {
+        base.home_dir().join("Library/Application Support")
+    } else {
+        base.config_dir()
+    }
+}

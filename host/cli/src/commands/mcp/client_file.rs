@@ -1,0 +1,203 @@
+//! The configuration file of a client.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use toml_edit::DocumentMut;
+
+use super::client::EntryForm;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The command with which a client starts the server.
+pub(super) struct StartCommand {
+    /// The name of the server in the client.
+    pub(super) name: String,
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+}
+
+/// Returns the text of a configuration with the server, in addition to everything that `existing` has.
+///
+/// # Errors
+/// If the existing text cannot be extended: it is not JSON or TOML, or has another form.
+pub(super) fn merged(existing: &str, form: EntryForm, start: &StartCommand) -> Result<String, String> {
+    match form {
+        EntryForm::Toml => merged_toml(existing, start),
+        EntryForm::Plain(key) => merged_json(existing, key, &start.name, plain(start)),
+        EntryForm::Typed(key) => {
+            let mut entry = Map::from_iter([("type".to_owned(), json!("stdio"))]);
+            entry.extend(plain(start));
+            merged_json(existing, key, &start.name, entry)
+        }
+        EntryForm::OneList => {
+            let program = [start.program.clone()].into_iter();
+            let command: Vec<_> = program.chain(start.arguments.iter().cloned()).collect();
+            let entry = [
+                ("type", json!("local")),
+                ("command", json!(command)),
+                ("enabled", json!(true)),
+            ];
+            let entry = entry.into_iter().map(|(key, value)| (key.to_owned(), value));
+            merged_json(existing, "mcp", &start.name, entry.collect())
+        }
+    }
+}
+
+fn plain(start: &StartCommand) -> Map<String, Value> {
+    let entry = [("command", json!(start.program)), ("args", json!(start.arguments))];
+    entry.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn merged_json(existing: &str, key: &str, name: &str, entry: Map<String, Value>) -> Result<String, String> {
+    let mut root: Value = if existing.trim().is_empty() {
+        json!({})
+    } else {
+        serde_json::from_str(existing.trim_start_matches('\u{feff}'))
+            .map_err(|error| format!("it is not plain JSON ({error}), perhaps because of comments"))?
+    };
+    let fields = root.as_object_mut().ok_or("it is not a JSON object")?;
+    let servers = fields.entry(key).or_insert_with(|| json!({}));
+    let servers = servers.as_object_mut().ok_or(format!("`{key}` is not a JSON object"))?;
+    servers.insert(name.to_owned(), Value::Object(entry));
+    Ok(format!("{root:#}\n"))
+}
+
+fn merged_toml(existing: &str, start: &StartCommand) -> Result<String, String> {
+    let mut document: DocumentMut = existing
+        .parse()
+        .map_err(|error: toml_edit::TomlError| format!("it is not valid TOML ({})", error.message()))?;
+    let servers = document.entry("mcp_servers").or_insert_with(|| {
+        let mut table = toml_edit::Table::new();
+        table.set_implicit(true);
+        toml_edit::Item::Table(table)
+    });
+    let servers = servers.as_table_like_mut().ok_or("`mcp_servers` is not a table")?;
+    let mut entry = toml_edit::Table::new();
+    entry.insert("command", toml_edit::value(start.program.as_str()));
+    let arguments: toml_edit::Array = start.arguments.iter().map(String::as_str).collect();
+    entry.insert("args", toml_edit::value(arguments));
+    servers.insert(&start.name, toml_edit::Item::Table(entry));
+    Ok(document.to_string())
+}
+
+/// Reads a configuration, which may not exist yet.
+///
+/// # Errors
+/// If it exists and cannot be read.
+pub(super) fn read(path: &Path) -> Result<String, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(failure(path, "read", &error)),
+    }
+}
+
+/// Writes a configuration. A client never reads half of it.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    // A linked configuration stays linked.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let written = (|| {
+        if let Some(directory) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            fs::create_dir_all(directory)?;
+        }
+        let new = beside(&target);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new)?;
+        let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let done = done.and_then(|()| {
+            if let Ok(metadata) = fs::metadata(&target) {
+                fs::set_permissions(&new, metadata.permissions())?;
+            }
+            fs::rename(&new, &target)
+        });
+        if done.is_err() {
+            // The error of the write is the one to report.
+            drop(fs::remove_file(&new));
+        }
+        done
+    })();
+    written.map_err(|error| failure(path, "written", &error))
+}
+
+/// Returns the path of a temporary file in the same directory.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+}
+
+fn failure(path: &Path, action: &str, error: &io::Error) -> Error {
+    let message = format!("the configuration `{}` cannot be {action}: {error}", path.display());
+    Error::new(ErrorKind::Io, Phase::Registry, message)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn start() -> StartCommand {
+        StartCommand {
+            name: "toolwit".to_owned(),
+            program: "/bin/toolwit".to_owned(),
+            arguments: vec!["mcp".to_owned()],
+        }
+    }
+
+    #[test]
+    fn other_servers_and_settings_stay_as_they_are() {
+        let existing = r#"{"theme": "dark", "mcpServers": {"other": {"command": "x"}, "toolwit": {"command": "old"}}}"#;
+        let text = merged(existing, EntryForm::Plain("mcpServers"), &start()).unwrap();
+        let expected = json!({
+            "theme": "dark",
+            "mcpServers": {"other": {"command": "x"}, "toolwit": {"command": "/bin/toolwit", "args": ["mcp"]}},
+        });
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
+        let toml = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"y\"\n";
+        let text = merged(toml, EntryForm::Toml, &start()).unwrap();
+        assert!(text.starts_with(toml), "{text}");
+        assert!(
+            text.contains("[mcp_servers.toolwit]\ncommand = \"/bin/toolwit\"\nargs = [\"mcp\"]\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_new_file_has_the_server_only() {
+        let one_list = merged("", EntryForm::OneList, &start()).unwrap();
+        let entry = json!({"type": "local", "command": ["/bin/toolwit", "mcp"], "enabled": true});
+        assert_eq!(
+            serde_json::from_str::<Value>(&one_list).unwrap(),
+            json!({"mcp": {"toolwit": entry}})
+        );
+        let typed = merged("", EntryForm::Typed("servers"), &start()).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Value>(&typed).unwrap()["servers"]["toolwit"]["type"],
+            "stdio"
+        );
+    }
+
+    #[test]
+    fn text_that_cannot_be_extended_is_refused() {
+        let refused = |text: &str, form| merged(text, form, &start()).unwrap_err();
+        assert!(refused("{ // mine\n}", EntryForm::Plain("mcpServers")).contains("comments"));
+        assert!(refused("[]", EntryForm::Plain("mcpServers")).contains("object"));
+        assert!(refused("{\"mcpServers\": 3}", EntryForm::Plain("mcpServers")).contains("`mcpServers`"));
+        assert!(refused("x = ", EntryForm::Toml).contains("TOML"));
+        assert!(refused("mcp_servers = 3", EntryForm::Toml).contains("`mcp_servers`"));
+    }
+
+    #[test]
+    fn a_written_file_replaces_the_old_one_and_leaves_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/mcp.json");
+        write(&path, "one").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(read(&path).unwrap(), "two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        assert_eq!(read(&directory.path().join("missing.json")).unwrap(), "");
+    }
+}

@@ -1,0 +1,140 @@
+//! `toolwit mcp install`: configures an MCP client.
+
+use std::path::{Path, PathBuf};
+
+use super::client::Client;
+use super::client_file::{StartCommand, merged, read, write};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::plugins::PluginFlags;
+use crate::output::page::Page;
+use crate::output::printer::{Format, Printer};
+use toolwit::{Error, ErrorKind, Phase};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit mcp install --client claude-desktop --plugins ~/tools
+  toolwit mcp install --client cursor --plugins ~/tools --write
+  toolwit mcp install --client codex --plugins ~/tools --write -- --exposure search --wall 10s";
+
+/// Configure an MCP client to use the tools of plugins
+///
+/// Prints the configuration. With --write, adds it to the configuration file of the client, whose other entries do not change.
+/// Words after -- are passed to `toolwit mcp`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Install {
+    /// Client to configure
+    #[arg(long, value_name = "NAME")]
+    client: Client,
+    /// Add the server to the configuration file of the client
+    #[arg(long)]
+    write: bool,
+    /// Path to the configuration file [default: that of the client]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Name of the server in the client
+    #[arg(long, value_name = "NAME", default_value = "toolwit", value_parser = parse_name)]
+    name: String,
+    #[command(flatten)]
+    plugins: PluginFlags,
+    /// Further options of `toolwit mcp`
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+impl Install {
+    pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let start = self.start_command()?;
+        let form = self.client.form();
+        let alone = merged("", form, &start).map_err(|problem| internal(&problem))?;
+        if !self.write {
+            printer.text(&alone)?;
+            if let Ok(path) = self.path()
+                && printer.format() == Format::Human
+            {
+                let mut page = Page::new();
+                page.text("add this to ")
+                    .text(path.display())
+                    .text(", or repeat the command with --write");
+                printer.message(page.end());
+            }
+            return Ok(Exit::Success);
+        }
+        let path = self.path()?;
+        let text = merged(&read(&path)?, form, &start).map_err(|problem| {
+            let message = format!("the configuration `{}` cannot be extended: {problem}", path.display());
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("repeat the command without `--write`, and add what it prints by hand")
+        })?;
+        write(&path, &text)?;
+        if printer.format() == Format::Json {
+            let document = serde_json::json!({"file": path.display().to_string(), "name": self.name});
+            return printer.document(&document).map(|()| Exit::Success);
+        }
+        let mut page = Page::new();
+        page.text("wrote ")
+            .text(path.display())
+            .text("; restart the client to use it")
+            .end();
+        printer.message(&page);
+        Ok(Exit::Success)
+    }
+
+    fn path(&self) -> Result<PathBuf, Error> {
+        match &self.file {
+            Some(file) => Ok(file.clone()),
+            None => self.client.path(),
+        }
+    }
+
+    /// Returns the command with absolute paths: a client has another working directory, and often another `PATH`.
+    fn start_command(&self) -> Result<StartCommand, Error> {
+        let program = std::env::current_exe().map_err(|error| {
+            let message = "the path of the `toolwit` program is unknown";
+            Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
+        })?;
+        let mut arguments = vec!["mcp".to_owned()];
+        for directory in self.plugins.directories()? {
+            let absolute = std::fs::canonicalize(&directory).map_err(|error| {
+                let message = format!("the plugin directory `{}` cannot be read: {error}", directory.display());
+                Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            })?;
+            arguments.extend(["--plugins".to_owned(), text(&absolute)?]);
+        }
+        arguments.extend(self.options.iter().cloned());
+        Ok(StartCommand {
+            name: self.name.clone(),
+            program: text(&program)?,
+            arguments,
+        })
+    }
+}
+
+/// Returns a path as text.
+///
+/// # Errors
+/// If it is not UTF-8, which the configuration of a client must be.
+fn text(path: &Path) -> Result<String, Error> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let message = format!("the path `{}` is not UTF-8", path.display());
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+    })
+}
+
+/// Accepts names that all clients accept.
+fn parse_name(name: &str) -> Result<String, String> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 40 || !name.chars().all(is_valid) {
+        return Err("it must have 1 to 40 letters, digits, `-` or `_`".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
+fn internal(problem: &str) -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        Phase::Registry,
+        format!("the configuration cannot be made: {problem}"),
+    )
+}

@@ -1,0 +1,51 @@
+//! `toolwit mcp`: serves tools to an MCP client over standard input and output.
+
+mod client;
+mod client_file;
+mod install;
+
+use clap::Subcommand;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::served_host::ServedHost;
+use crate::output::printer::Printer;
+use toolwit_mcp_server::McpServer;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit mcp --plugins ~/tools
+  toolwit mcp install --client claude-desktop --plugins ~/tools --write
+
+An MCP client starts this command itself. Its configuration is:
+  {\"mcpServers\": {\"toolwit\": {\"command\": \"toolwit\", \"args\": [\"mcp\", \"--plugins\", \"/path/to/tools\"]}}}";
+
+/// Serve the tools of plugins to an MCP client
+///
+/// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, over standard input and output. Ends when its input
+/// ends. Tools are listed at once, and compiled at their first call.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    served: ServedHost,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Install(install::Install),
+}
+
+impl Mcp {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        if let Some(Action::Install(install)) = self.action {
+            return install.run(printer);
+        }
+        let host = self.served.build(None).await?;
+        McpServer::new(host).serve_stdio(cancel.clone()).await?;
+        Ok(Exit::Success)
+    }
+}

@@ -1,0 +1,141 @@
+//! `toolwit resume`: continues a run in the middle of which the process ended.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::run::{RunFlags, RunProgress, print_end};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::sessions::{SessionFlags, missing};
+use crate::output::page::{FAINT, NAME, Page};
+use crate::output::printer::Printer;
+use crate::shell::SuggestedCommand;
+use toolwit::agent::{Journal, JournalError, Resolution, SessionId, UnresolvedCall};
+use toolwit::{Conversation, Error, ErrorKind, Phase};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit resume rome --model openai:gpt-5
+  toolwit resume rome --model openai:gpt-5 --resolve call_7=done
+  toolwit resume rome --model openai:gpt-5 --resolve call_7=run-again";
+
+/// Continue a run in the middle of which the process ended
+///
+/// Pass the options of the run. Calls that ended are not repeated. A call that was running and that may have changed something is
+/// reported: find out whether it did, and decide with `--resolve`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Resume {
+    /// Name of the session
+    session: SessionId,
+    /// Decision about a call that may have taken effect: CALL=done, CALL=not-done or CALL=run-again; can be repeated
+    #[arg(long = "resolve", value_name = "CALL=DECISION")]
+    decisions: Vec<Decision>,
+    #[command(flatten)]
+    sessions: SessionFlags,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+/// A decision about a call.
+#[derive(Clone, Debug)]
+struct Decision {
+    call: String,
+    resolution: Resolution,
+}
+
+impl FromStr for Decision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let usage = || "write CALL=done, CALL=not-done or CALL=run-again".to_owned();
+        let (call, decision) = text.rsplit_once('=').ok_or_else(usage)?;
+        let resolution = match decision {
+            "done" => Resolution::Done,
+            "not-done" => Resolution::NotDone,
+            "run-again" => Resolution::RunAgain,
+            _ => return Err(usage()),
+        };
+        Ok(Self {
+            call: call.to_owned(),
+            resolution,
+        })
+    }
+}
+
+impl Resume {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let model = self.flags.connect(cancel).await?;
+        let store = self.sessions.open().await?;
+        let journal = Journal::open(&store, &self.session)
+            .await
+            .map_err(|error| match error {
+                JournalError::Missing(session) => missing(&session),
+                other => other.into(),
+            })?;
+        let progress = Arc::new(RunProgress::new(printer, model.name()));
+        let mut conversation = self.flags.conversation(&model, Some(journal), progress, cancel).await?;
+        decide(&mut conversation, &self.decisions)?;
+        let Some(run) = conversation.interrupted_run() else {
+            return Err(nothing_to_resume(&self.session).into());
+        };
+        let unresolved = run.unresolved();
+        if !unresolved.is_empty() {
+            report(&unresolved, printer);
+            return Err(undecided(&self.session, &unresolved).into());
+        }
+        let Some(ended) = conversation.resume_run(cancel.clone()).await else {
+            return Err(nothing_to_resume(&self.session).into());
+        };
+        // Removes the spinner before the answer is printed.
+        drop(conversation);
+        print_end(ended, &*model, printer)
+    }
+}
+
+fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(), Error> {
+    for decision in decisions {
+        if !conversation.resolve_call(&decision.call, decision.resolution) {
+            let message = format!("the call `{}` needs no decision", decision.call);
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("run the command without `--resolve` to see the calls that do"));
+        }
+    }
+    Ok(())
+}
+
+fn report(unresolved: &[UnresolvedCall], printer: Printer) {
+    let mut page = Page::new();
+    for call in unresolved {
+        let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+        page.styled(NAME, &call.name).text(" ").text(arguments);
+        page.text("  ").styled(FAINT, format_args!("call {}", call.id)).end();
+    }
+    printer.message(&page);
+}
+
+fn undecided(session: &SessionId, unresolved: &[UnresolvedCall]) -> Error {
+    let calls: Vec<_> = unresolved.iter().map(|call| format!("`{}`", call.id)).collect();
+    let message = format!(
+        "the process ended while calls ran that may have changed something: {}",
+        calls.join(", ")
+    );
+    let first = unresolved.first().map_or("CALL", |call| call.id.as_str());
+    let command = SuggestedCommand::new("resume")
+        .operand(session.as_str())
+        .option("resolve", &format!("{first}=done"));
+    let hint = format!("find out whether they did, then run `{command}` (or `=not-done`, or `=run-again`)");
+    Error::new(ErrorKind::Configuration, Phase::Execute, message).with_suggestion(hint)
+}
+
+fn nothing_to_resume(session: &SessionId) -> Error {
+    let message = format!("the last run of the session `{session}` ended");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+        "continue the conversation with `{}`",
+        SuggestedCommand::new("run")
+            .operand("PROMPT")
+            .option("session", session.as_str())
+    ))
+}

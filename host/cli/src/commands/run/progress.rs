@@ -1,0 +1,168 @@
+//! The display of a run: events, streamed text and a spinner.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::approval::Screen;
+use crate::output::answer_stream::{AnswerStream, Piece};
+use crate::output::conversation;
+use crate::output::page::{FAINT, Page};
+use crate::output::printer::Printer;
+use crate::output::progress::Spinner;
+use crate::output::stream_preview::StreamPreview;
+use toolwit::agent::Event;
+use toolwit::tool::{ApprovalDecision, Origin, OutputSink};
+
+/// Prints events while the model runs, and shows a spinner between them.
+pub(crate) struct RunProgress {
+    printer: Printer,
+    model: String,
+    spinner: Spinner,
+    /// The text of the current response so far.
+    preview: Mutex<StreamPreview>,
+    /// Prints the text of the model as it arrives, instead of a preview.
+    stream: Option<Mutex<AnswerStream>>,
+}
+
+impl OutputSink for RunProgress {
+    fn progress(&self, text: &str) {
+        self.spinner.set_text(text);
+    }
+
+    fn communicate(&self, text: &str) {
+        self.close_stream();
+        let mut page = Page::new();
+        conversation::message(&mut page, text);
+        self.spinner.suspend(|| self.printer.message(&page));
+    }
+
+    fn words(&self, text: &str, origin: &Origin) {
+        if !self.print_piece(Piece::Answer, text, origin) {
+            self.show_piece(&self.model, text);
+        }
+    }
+
+    fn reasoning(&self, text: &str, origin: &Origin) {
+        if !self.print_piece(Piece::Reasoning, text, origin) {
+            self.show_piece("thinking", text);
+        }
+    }
+
+    fn call_announced(&self, name: &str, _: &Origin) {
+        self.close_stream();
+        self.spinner
+            .set_text(&format!("{} prepares a call of {name}", self.model));
+    }
+}
+
+impl Screen for RunProgress {
+    fn set_paused(&self, is_paused: bool) {
+        self.spinner.set_paused(is_paused);
+    }
+}
+
+impl RunProgress {
+    /// Creates the display of one run, whose answer is printed at the end.
+    pub(crate) fn new(printer: Printer, model: &str) -> Self {
+        Self {
+            printer,
+            model: model.to_owned(),
+            spinner: Spinner::new(printer, "starting"),
+            preview: Mutex::default(),
+            stream: None,
+        }
+    }
+
+    /// Creates the display of a session, which prints the text of the model as it arrives.
+    pub(crate) fn streaming(printer: Printer, model: &str) -> Self {
+        let mut progress = Self::new(printer, model);
+        progress.stream = Some(Mutex::new(AnswerStream::new(printer)));
+        progress
+    }
+
+    /// Ends the display of a turn: the streamed line and the spinner.
+    pub(crate) fn end_turn(&self) {
+        self.close_stream();
+        self.spinner.stop();
+    }
+
+    /// Prints a part of the streamed text. Returns `false` if there is no stream, or an agent inside the conversation wrote it.
+    fn print_piece(&self, kind: Piece, piece: &str, origin: &Origin) -> bool {
+        match &self.stream {
+            Some(stream) if origin.parent_call.is_none() => {
+                // The spinner would be drawn over the text.
+                self.spinner.stop();
+                stream.lock().unwrap_or_else(PoisonError::into_inner).print(kind, piece);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn close_stream(&self) {
+        if let Some(stream) = &self.stream {
+            stream.lock().unwrap_or_else(PoisonError::into_inner).close();
+        }
+    }
+
+    /// Shows the end of a streamed text. The complete answer is printed when the run ends.
+    fn show_piece(&self, label: &str, piece: &str) {
+        if self.spinner.is_visible() {
+            let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
+            self.spinner.set_text(&format!("{label}: {}", preview.push(piece)));
+        }
+    }
+
+    /// Prints an event.
+    pub(crate) fn print(&self, event: &Event) {
+        self.close_stream();
+        self.print_details(event);
+        let mut page = Page::new();
+        match event {
+            // The text has been printed as it arrived.
+            Event::ModelAnswered { tool_calls, .. } if self.stream.is_some() => {
+                conversation::calls(&mut page, tool_calls);
+            }
+            _ => conversation::event(&mut page, event),
+        }
+        self.spinner.suspend(|| self.printer.message(&page));
+    }
+
+    fn print_details(&self, event: &Event) {
+        match event {
+            Event::IterationStarted { .. } => {
+                self.preview.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.spinner.restart(&format!("waiting for {}", self.model));
+            }
+            Event::ToolStarted { name, .. } => self.spinner.restart(&format!("calling {name}")),
+            Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
+            Event::NestedCallFinished { .. } => {
+                let mut page = Page::new();
+                conversation::nested(&mut page, event);
+                self.spinner.suspend(|| self.printer.detail(&page));
+            }
+            Event::ApprovalDecided(decided) if decided.decision == ApprovalDecision::Unanswered => self.spinner.suspend(|| {
+                let tool = &decided.tool;
+                self.printer
+                    .warn(format_args!("`{tool}` did not run: it needs an approval, and there is no terminal to ask"));
+                self.printer.hint(
+                    "run it at a terminal, allow the tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`",
+                );
+            }),
+            Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
+            Event::Finished {
+                iterations,
+                tool_calls,
+                usage,
+                wall_ms,
+                ..
+            } => {
+                let mut page = Page::new();
+                let tokens = usage.tokens.input_tokens + usage.tokens.output_tokens;
+                let cost = format!("{iterations} inferences, {tool_calls} tool calls, {tokens} tokens, {wall_ms} ms");
+                page.styled(FAINT, cost).end();
+                self.spinner.suspend(|| self.printer.detail(&page));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `toolwit serve`: serves tools to MCP clients over HTTP.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::access_tokens::{ServerFile, read_token};
+use crate::input::served_host::ServedHost;
+use crate::output::page::{FAINT, Page};
+use crate::output::printer::Printer;
+use toolwit::tool::ToolContext;
+use toolwit::{Error, ErrorKind, Phase};
+use toolwit_mcp_server::{AccessToken, HttpListener, HttpOptions, McpServer, Principal};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit serve --http 127.0.0.1:8080 --plugins ~/tools
+  toolwit serve --http 127.0.0.1:8080 --token-file team.token
+  toolwit serve --http 0.0.0.0:8080 --host tools.example.com --config server.toml
+
+The protocol is at /mcp. /healthz answers 200 while the server runs, /metrics has counters for Prometheus.
+
+A configuration file lists tokens, each with its own plugins, grants and limits:
+  [[token]]
+  name = \"ci\"
+  file = \"ci.token\"            # contains the token; only its owner may read it
+  plugins = [\"text\", \"calc\"]   # default: all
+  grants = \"ci-grants.toml\"    # default: those of the server
+  requests_per_minute = 60
+  context = { tenant = \"acme\" }
+
+  [oauth]                      # tells OAuth clients where to get a token
+  resource = \"https://tools.example.com/mcp\"
+  authorization_servers = [\"https://login.example.com\"]";
+
+/// Serve the tools of plugins to MCP clients over HTTP
+///
+/// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, as streamable HTTP. It listens on a loopback address
+/// unless there is a token and a host name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    http: SocketAddr,
+    /// File with a bearer token that clients must send
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Host name under which clients reach the server; can be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Origin of web pages that may send requests, such as https://app.example.com; can be repeated
+    #[arg(long = "origin", value_name = "URL")]
+    origins: Vec<String>,
+    /// Maximum number of sessions at the same time [default: 1000]
+    #[arg(long, value_name = "N")]
+    sessions: Option<usize>,
+    /// File with tokens and their rights
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    served: ServedHost,
+}
+
+impl Serve {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let host = self.served.build(None).await?;
+        let mut options = HttpOptions::new(self.http);
+        options = self.hosts.iter().fold(options, |options, host| options.with_host(host));
+        options = self
+            .origins
+            .iter()
+            .fold(options, |options, origin| options.with_origin(origin));
+        if let Some(sessions) = self.sessions {
+            options = options.with_sessions_max(sessions);
+        }
+        if let Some(file) = &self.token_file {
+            let principal = Principal::new("token", host.clone());
+            options = options.with_token(AccessToken::new(&read_token(file)?, principal)?);
+        }
+        if let Some(file) = &self.config {
+            options = self.with_config(options, &ServerFile::read(file)?, &host).await?;
+        }
+        let listener = HttpListener::bind(options).await?;
+        let mut page = Page::new();
+        page.text("listening on ").text(listener.url()).end();
+        page.styled(FAINT, "stop with Ctrl-C").end();
+        printer.message(&page);
+        listener.serve(&McpServer::new(host), cancel.clone()).await;
+        Ok(Exit::Success)
+    }
+
+    /// Adds the tokens of a configuration file. Tokens with grants of their own have a host of their own.
+    async fn with_config(
+        &self,
+        mut options: HttpOptions,
+        file: &ServerFile,
+        host: &toolwit::Toolwit,
+    ) -> Result<HttpOptions, Error> {
+        for token in &file.tokens {
+            let host = match &token.grants {
+                Some(grants) => self.served.build(Some(grants)).await?,
+                None => host.clone(),
+            };
+            let names: Vec<_> = host
+                .registry()
+                .packages()
+                .iter()
+                .map(|package| package.name.clone())
+                .collect();
+            if let Some(unknown) = token.plugins.iter().flatten().find(|plugin| !names.contains(plugin)) {
+                let message = format!(
+                    "the token `{}` names the plugin `{unknown}`, which does not exist",
+                    token.name
+                );
+                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion(format!("the plugins are {}", names.join(", "))));
+            }
+            let mut principal = Principal::new(token.name.as_str(), host);
+            if let Some(plugins) = token.plugins.clone() {
+                principal = principal.restricted_to(move |id| {
+                    let owner = id.split(['/', '#']).next().unwrap_or(id);
+                    plugins.iter().any(|plugin| plugin == owner)
+                });
+            }
+            let context = token.context.iter();
+            let context = context.fold(ToolContext::new(), |context, (key, value)| {
+                context.with(key, value.as_str())
+            });
+            let mut access = AccessToken::new(&read_token(&token.file)?, principal.with_context(context))?;
+            if let Some(requests) = token.requests_per_minute {
+                access = access.with_requests_per_minute(requests);
+            }
+            options = options.with_token(access);
+        }
+        if let Some(oauth) = &file.oauth {
+            options = options.with_protected_resource(oauth.clone());
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,134 @@
+//! `toolwit sessions`: lists, shows, forks and removes stored conversations.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::sessions::{SessionFlags, missing};
+use crate::output::conversation;
+use crate::output::page::{FAINT, NAME, Page, WARN, counted};
+use crate::output::printer::{Format, Printer};
+use toolwit::Error;
+use toolwit::agent::{JournalError, JournalStore, SessionId, SessionSummary, TraceEntry};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit run \"Plan a trip to Rome\" --session rome
+  toolwit sessions list
+  toolwit sessions show rome
+  toolwit sessions fork rome rome-by-train --at 12
+  toolwit sessions remove rome";
+
+/// Manage stored conversations
+///
+/// `toolwit run --session NAME` stores a conversation as it happens, and continues it when it is run again. `toolwit resume NAME`
+/// continues a run in the middle of which the process ended.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    sessions: SessionFlags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the sessions, the one that changed last first
+    List,
+    /// Show the messages, calls and results of a session, with the number of each entry
+    Show {
+        /// Name of the session
+        session: SessionId,
+    },
+    /// Create a session from the first entries of another one
+    Fork {
+        /// Name of the session
+        session: SessionId,
+        /// Name of the new session
+        new: SessionId,
+        /// Number of the first entry that is not copied [default: copy all]
+        #[arg(long, value_name = "ENTRY")]
+        at: Option<u64>,
+    },
+    /// Remove a session
+    Remove {
+        /// Name of the session
+        session: SessionId,
+    },
+}
+
+impl Sessions {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let store = self.sessions.open().await?;
+        match self.action {
+            Action::List => list(&store.sessions().await.map_err(Error::from)?, printer)?,
+            Action::Show { session } => show(&store.entries(&session).await.map_err(explained)?, printer)?,
+            Action::Fork { session, new, at } => {
+                let forked = store.fork(&session, &new, at.unwrap_or(u64::MAX)).await;
+                forked.map_err(explained)?;
+                done(printer, "forked", &new)?;
+            }
+            Action::Remove { session } => {
+                store.remove(&session).await.map_err(explained)?;
+                done(printer, "removed", &session)?;
+            }
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Adds the command that helps.
+fn explained(error: JournalError) -> Error {
+    match error {
+        JournalError::Missing(session) => missing(&session),
+        other => other.into(),
+    }
+}
+
+fn list(sessions: &[SessionSummary], printer: Printer) -> Result<(), Failure> {
+    if printer.format() == Format::Json {
+        return printer.document(&json!({ "sessions": sessions }));
+    }
+    if sessions.is_empty() {
+        printer.hint("there are no sessions; `toolwit run PROMPT --session NAME` stores one");
+        return Ok(());
+    }
+    let mut page = Page::new();
+    for session in sessions {
+        let turns = counted(session.turns as usize, "turn");
+        page.styled(NAME, &session.session).text("  ").text(turns);
+        if session.is_interrupted {
+            page.text("  ").styled(WARN, "interrupted");
+        }
+        page.text("  ").styled(FAINT, &session.prompt).end();
+    }
+    printer.data(&page)
+}
+
+fn show(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
+    if printer.format() == Format::Json {
+        return printer.document(&json!({ "entries": entries }));
+    }
+    let mut page = Page::new();
+    for entry in entries {
+        let mut lines = Page::new();
+        conversation::recorded(&mut lines, &entry.event);
+        if !lines.is_empty() {
+            page.styled(FAINT, format_args!("{:>4} ", entry.sequence))
+                .append(&lines);
+        }
+    }
+    printer.data(&page)
+}
+
+fn done(printer: Printer, verb: &str, session: &SessionId) -> Result<(), Failure> {
+    if printer.format() == Format::Json {
+        return printer.document(&json!({ verb: session }));
+    }
+    let mut page = Page::new();
+    page.text(format_args!("{verb} the session {session}"));
+    printer.message(page.end());
+    Ok(())
+}

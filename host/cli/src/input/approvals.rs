@@ -1,0 +1,54 @@
+//! Options for the approval of calls.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use super::configuration::configuration_file;
+use super::environment::variable;
+use toolwit::registry::OperatorPolicy;
+use toolwit::tool::{ApprovalMode, ApprovalPolicy};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The environment variable with the path of the policy file, used without the option.
+const VARIABLE: &str = "TOOLWIT_POLICY";
+
+/// Options for the approval of calls.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Approval of calls")]
+pub(crate) struct ApprovalFlags {
+    /// When a call needs your approval: never, first-time, writes, always or deny [default: that of the policy file, or writes]
+    #[arg(long, value_name = "MODE")]
+    approve: Option<ApprovalMode>,
+    /// Path to the policy file [env: TOOLWIT_POLICY] [default: toolwit/policy.toml in the configuration directory]
+    #[arg(long = "policy", value_name = "FILE")]
+    policy_file: Option<PathBuf>,
+}
+
+impl ApprovalFlags {
+    /// Returns the policy: that of the file, with the mode of the option.
+    ///
+    /// # Errors
+    /// If the file is invalid, or was named and does not exist.
+    pub(crate) fn policy(&self) -> Result<ApprovalPolicy, Error> {
+        let named = self
+            .policy_file
+            .clone()
+            .or_else(|| variable(VARIABLE).map(PathBuf::from));
+        let policy = match &named {
+            Some(path) => Some(OperatorPolicy::read(path)?.ok_or_else(|| {
+                let message = format!("the policy file {} does not exist", path.display());
+                Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            })?),
+            None => match configuration_file(OperatorPolicy::FILE_NAME) {
+                Ok(path) => OperatorPolicy::read(&path)?,
+                Err(_) => None,
+            },
+        };
+        Ok(policy.unwrap_or_default().approvals(self.approve))
+    }
+}
+
+/// Returns whether a person can be asked: input and diagnostics are a terminal.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}

@@ -1,0 +1,79 @@
+//! Options for the cost of a run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::call_arguments::read_text;
+use super::configuration::configuration_file;
+use tokio_util::sync::CancellationToken;
+use toolwit::agent::Budget;
+use toolwit::limits::PROJECT_BYTES_MAX;
+use toolwit::model::{ChatModel, Cost, PriceTable, PricedModel};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Options for the cost of a run, and for what its model knows of it.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Budget of the run")]
+pub(crate) struct BudgetFlags {
+    /// Maximum cost in US dollars, such as 0.50 [default: unlimited]
+    #[arg(long, value_name = "USD")]
+    cost: Option<f64>,
+    /// Path to a file with prices of models [default: toolwit/prices.toml in the configuration directory]
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// Give the model tools that show its budget and usage
+    #[arg(long)]
+    pub(crate) budget_tools: bool,
+}
+
+impl BudgetFlags {
+    /// Returns the budget.
+    ///
+    /// # Errors
+    /// For a cost that is not a positive number.
+    pub(crate) fn budget(&self) -> Result<Budget, Error> {
+        if self.cost.is_some_and(|cost| !cost.is_finite() || cost <= 0.0) {
+            let message = "`--cost` must be a positive number of dollars";
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
+        Ok(Budget {
+            cost_max: self.cost.map(Cost::usd),
+            ..Budget::default()
+        })
+    }
+
+    /// Adds the price to a model, if it is known.
+    ///
+    /// # Errors
+    /// If the prices cannot be read, or a cost is limited and the model has no price.
+    pub(crate) async fn priced(
+        &self,
+        model: Arc<dyn ChatModel>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn ChatModel>, Error> {
+        let mut table = PriceTable::list();
+        let default = || configuration_file("prices.toml").ok().filter(|path| path.exists());
+        if let Some(path) = self.prices.clone().or_else(default) {
+            let text = read_text(format!("@{}", path.display()), PROJECT_BYTES_MAX, cancel).await?;
+            table = table.extended_with(PriceTable::parse(&text)?);
+        }
+        if model.price().is_some() {
+            return Ok(model);
+        }
+        match table.price(model.name()) {
+            Some(price) => Ok(Arc::new(PricedModel::new(model, price))),
+            None if self.cost.is_none() => Ok(model),
+            None => {
+                let message = format!(
+                    "the model `{}` has no price, so its cost cannot be limited",
+                    model.name()
+                );
+                let hint = format!(
+                    "add a section `[{}]` with `input` and `output`, in dollars per million tokens, to a file and pass `--prices FILE`",
+                    model.name()
+                );
+                Err(Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(hint))
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The MCP servers that a command uses.
+
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
+use super::configuration::configuration_file;
+use super::environment::variable;
+use super::project_trust::ProjectTrust;
+use super::secrets::SecretFlags;
+use super::servers_file::read;
+use toolwit::Error;
+use toolwit::mcp::{ClientOptions, McpConfig, McpServers, ValueSource};
+use toolwit::sandbox::SecretStore;
+
+/// The name of the user's file in the configuration directory.
+const USER_FILE: &str = "mcp.toml";
+
+/// Selects the MCP servers.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct McpFlags {
+    /// Path to a file with MCP servers, as TOML or as JSON of other clients; can be repeated [default: toolwit/mcp.toml in the
+    /// configuration directory, and the accepted servers of the project]
+    #[arg(long = "mcp", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Use no MCP servers
+    #[arg(long, conflicts_with = "files")]
+    no_mcp: bool,
+}
+
+impl McpFlags {
+    /// Returns the servers. Nothing is started or contacted.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is invalid.
+    pub(crate) fn servers(&self, secrets: &SecretFlags) -> Result<McpServers, Error> {
+        let values = HostValues {
+            secrets: secrets.path().ok().map(SecretStore::new),
+        };
+        Ok(McpServers::new(
+            &self.config()?,
+            &ClientOptions::default().with_values(values),
+        ))
+    }
+
+    fn config(&self) -> Result<McpConfig, Error> {
+        if self.no_mcp {
+            return Ok(McpConfig::default());
+        }
+        if !self.files.is_empty() {
+            let mut config = McpConfig::default();
+            for file in &self.files {
+                config = config.merged_with(read(file)?);
+            }
+            return Ok(config);
+        }
+        let user = configuration_file(USER_FILE).ok().filter(|file| file.exists());
+        let user = user.map_or_else(|| Ok(McpConfig::default()), |file| read(&file))?;
+        let project = ProjectTrust::find()?.accepted_servers();
+        // The user's servers keep their names.
+        Ok(project.merged_with(user))
+    }
+}
+
+/// The secrets and the environment of the user.
+struct HostValues {
+    secrets: Option<SecretStore>,
+}
+
+impl ValueSource for HostValues {
+    fn secret(&self, name: &str) -> Result<Option<Zeroizing<String>>, Error> {
+        match &self.secrets {
+            Some(store) => Ok(store.value(name)?),
+            None => Ok(None),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        variable(name)?.into_string().ok()
+    }
+}

@@ -1,0 +1,123 @@
+//! The MCP servers that a project proposes, in its `toolwit.toml` and its `.mcp.json`.
+
+use std::path::Path;
+
+use super::servers_file::read_limited;
+use toolwit::mcp::{McpConfig, ServerConfig, ServerEndpoint};
+use toolwit::registry::Project;
+use toolwit::tool::text::sha256;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The file of other clients in a project.
+const CLIENT_FILE: &str = ".mcp.json";
+
+/// The servers that a project proposes. They start programs and send values of the user's environment, so that none of them applies before
+/// the user has accepted it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProjectServers {
+    config: McpConfig,
+    /// The digest of what the files say, if they name servers.
+    digest: Option<String>,
+}
+
+impl ProjectServers {
+    /// Reads the servers of the project in a directory. A file of other clients that cannot be read is reported in the log, and its
+    /// servers are not used.
+    ///
+    /// # Errors
+    /// If `toolwit.toml` is invalid.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
+        let (of_clients, client_text) = client_servers(&directory.join(CLIENT_FILE));
+        let (own, own_text) = own_servers(&directory.join(Project::FILE_NAME))?;
+        let config = of_clients.merged_with(own);
+        let digest = (!config.is_empty()).then(|| sha256(&format!("{}:{own_text}{client_text}", own_text.len())));
+        Ok(Self { config, digest })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.config.is_empty()
+    }
+
+    pub(crate) fn config(&self) -> &McpConfig {
+        &self.config
+    }
+
+    /// Returns the digest of all that the servers consist of, or `None` without servers.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
+    /// Describes each server in full: what is started or contacted, and what it gets.
+    pub(crate) fn describe(&self) -> Vec<String> {
+        self.config.servers().flat_map(describe).collect()
+    }
+}
+
+/// Describes a server, one line for each thing that it gets.
+fn describe(server: &ServerConfig) -> Vec<String> {
+    let name = &server.name;
+    let mut lines = Vec::new();
+    match &server.endpoint {
+        ServerEndpoint::Process(process) => {
+            let arguments = process.arguments.iter().map(|argument| format!(" {argument:?}"));
+            lines.push(format!(
+                "{name} starts {}{}",
+                process.program,
+                arguments.collect::<String>()
+            ));
+            if let Some(directory) = &process.directory {
+                lines.push(format!("{name} works in {}", directory.display()));
+            }
+            for (variable, value) in &process.variables {
+                lines.push(format!("{name} has the variable {variable} = {value}"));
+            }
+            lines.push(format!(
+                "{name} has the variables {} of the host",
+                process.inherited.join(", ")
+            ));
+        }
+        ServerEndpoint::Http(http) => {
+            lines.push(format!("{name} is at {}", http.url));
+            lines.extend(
+                http.bearer
+                    .iter()
+                    .map(|token| format!("{name} receives the token {token}")),
+            );
+            for (header, value) in &http.headers {
+                lines.push(format!("{name} receives the header {header}: {value}"));
+            }
+        }
+        other => lines.push(format!("{name} is {other:?}")),
+    }
+    lines.push(format!("{name} receives the context values: {:?}", server.meta));
+    if !server.roots.is_empty() {
+        lines.push(format!("{name} is told the roots {:?}", server.roots));
+    }
+    lines
+}
+
+/// Reads the tables `[mcp.NAME]`. Returns their text in a form that does not depend on other tables.
+fn own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
+    if !file.is_file() {
+        return Ok((McpConfig::default(), String::new()));
+    }
+    let text = read_limited(file)?;
+    let config = McpConfig::parse(&text)?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let message = format!("{} cannot be parsed: {}", Project::FILE_NAME, error.message());
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+    })?;
+    let own = table.get("mcp").map(ToString::to_string).unwrap_or_default();
+    Ok((config, own))
+}
+
+fn client_servers(file: &Path) -> (McpConfig, String) {
+    if !file.is_file() {
+        return Default::default();
+    }
+    let read = read_limited(file).and_then(|text| Ok((McpConfig::parse_json(&text)?, text)));
+    read.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the servers in `{CLIENT_FILE}` are not used");
+        Default::default()
+    })
+}

@@ -1,0 +1,45 @@
+//! The host whose tools a server offers.
+
+use std::path::Path;
+
+use super::exposure::ExposureFlag;
+use super::limits::LimitFlags;
+use super::plugins::{AuthorityFlags, PluginFlags};
+use super::vectors::with_word_vectors;
+use toolwit::registry::WatchOptions;
+use toolwit::{Error, ErrorKind, Exposure, Phase, Toolwit};
+
+/// Selects the tools that clients may call, their grants and their limits.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ServedHost {
+    /// Tools that a client sees at the start [default: all if there are few, else search]
+    #[arg(long, value_name = "MODE")]
+    exposure: Option<ExposureFlag>,
+    #[command(flatten)]
+    pub(crate) plugins: PluginFlags,
+    #[command(flatten)]
+    authority: AuthorityFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+impl ServedHost {
+    /// Builds the host, with other grants if they are given. It lists tools from metadata and follows the plugin directories.
+    pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
+        for directory in self.plugins.directories()? {
+            // A watched directory may be missing, but a misspelt one should not look like an empty one.
+            if !directory.exists() {
+                let message = format!("the plugin directory `{}` does not exist", directory.display());
+                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("create it, or pass another one with `--plugins DIR`"));
+            }
+        }
+        let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
+        let mut host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
+        if let Some(grants) = grants {
+            host = host.grants(grants);
+        }
+        let host = host.exposure(exposure).watch(WatchOptions::default());
+        host.background_discovery().build().await
+    }
+}

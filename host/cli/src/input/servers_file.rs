@@ -1,0 +1,45 @@
+//! Files with MCP servers.
+
+use std::path::Path;
+
+use toolwit::limits::{ByteCount, MCP_CONFIG_BYTES_MAX};
+use toolwit::mcp::McpConfig;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Reads a file with servers.
+pub(super) fn read(file: &Path) -> Result<McpConfig, Error> {
+    let text = read_limited(file)?;
+    let is_json = file
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let config = if is_json {
+        McpConfig::parse_json(&text)
+    } else {
+        McpConfig::parse(&text)
+    };
+    config.map_err(|error| {
+        let message = format!("{}: {}", file.display(), error.message);
+        let located = Error::new(error.kind, error.phase, message);
+        match &error.suggestion {
+            Some(suggestion) => located.with_suggestion(suggestion.clone()),
+            None => located,
+        }
+    })
+}
+
+/// Reads a regular file of limited size.
+pub(super) fn read_limited(file: &Path) -> Result<String, Error> {
+    let unreadable = |kind, why: &dyn std::fmt::Display| {
+        let message = format!("the MCP servers in {} cannot be read: {why}", file.display());
+        Error::new(kind, Phase::Registry, message)
+    };
+    let metadata = std::fs::metadata(file).map_err(|error| unreadable(ErrorKind::Io, &error))?;
+    if !metadata.is_file() || metadata.len() > MCP_CONFIG_BYTES_MAX {
+        let why = format!(
+            "it is not a regular file, or larger than {}",
+            ByteCount(MCP_CONFIG_BYTES_MAX)
+        );
+        return Err(unreadable(ErrorKind::Configuration, &why));
+    }
+    std::fs::read_to_string(file).map_err(|error| unreadable(ErrorKind::Io, &error))
+}

@@ -1,0 +1,247 @@
+//! Markdown of a model, styled while it arrives.
+
+use anstyle::Style;
+use unicode_width::UnicodeWidthChar;
+
+use crate::output::page::{FAINT, NAME, TITLE};
+use toolwit::tool::text::is_printable;
+
+/// Maximum length of a word that is held back until it is complete, in characters.
+const WORD_CHARS_MAX: usize = 200;
+
+/// Columns and indentation of the text on a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub(crate) columns: usize,
+    pub(crate) indent: usize,
+}
+
+/// Styles headings, code and bold text. The characters of the text stay the same, markers included.
+///
+/// With a layout, the text is wrapped and each line is indented, so that no text of a model begins a line like one of the host.
+/// Control and invisible characters are removed.
+#[derive(Debug, Default)]
+pub(crate) struct Markdown {
+    layout: Option<Layout>,
+    base: Style,
+    /// The word that has not ended yet.
+    word: String,
+    column: usize,
+    has_words: bool,
+    is_fenced: bool,
+    is_fence_line: bool,
+    is_heading: bool,
+    is_bold: bool,
+    is_code: bool,
+}
+
+impl Markdown {
+    /// Creates the state at the begin of a text. Without a layout, lines are neither wrapped nor indented.
+    pub(crate) fn new(layout: Option<Layout>, base: Style) -> Self {
+        Self {
+            layout,
+            base,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a piece, and returns what can be printed now. An incomplete word is held back.
+    pub(crate) fn push(&mut self, piece: &str) -> String {
+        let mut out = String::new();
+        for c in piece.chars() {
+            match c {
+                '\n' => {
+                    self.write_word(&mut out);
+                    self.end_line(&mut out);
+                }
+                c if c.is_whitespace() => {
+                    self.write_word(&mut out);
+                    self.write_space(&mut out, c);
+                }
+                c if is_printable(c) => {
+                    self.word.push(c);
+                    if self.word.len() >= WORD_CHARS_MAX {
+                        self.write_word(&mut out);
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// Ends the text, and returns its rest with a line break if its last line has none.
+    pub(crate) fn finish(mut self) -> String {
+        let mut out = String::new();
+        self.write_word(&mut out);
+        if self.column > 0 {
+            out.push('\n');
+        }
+        out
+    }
+
+    fn end_line(&mut self, out: &mut String) {
+        out.push('\n');
+        self.column = 0;
+        self.has_words = false;
+        self.is_fence_line = false;
+        self.is_heading = false;
+        self.is_bold = false;
+        self.is_code = false;
+    }
+
+    fn write_space(&mut self, out: &mut String, c: char) {
+        match self.layout {
+            None => {
+                out.push(c);
+                self.column += 1;
+            }
+            Some(layout) => {
+                self.indent(out);
+                if self.column < layout.columns {
+                    out.push(' ');
+                    self.column += 1;
+                }
+            }
+        }
+    }
+
+    /// Begins the line, if it has not begun.
+    fn indent(&mut self, out: &mut String) {
+        if let (Some(layout), 0) = (self.layout, self.column) {
+            out.extend(std::iter::repeat_n(' ', layout.indent));
+            self.column = layout.indent;
+        }
+    }
+
+    fn write_word(&mut self, out: &mut String) {
+        if self.word.is_empty() {
+            return;
+        }
+        let word = std::mem::take(&mut self.word);
+        if !self.has_words {
+            self.begin_block(&word);
+        }
+        self.has_words = true;
+        let width: usize = word.chars().map(|c| c.width().unwrap_or_default()).sum();
+        if self
+            .layout
+            .is_some_and(|layout| self.column > layout.indent && self.column + width > layout.columns)
+        {
+            self.wrap(out);
+        }
+        self.indent(out);
+        let mut characters = word.chars().peekable();
+        while let Some(c) = characters.next() {
+            let is_literal = self.is_fenced || self.is_fence_line;
+            let is_code = c == '`' && !is_literal;
+            let is_bold = c == '*' && characters.peek() == Some(&'*') && !is_literal && !self.is_code;
+            // A marker has the style of what it marks, at both ends.
+            let style = if is_code { NAME } else { self.style() };
+            self.write_char(out, style, c);
+            if is_bold && let Some(second) = characters.next() {
+                self.write_char(out, style, second);
+                self.is_bold = !self.is_bold;
+            }
+            self.is_code ^= is_code;
+        }
+    }
+
+    /// Recognises a fence or a heading by the first word of a line.
+    fn begin_block(&mut self, word: &str) {
+        if word.starts_with("```") {
+            self.is_fenced = !self.is_fenced;
+            self.is_fence_line = true;
+        } else if !self.is_fenced {
+            self.is_heading = word.len() <= 6 && word.chars().all(|c| c == '#');
+        }
+    }
+
+    fn style(&self) -> Style {
+        if self.is_fence_line {
+            FAINT
+        } else if self.is_fenced || self.is_code {
+            NAME
+        } else if self.is_heading || self.is_bold {
+            TITLE
+        } else {
+            self.base
+        }
+    }
+
+    fn write_char(&mut self, out: &mut String, style: Style, c: char) {
+        let width = c.width().unwrap_or_default();
+        if self
+            .layout
+            .is_some_and(|layout| self.column + width > layout.columns && self.column > layout.indent)
+        {
+            self.wrap(out);
+            self.indent(out);
+        }
+        if style == Style::new() {
+            out.push(c);
+        } else {
+            out.push_str(&format!("{style}{c}{style:#}"));
+        }
+        self.column += width.max(usize::from(self.column == 0));
+    }
+
+    fn wrap(&mut self, out: &mut String) {
+        out.push('\n');
+        self.column = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    fn streamed(layout: Option<Layout>, pieces: &[&str]) -> String {
+        let mut markdown = Markdown::new(layout, Style::new());
+        let mut out: String = pieces.iter().map(|piece| markdown.push(piece)).collect();
+        out.push_str(&markdown.finish());
+        out
+    }
+
+    #[test]
+    fn styles_do_not_change_the_text() {
+        let text = "# Title\n\nA **bold** word, `code` and\n```rust\nlet a = **b;\n```\n- item\tend";
+        let whole = streamed(None, &[text]);
+        assert_eq!(plain(&whole), format!("{text}\n"));
+        let pieces: Vec<String> = text.chars().map(String::from).collect();
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        assert_eq!(streamed(None, &pieces), whole);
+        assert!(whole.contains(&format!("{TITLE}b{TITLE:#}")) && whole.contains(&format!("{NAME}c{NAME:#}")));
+    }
+
+    #[test]
+    fn complete_words_are_printed_at_once() {
+        let mut markdown = Markdown::new(None, Style::new());
+        assert_eq!(markdown.push("Hello wor"), "Hello ");
+        assert_eq!(markdown.push("ld.\nA"), "world.\n");
+        assert_eq!(markdown.finish(), "A\n");
+    }
+
+    // attack: C21, J3
+    #[test]
+    fn text_of_a_model_begins_no_line_and_controls_no_terminal() {
+        let layout = Layout { columns: 20, indent: 2 };
+        let padded = format!("{} error: fake", "x".repeat(19));
+        let hostile = [
+            "\x1b[2Jclean\u{202e}\r\nerror: fake\n",
+            &padded,
+            &"é".repeat(500),
+            "\u{2028}host",
+        ];
+        let out = plain(&streamed(Some(layout), &hostile));
+        assert!(!out.contains(['\x1b', '\u{202e}', '\r', '\u{2028}']), "{out}");
+        for line in out.lines() {
+            assert!(line.is_empty() || line.starts_with("  "), "{line:?}");
+            assert!(line.chars().count() <= 20, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! MCP servers and their tools, for `list`.
+
+use serde::Serialize;
+
+use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
+use toolwit::agent::ToolSource;
+use toolwit::mcp::{McpServer, ServerEndpoint};
+use toolwit::tool::{ToolContext, ToolDefinition};
+
+/// `{"name", "endpoint", "status", "revision"?, "reason"?, "tools", "withheld"}`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ServerDocument {
+    name: String,
+    /// What is started or contacted.
+    endpoint: String,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<String>,
+    tools: Vec<ToolDefinition>,
+    withheld: Vec<WithheldDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct WithheldDocument {
+    name: String,
+    reason: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Status {
+    NotContacted,
+    Ready,
+    Unreachable,
+}
+
+impl ServerDocument {
+    /// Describes a server as it is configured.
+    pub(crate) fn configured(server: &McpServer) -> Self {
+        let endpoint = match &server.config().endpoint {
+            ServerEndpoint::Process(process) => format!("process {}", process.program),
+            ServerEndpoint::Http(http) => http.url.to_string(),
+            other => format!("{other:?}"),
+        };
+        Self {
+            name: server.name().to_owned(),
+            endpoint,
+            status: Status::NotContacted,
+            revision: None,
+            reason: None,
+            suggestion: None,
+            tools: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
+
+    /// Contacts a server and describes it with its tools.
+    pub(crate) async fn contacted(server: &McpServer) -> Self {
+        let mut document = Self::configured(server);
+        let context = ToolContext::new();
+        let contacted = async { Ok((server.report(&context).await?, server.tools(&context).await?)) };
+        let contacted: Result<_, toolwit::Error> = contacted.await;
+        match contacted {
+            Ok((report, tools)) => {
+                document.status = Status::Ready;
+                document.revision = Some(report.revision);
+                document.tools = tools.iter().map(|tool| tool.definition().clone()).collect();
+                let withheld = report.withheld.into_iter();
+                document.withheld = withheld
+                    .map(|(name, reason)| WithheldDocument { name, reason })
+                    .collect();
+            }
+            Err(error) => {
+                document.status = Status::Unreachable;
+                document.reason = Some(error.message.clone());
+                document.suggestion.clone_from(&error.suggestion);
+            }
+        }
+        document
+    }
+
+    /// Writes the server with its tools.
+    pub(crate) fn write(&self, page: &mut Page) {
+        page.gap()
+            .styled(TITLE, &self.name)
+            .text("  ")
+            .styled(FAINT, &self.endpoint);
+        if let Some(revision) = &self.revision {
+            page.text("  ").styled(FAINT, format_args!("MCP {revision}"));
+        }
+        page.end();
+        if self.status == Status::NotContacted {
+            page.indent(2).styled(FAINT, "not contacted").end();
+        }
+        if let Some(reason) = &self.reason {
+            page.indent(2).styled(BAD, "unreachable:").text(" ").text(reason).end();
+        }
+        if let Some(suggestion) = &self.suggestion {
+            page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
+        }
+        let width = self
+            .tools
+            .iter()
+            .map(|tool| tool.name().chars().count())
+            .max()
+            .unwrap_or(0);
+        for tool in &self.tools {
+            let name = tool.name();
+            page.indent(2)
+                .styled(NAME, name)
+                .indent(width.saturating_sub(name.chars().count()) + 2)
+                .text(first_sentence(&tool.description))
+                .end();
+        }
+        for withheld in &self.withheld {
+            page.indent(2)
+                .styled(WARN, "withheld:")
+                .text(" ")
+                .text(format_args!("{}: {}", withheld.name, withheld.reason))
+                .end();
+        }
+    }
+}

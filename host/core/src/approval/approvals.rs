@@ -1,0 +1,172 @@
+//! The decision whether a call may start.
+
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use super::approver::Approver;
+use super::call_guard::{PermittedCall, StartingCall};
+use super::memory::{ApprovalMemory, RememberedAnswer};
+use super::policy::{ApprovalMode, ApprovalPolicy};
+use super::question::{Question, denied, request_of, validate};
+use super::request::{ApprovalBasis, ApprovalDecision, ApprovalRequest};
+use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
+
+/// The approvals of a conversation and its agents: policy, approver and remembered answers.
+///
+/// Without an approver, a call that needs an approval does not run.
+///
+/// ```
+/// use toolwit_core::{Approval, ApprovalPolicy, ApprovalRequest, Approvals};
+///
+/// let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(|request: &ApprovalRequest| {
+///     match request.arguments.get("amount").and_then(|amount| amount.as_u64()) {
+///         Some(0..100) => Approval::Approved,
+///         _ => Approval::Denied { reason: "only amounts below 100".to_owned() },
+///     }
+/// });
+/// # let _ = approvals;
+/// ```
+pub struct Approvals {
+    policy: ApprovalPolicy,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) memory: ApprovalMemory,
+    /// Held while a sequential approver is asked.
+    pub(super) asking: Mutex<()>,
+}
+
+/// Receives the requests and decisions, such as to write them to a log.
+pub trait ApprovalObserver: Send + Sync {
+    /// Receives a request, before the approver does.
+    fn requested(&self, request: &ApprovalRequest);
+
+    /// Receives a decision, before the call starts.
+    fn decided(&self, decided: &DecidedCall<'_>);
+}
+
+/// A decision about a call.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct DecidedCall<'a> {
+    /// The request. For a decision of the policy or the memory, nobody was asked.
+    pub request: &'a ApprovalRequest,
+    /// The decision.
+    pub decision: ApprovalDecision,
+    /// Who made it.
+    pub basis: ApprovalBasis,
+    /// The arguments in place of those of the request.
+    pub edited: Option<&'a Arguments>,
+    /// The reason of a denial.
+    pub reason: Option<&'a str>,
+    /// The answer that is valid for further calls.
+    pub remembered: Option<&'a RememberedAnswer>,
+}
+
+impl<'a> DecidedCall<'a> {
+    pub(super) fn new(request: &'a ApprovalRequest, decision: ApprovalDecision, basis: ApprovalBasis) -> Self {
+        Self {
+            request,
+            decision,
+            basis,
+            edited: None,
+            reason: None,
+            remembered: None,
+        }
+    }
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self::new(ApprovalPolicy::default())
+    }
+}
+
+impl Approvals {
+    /// Creates approvals without an approver.
+    #[must_use]
+    pub fn new(policy: ApprovalPolicy) -> Self {
+        Self {
+            policy,
+            approver: None,
+            memory: ApprovalMemory::new(),
+            asking: Mutex::default(),
+        }
+    }
+
+    /// Sets the approver.
+    #[must_use]
+    pub fn with_approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Sets the memory.
+    #[must_use]
+    pub fn with_memory(mut self, memory: ApprovalMemory) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Returns the policy.
+    #[must_use]
+    pub fn policy(&self) -> &ApprovalPolicy {
+        &self.policy
+    }
+
+    /// Returns the remembered answers.
+    #[must_use]
+    pub fn memory(&self) -> &ApprovalMemory {
+        &self.memory
+    }
+
+    /// Returns the access of a call, with the effect class that the policy sets.
+    pub async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        let mut access = tool.access(arguments, context).await;
+        access.effect = self.policy.effect(tool, access.effect);
+        access
+    }
+
+    /// Decides whether a call may start, and with which arguments.
+    ///
+    /// # Errors
+    /// As [`CallGuard::permit`](super::CallGuard::permit).
+    pub async fn decide(
+        &self,
+        call: StartingCall<'_>,
+        observer: &dyn ApprovalObserver,
+    ) -> Result<PermittedCall, ToolError> {
+        let access = self.access(call.tool, &call.arguments, call.context).await;
+        let mode = self.mode(call.tool, &call.arguments, &access);
+        if mode == ApprovalMode::Never {
+            return Ok(PermittedCall::unchanged(call.arguments, access));
+        }
+        // A person should not have to read a call that cannot run.
+        validate(call.tool, &call.arguments)?;
+        let request = request_of(&call, &access).await;
+        let question = Question {
+            approvals: self,
+            call: &call,
+            observer,
+            is_first_only: mode == ApprovalMode::FirstTime,
+        };
+        if mode == ApprovalMode::Deny {
+            let reason = "the policy of the operator does not allow it";
+            let mut decided = DecidedCall::new(&request, ApprovalDecision::Denied, ApprovalBasis::Policy);
+            decided.reason = Some(reason);
+            observer.decided(&decided);
+            return Err(denied(&call, reason));
+        }
+        question.settle(request, access).await
+    }
+
+    /// Returns when a call needs an approval. It is never [`ApprovalMode::Writes`].
+    pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, access: &CallAccess) -> ApprovalMode {
+        let chosen = self.policy.mode(tool, arguments, access.effect.class);
+        // Every call that an agent makes is decided on its own.
+        if tool.is_agent() && !chosen.is_of_rule && chosen.mode != ApprovalMode::Deny {
+            ApprovalMode::Never
+        } else {
+            chosen.mode
+        }
+    }
+}

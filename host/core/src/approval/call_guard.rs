@@ -1,0 +1,119 @@
+//! The port to the decision whether a call may start.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
+
+/// A call that is about to start.
+#[non_exhaustive]
+pub struct StartingCall<'a> {
+    /// An id that is unique in the conversation with its agents.
+    pub id: String,
+    /// The tool.
+    pub tool: &'a dyn Tool,
+    /// The arguments, after their repair.
+    pub arguments: Arguments,
+    /// The context that the tool will receive. Its [chain](super::CallChain) has the callers.
+    pub context: &'a ToolContext,
+}
+
+impl<'a> StartingCall<'a> {
+    /// Describes a call.
+    #[must_use]
+    pub fn new(id: impl Into<String>, tool: &'a dyn Tool, arguments: Arguments, context: &'a ToolContext) -> Self {
+        Self {
+            id: id.into(),
+            tool,
+            arguments,
+            context,
+        }
+    }
+}
+
+/// A call that may start.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PermittedCall {
+    /// The arguments with which it runs.
+    pub arguments: Arguments,
+    /// The effect class and the grant at the time of the decision.
+    pub access: CallAccess,
+    /// Whether the arguments are not those of the caller.
+    pub is_edited: bool,
+}
+
+impl PermittedCall {
+    pub(super) fn unchanged(arguments: Arguments, access: CallAccess) -> Self {
+        Self {
+            arguments,
+            access,
+            is_edited: false,
+        }
+    }
+
+    pub(super) fn edited(arguments: Arguments, access: CallAccess) -> Self {
+        Self {
+            arguments,
+            access,
+            is_edited: true,
+        }
+    }
+}
+
+/// Decides whether a call may start. This is the only such decision: every call passes it directly before it starts, whether a model, a
+/// plugin, an agent or a background task makes it.
+///
+/// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call by itself, not through
+/// [`ToolContext::tools`], asks [`ToolContext::permit`].
+#[async_trait]
+pub trait CallGuard: Send + Sync {
+    /// Decides whether a call may start, and with which arguments.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`](crate::ErrorKind::Denied) with the reason for the model;
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if the call was cancelled before the decision.
+    async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
+
+    /// Returns the access of a call, with the effect class that the policy sets. By default, the policy sets none.
+    async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        tool.access(arguments, context).await
+    }
+}
+
+impl ToolContext {
+    /// Returns a copy with the guard of all calls in it.
+    #[must_use]
+    pub fn with_guard(self, guard: Arc<dyn CallGuard>) -> Self {
+        self.with_extension(guard)
+    }
+
+    /// Returns the guard, if calls need a permission.
+    #[must_use]
+    pub fn guard(&self) -> Option<&Arc<dyn CallGuard>> {
+        self.extension::<Arc<dyn CallGuard>>()
+    }
+
+    /// Returns the access that a call of a tool would have in this context.
+    pub async fn access(&self, tool: &dyn Tool, arguments: &Arguments) -> CallAccess {
+        match self.guard() {
+            Some(guard) => guard.access(tool, arguments, self).await,
+            None => tool.access(arguments, self).await,
+        }
+    }
+
+    /// Decides whether a call may start. Without a guard, every call may.
+    ///
+    /// # Errors
+    /// As [`CallGuard::permit`].
+    pub async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError> {
+        match self.guard() {
+            Some(guard) => guard.permit(call).await,
+            None => {
+                let access = call.tool.access(&call.arguments, call.context).await;
+                Ok(PermittedCall::unchanged(call.arguments, access))
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Remembered answers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::pattern::ArgumentPattern;
+use super::request::{Approval, ApprovalAnswer, ApprovalRequest, ApprovalScope};
+use crate::{Arguments, Error, ToolContext, ToolId};
+
+/// Maximum number of remembered answers. The oldest are forgotten first, so that their calls are asked about again.
+const ANSWERS_MAX: usize = 1_000;
+
+/// An answer that is valid for further calls of a tool. It is bound to a digest of the tool's definition, code, effect class and grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RememberedAnswer {
+    /// The tool.
+    pub tool: ToolId,
+    /// The [digest](ApprovalRequest::digest) for which the answer was given.
+    pub digest: String,
+    /// The run, if the answer is valid for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The arguments; `None` for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<RememberedArguments>,
+    /// Whether it is valid in later conversations too.
+    pub is_lasting: bool,
+    /// The time at which it expires, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+    /// The reason of a denial; `None` for an approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied: Option<String>,
+}
+
+/// The arguments for which an answer is valid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum RememberedArguments {
+    /// Exactly these.
+    Exactly(Arguments),
+    /// Those that match a pattern.
+    Matching(ArgumentPattern),
+}
+
+impl RememberedArguments {
+    fn matches(&self, arguments: &Arguments) -> bool {
+        match self {
+            Self::Exactly(exact) => exact == arguments,
+            Self::Matching(pattern) => pattern.matches(arguments),
+        }
+    }
+}
+
+/// A store of answers that outlive the conversation.
+pub trait ApprovalStore: Send + Sync {
+    /// Returns the stored answers.
+    ///
+    /// # Errors
+    /// If they cannot be read. Then every call is asked about.
+    fn load(&self) -> Result<Vec<RememberedAnswer>, Error>;
+
+    /// Adds an answer.
+    ///
+    /// # Errors
+    /// If it cannot be stored. Then it is valid in the current conversation only.
+    fn add(&self, answer: &RememberedAnswer) -> Result<(), Error>;
+}
+
+/// The remembered answers of a conversation.
+#[derive(Default)]
+pub struct ApprovalMemory {
+    answers: Mutex<Vec<RememberedAnswer>>,
+    store: Option<Arc<dyn ApprovalStore>>,
+}
+
+impl ApprovalMemory {
+    /// Creates a memory for one conversation.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a memory with the answers of a store.
+    #[must_use]
+    pub fn stored_in(store: Arc<dyn ApprovalStore>) -> Self {
+        let answers = store.load().unwrap_or_else(|error| {
+            tracing::warn!(%error, "remembered approvals cannot be read; each call is asked about");
+            Vec::new()
+        });
+        Self {
+            answers: Mutex::new(answers),
+            store: Some(store),
+        }
+    }
+
+    /// Returns the remembered answer to a request.
+    pub(super) fn find(&self, request: &ApprovalRequest, context: &ToolContext) -> Option<Approval> {
+        let now = seconds(SystemTime::now());
+        let mut answers = self.lock();
+        answers.retain(|answer| answer.expires_at.is_none_or(|expiry| expiry > now));
+        let is_valid = |answer: &&RememberedAnswer| {
+            answer.tool == request.tool
+                && answer.digest == request.digest
+                && answer.run.as_deref().is_none_or(|run| context.loop_id() == Some(run))
+                && answer
+                    .arguments
+                    .as_ref()
+                    .is_none_or(|known| known.matches(&request.arguments))
+        };
+        // The newest answer counts.
+        let answer = answers.iter().rev().find(is_valid)?;
+        Some(match &answer.denied {
+            None => Approval::Approved,
+            Some(reason) => Approval::Denied { reason: reason.clone() },
+        })
+    }
+
+    /// Remembers an answer, if its scope extends beyond the call. Returns what is remembered.
+    pub(super) fn remember(
+        &self,
+        request: &ApprovalRequest,
+        answer: &ApprovalAnswer,
+        context: &ToolContext,
+    ) -> Option<RememberedAnswer> {
+        let denied = match &answer.approval {
+            Approval::Approved => None,
+            Approval::Denied { reason } => Some(reason.clone()),
+            Approval::Edited { .. } | Approval::Unanswered { .. } => return None,
+        };
+        let mut remembered = RememberedAnswer {
+            tool: request.tool.clone(),
+            digest: request.digest.clone(),
+            run: None,
+            arguments: None,
+            is_lasting: false,
+            expires_at: answer.valid_for.map(|time| seconds(SystemTime::now() + capped(time))),
+            denied,
+        };
+        match &answer.scope {
+            ApprovalScope::Call => return None,
+            // Without a run, the answer would be valid for longer than it was given for.
+            ApprovalScope::Run => remembered.run = Some(context.loop_id()?.to_owned()),
+            ApprovalScope::Session => {}
+            ApprovalScope::Arguments(pattern) => {
+                remembered.arguments = Some(match pattern.exact_arguments() {
+                    Some(exact) => RememberedArguments::Exactly(exact),
+                    None => RememberedArguments::Matching(pattern.clone()),
+                });
+                remembered.is_lasting = true;
+            }
+            ApprovalScope::Tool => remembered.is_lasting = true,
+        }
+        self.add(remembered.clone());
+        Some(remembered)
+    }
+
+    /// Adds an answer, such as one of an earlier process.
+    pub fn add(&self, answer: RememberedAnswer) {
+        if answer.is_lasting
+            && let Some(store) = &self.store
+            && let Err(error) = store.add(&answer)
+        {
+            tracing::warn!(%error, "an approval is remembered for this conversation only");
+        }
+        let mut answers = self.lock();
+        if answers.len() >= ANSWERS_MAX {
+            answers.remove(0);
+        }
+        answers.push(answer);
+    }
+
+    /// Remembers an approval for all calls of the tool in the conversation.
+    pub(super) fn remember_tool(&self, request: &ApprovalRequest) -> RememberedAnswer {
+        let answer = RememberedAnswer {
+            tool: request.tool.clone(),
+            digest: request.digest.clone(),
+            run: None,
+            arguments: None,
+            is_lasting: false,
+            expires_at: None,
+            denied: None,
+        };
+        self.add(answer.clone());
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<RememberedAnswer>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Limits a duration to a century, which every clock can represent.
+fn capped(time: Duration) -> Duration {
+    time.min(Duration::from_secs(100 * 365 * 24 * 60 * 60))
+}

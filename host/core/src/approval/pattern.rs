@@ -1,0 +1,157 @@
+//! Patterns of tools and arguments in policies and remembered answers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Arguments, Tool, ToolId};
+
+/// A pattern of tool ids.
+///
+/// | pattern | tools |
+/// |---|---|
+/// | `files#write` | the tool with this id, or the method with this id of every entity |
+/// | `files` | all tools of the plugin `files` |
+/// | `files/*`, `*#write` | all tools whose id matches; `*` stands for any text |
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ToolPattern(String);
+
+impl ToolPattern {
+    /// Creates a pattern from its text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text of the pattern.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether a tool matches, by the id of each layer of its decorators.
+    #[must_use]
+    pub fn matches(&self, tool: &dyn Tool) -> bool {
+        self.matches_id(&tool.definition().id) || tool.decorated_tool().is_some_and(|inner| self.matches(&**inner))
+    }
+
+    /// Returns whether an id matches. An id of a method that is bound to an entity also matches as the id of the method.
+    #[must_use]
+    pub fn matches_id(&self, id: &ToolId) -> bool {
+        let is_owner = !self.0.contains(['#', '/', '*']) && id.owner() == self.0;
+        is_owner || glob(&self.0, id.as_str()) || glob(&self.0, id.unbound().as_str())
+    }
+}
+
+/// A pattern of arguments: the values that some parameters must have.
+///
+/// A text with `*` is matched as text, where `*` stands for any characters, but never for a `..`. All other values must be equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArgumentPattern {
+    /// The values by parameter.
+    #[serde(flatten)]
+    values: BTreeMap<String, Value>,
+    /// Whether no other arguments are allowed, and `*` has no meaning.
+    #[serde(skip)]
+    is_exact: bool,
+}
+
+impl ArgumentPattern {
+    /// Creates a pattern from the values of some parameters. The other parameters can have any value.
+    #[must_use]
+    pub fn new(values: impl IntoIterator<Item = (String, Value)>) -> Self {
+        Self {
+            values: values.into_iter().collect(),
+            is_exact: false,
+        }
+    }
+
+    /// Creates a pattern that only these arguments match.
+    #[must_use]
+    pub fn exactly(arguments: &Arguments) -> Self {
+        Self {
+            is_exact: true,
+            ..Self::new(arguments.clone())
+        }
+    }
+
+    /// Returns the arguments, if only these match.
+    pub(super) fn exact_arguments(&self) -> Option<Arguments> {
+        self.is_exact.then(|| self.values.clone().into_iter().collect())
+    }
+
+    /// Returns whether the arguments match.
+    #[must_use]
+    pub fn matches(&self, arguments: &Arguments) -> bool {
+        if self.is_exact {
+            let is_same = |(name, value): (&String, &Value)| arguments.get(name) == Some(value);
+            return self.values.len() == arguments.len() && self.values.iter().all(is_same);
+        }
+        let is_match = |(name, wanted): (&String, &Value)| match (wanted, arguments.get(name)) {
+            (Value::String(wanted), Some(Value::String(value))) if wanted.contains('*') => {
+                !value.contains("..") && glob(wanted, value)
+            }
+            (wanted, value) => value == Some(wanted),
+        };
+        self.values.iter().all(is_match)
+    }
+}
+
+/// Returns whether a text matches a pattern in which `*` stands for any text. Takes linear time per star.
+fn glob(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<_> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    text.ends_with(last)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pattern_selects_ids_owners_and_parts() {
+        let matches = |pattern: &str, id: &str| ToolPattern::new(pattern).matches_id(&ToolId::from_text(id));
+        assert!(matches("files#write", "files#write"));
+        assert!(matches("files", "files/demo:files/api@1.0.0#write") && matches("files", "files#write"));
+        assert!(!matches("files", "files-evil#write") && !matches("files", "evil#files"));
+        assert!(matches("*#write", "files#write") && !matches("*#write", "files#write-all"));
+        assert!(matches("files/*#r*d", "files/a:b/c#read"));
+        assert!(matches(
+            "crm#[method]customer.delete",
+            "crm#[method]customer.delete(c-1)"
+        ));
+        assert!(!matches(
+            "crm#[method]customer.delete(c-1)",
+            "crm#[method]customer.delete(c-2)"
+        ));
+    }
+
+    #[test]
+    fn arguments_match_by_value_and_stars_never_climb() {
+        let pattern = ArgumentPattern::new([("path".to_owned(), json!("/tmp/*")), ("mode".to_owned(), json!(1))]);
+        let matches = |arguments: Value| pattern.matches(arguments.as_object().unwrap());
+        assert!(matches(json!({"path": "/tmp/a", "mode": 1, "other": true})));
+        assert!(!matches(json!({"path": "/tmp/../etc/passwd", "mode": 1})));
+        assert!(!matches(json!({"path": "/tmp/a", "mode": 2})) && !matches(json!({"path": "/tmp/a"})));
+        assert!(!matches(json!({"path": ["/tmp/a"], "mode": 1})));
+        let exact = ArgumentPattern::exactly(json!({"path": "*"}).as_object().unwrap());
+        assert!(exact.matches(json!({"path": "*"}).as_object().unwrap()));
+        assert!(!exact.matches(json!({"path": "/etc"}).as_object().unwrap()));
+        assert!(!exact.matches(json!({"path": "*", "force": true}).as_object().unwrap()));
+    }
+}

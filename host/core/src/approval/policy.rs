@@ -1,0 +1,306 @@
+//! The policy: which calls need an approval.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::pattern::{ArgumentPattern, ToolPattern};
+use crate::{Arguments, Effect, EffectClass, EffectSource, Tool};
+
+/// When a call needs an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ApprovalMode {
+    /// It needs none.
+    Never,
+    /// The first call of a tool in a conversation needs one.
+    FirstTime,
+    /// Each call in the class [`EffectClass::Write`] needs one, and the first call of a tool in the class
+    /// [`EffectClass::Idempotent`].
+    Writes,
+    /// Each call needs one.
+    Always,
+    /// The call is denied without a question.
+    Deny,
+}
+
+impl ApprovalMode {
+    /// All modes.
+    pub const ALL: [Self; 5] = [Self::Never, Self::FirstTime, Self::Writes, Self::Always, Self::Deny];
+
+    /// Returns the mode as in files and options, such as `first-time`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::FirstTime => "first-time",
+            Self::Writes => "writes",
+            Self::Always => "always",
+            Self::Deny => "deny",
+        }
+    }
+
+    /// Returns the mode for one class. It is never [`ApprovalMode::Writes`].
+    fn of_class(self, class: EffectClass) -> Self {
+        match (self, class) {
+            (Self::Writes, EffectClass::Read) => Self::Never,
+            (Self::Writes, EffectClass::Idempotent) => Self::FirstTime,
+            (Self::Writes, EffectClass::Write) => Self::Always,
+            (mode, _) => mode,
+        }
+    }
+}
+
+impl fmt::Display for ApprovalMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The error of a text that is not an approval mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a mode of approval: use `never`, `first-time`, `writes`, `always` or `deny`")]
+pub struct UnknownApprovalMode(String);
+
+impl FromStr for ApprovalMode {
+    type Err = UnknownApprovalMode;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mode = Self::ALL.into_iter().find(|mode| mode.as_str() == text);
+        mode.ok_or_else(|| UnknownApprovalMode(text.chars().take(40).collect()))
+    }
+}
+
+/// A rule of an [`ApprovalPolicy`] for some tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ApprovalRule {
+    /// The tools.
+    pub tool: ToolPattern,
+    /// The effect class; without one, the rule applies to all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectClass>,
+    /// The arguments; without a pattern, the rule applies to all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<ArgumentPattern>,
+    /// When these calls need an approval.
+    pub ask: ApprovalMode,
+}
+
+impl ApprovalRule {
+    /// Creates a rule for all calls of some tools.
+    #[must_use]
+    pub fn new(tool: impl Into<String>, ask: ApprovalMode) -> Self {
+        Self {
+            tool: ToolPattern::new(tool),
+            effect: None,
+            arguments: None,
+            ask,
+        }
+    }
+
+    /// Restricts the rule to an effect class.
+    #[must_use]
+    pub fn with_effect(mut self, class: EffectClass) -> Self {
+        self.effect = Some(class);
+        self
+    }
+
+    /// Restricts the rule to some arguments.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: ArgumentPattern) -> Self {
+        self.arguments = Some(arguments);
+        self
+    }
+
+    fn applies(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> bool {
+        self.effect.is_none_or(|effect| effect == class)
+            && self.tool.matches(tool)
+            && self.arguments.as_ref().is_none_or(|pattern| pattern.matches(arguments))
+    }
+}
+
+/// A rule that sets the effect class of some tools, in place of what the sandbox proves and what their authors declare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EffectRule {
+    /// The tools.
+    pub tool: ToolPattern,
+    /// Their class.
+    pub class: EffectClass,
+}
+
+/// The policy of an operator: which calls need an approval, and the effect classes of tools that the operator knows better.
+///
+/// The first rule that applies decides, then the mode of the effect class. The default asks for each write, for the first call of each
+/// idempotent tool, and never for a read.
+///
+/// ```
+/// use toolwit_core::{ApprovalMode, ApprovalPolicy, ApprovalRule, EffectClass};
+///
+/// let policy = ApprovalPolicy::default()
+///     .with_rule(ApprovalRule::new("bank#pay", ApprovalMode::Always))
+///     .with_rule(ApprovalRule::new("shell", ApprovalMode::Deny))
+///     .with_effect("crm/*#upsert", EffectClass::Idempotent);
+/// # let _ = policy;
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApprovalPolicy {
+    rules: Vec<ApprovalRule>,
+    effects: Vec<EffectRule>,
+    read: ApprovalMode,
+    idempotent: ApprovalMode,
+    write: ApprovalMode,
+}
+
+impl Default for ApprovalPolicy {
+    fn default() -> Self {
+        Self::of_mode(ApprovalMode::Writes)
+    }
+}
+
+/// A mode, and whether a rule for the tool sets it.
+pub(super) struct ChosenMode {
+    pub(super) mode: ApprovalMode,
+    pub(super) is_of_rule: bool,
+}
+
+impl ApprovalPolicy {
+    /// Creates a policy with the same mode for all calls.
+    #[must_use]
+    pub fn of_mode(mode: ApprovalMode) -> Self {
+        Self {
+            rules: Vec::new(),
+            effects: Vec::new(),
+            read: mode,
+            idempotent: mode,
+            write: mode,
+        }
+    }
+
+    /// Sets the mode of an effect class.
+    #[must_use]
+    pub fn with_class(mut self, class: EffectClass, mode: ApprovalMode) -> Self {
+        match class {
+            EffectClass::Read => self.read = mode,
+            EffectClass::Idempotent => self.idempotent = mode,
+            EffectClass::Write => self.write = mode,
+        }
+        self
+    }
+
+    /// Sets the mode of all effect classes, and keeps the rules.
+    #[must_use]
+    pub fn with_mode(self, mode: ApprovalMode) -> Self {
+        EffectClass::ALL
+            .into_iter()
+            .fold(self, |policy, class| policy.with_class(class, mode))
+    }
+
+    /// Adds a rule after the others.
+    #[must_use]
+    pub fn with_rule(mut self, rule: ApprovalRule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Sets the effect class of some tools. Of several patterns, the first that matches applies.
+    #[must_use]
+    pub fn with_effect(mut self, tools: impl Into<String>, class: EffectClass) -> Self {
+        self.effects.push(EffectRule {
+            tool: ToolPattern::new(tools),
+            class,
+        });
+        self
+    }
+
+    /// Returns the effect of a tool under this policy.
+    #[must_use]
+    pub fn effect(&self, tool: &dyn Tool, effect: Effect) -> Effect {
+        let rule = self.effects.iter().find(|rule| rule.tool.matches(tool));
+        rule.map_or(effect, |rule| Effect::new(rule.class, EffectSource::Operator))
+    }
+
+    /// Returns when a call needs an approval.
+    pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> ChosenMode {
+        let rule = self.rules.iter().find(|rule| rule.applies(tool, arguments, class));
+        let mode = rule.map_or(
+            match class {
+                EffectClass::Read => self.read,
+                EffectClass::Idempotent => self.idempotent,
+                EffectClass::Write => self.write,
+            },
+            |rule| rule.ask,
+        );
+        ChosenMode {
+            mode: mode.of_class(class),
+            is_of_rule: rule.is_some(),
+        }
+    }
+
+    /// Returns whether no call can need an approval, and no effect class is set.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let modes = [self.read, self.idempotent, self.write];
+        self.rules.is_empty() && self.effects.is_empty() && modes.iter().all(|mode| *mode == ApprovalMode::Never)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{NativeTool, ToolExt, ToolResult};
+
+    fn tool(name: &str) -> NativeTool {
+        NativeTool::new(name, "", json!({"type": "object"}), |_, _| async {
+            Ok(ToolResult::text(""))
+        })
+        .unwrap()
+    }
+
+    fn mode(policy: &ApprovalPolicy, tool: &dyn Tool, class: EffectClass) -> ApprovalMode {
+        policy.mode(tool, &Arguments::new(), class).mode
+    }
+
+    #[test]
+    fn default_asks_for_writes_and_once_for_idempotent_tools() {
+        let (policy, pay) = (ApprovalPolicy::default(), tool("pay"));
+        assert_eq!(mode(&policy, &pay, EffectClass::Read), ApprovalMode::Never);
+        assert_eq!(mode(&policy, &pay, EffectClass::Idempotent), ApprovalMode::FirstTime);
+        assert_eq!(mode(&policy, &pay, EffectClass::Write), ApprovalMode::Always);
+    }
+
+    #[test]
+    fn first_rule_that_applies_decides_also_behind_another_name() {
+        let policy = ApprovalPolicy::of_mode(ApprovalMode::Never)
+            .with_rule(ApprovalRule::new("native#pay", ApprovalMode::Never).with_effect(EffectClass::Read))
+            .with_rule(ApprovalRule::new("native#pay", ApprovalMode::Deny))
+            .with_rule(ApprovalRule::new("native", ApprovalMode::Always));
+        let renamed = tool("pay").with_name("gift");
+        assert_eq!(mode(&policy, &renamed, EffectClass::Write), ApprovalMode::Deny);
+        assert_eq!(mode(&policy, &renamed, EffectClass::Read), ApprovalMode::Never);
+        assert_eq!(mode(&policy, &tool("other"), EffectClass::Read), ApprovalMode::Always);
+    }
+
+    #[test]
+    fn operator_sets_the_class_of_a_tool() {
+        let policy = ApprovalPolicy::default().with_effect("native#pay", EffectClass::Idempotent);
+        let effect = policy.effect(&tool("pay"), Effect::default());
+        assert_eq!(effect, Effect::new(EffectClass::Idempotent, EffectSource::Operator));
+        assert_eq!(policy.effect(&tool("get"), Effect::default()), Effect::default());
+    }
+
+    #[test]
+    fn modes_parse_as_they_print() {
+        for mode in ApprovalMode::ALL {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+        assert!("yes".parse::<ApprovalMode>().is_err());
+    }
+}

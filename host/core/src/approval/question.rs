@@ -1,0 +1,194 @@
+//! The question about one call, until there is an answer that can be used.
+
+use super::approvals::{ApprovalObserver, Approvals, DecidedCall};
+use super::call_chain::CallChain;
+use super::call_guard::{PermittedCall, StartingCall};
+use super::memory::RememberedAnswer;
+use super::policy::ApprovalMode;
+use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest, approval_digest};
+use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
+
+/// Maximum number of questions about one call. Another question follows an edit that cannot be used, and a grant that changed.
+const QUESTIONS_MAX: u32 = 5;
+
+/// A call that needs an approval.
+pub(super) struct Question<'q> {
+    pub(super) approvals: &'q Approvals,
+    pub(super) call: &'q StartingCall<'q>,
+    pub(super) observer: &'q dyn ApprovalObserver,
+    /// Whether an approval is valid for all further calls of the tool in the conversation.
+    pub(super) is_first_only: bool,
+}
+
+/// An answer to one question.
+struct Answered {
+    approval: Approval,
+    basis: ApprovalBasis,
+    /// The part of it that is valid for further calls.
+    remembered: Option<RememberedAnswer>,
+}
+
+impl Answered {
+    fn new(approval: Approval, basis: ApprovalBasis) -> Self {
+        Self {
+            approval,
+            basis,
+            remembered: None,
+        }
+    }
+}
+
+impl Question<'_> {
+    /// Asks until there is an answer that can be used.
+    pub(super) async fn settle(
+        &self,
+        mut request: ApprovalRequest,
+        mut access: CallAccess,
+    ) -> Result<PermittedCall, ToolError> {
+        for _ in 0..QUESTIONS_MAX {
+            let Answered {
+                approval,
+                basis,
+                remembered,
+            } = self.answer(&request).await?;
+            if basis == ApprovalBasis::Memory {
+                return self
+                    .conclude(&request, &approval, basis, None)
+                    .map(|()| PermittedCall::unchanged(self.call.arguments.clone(), access));
+            }
+            if let Approval::Edited { arguments } = &approval {
+                match self.accept(&request, arguments).await {
+                    Ok(access) => {
+                        self.conclude(&request, &approval, basis, None)?;
+                        return Ok(PermittedCall::edited(arguments.clone(), access));
+                    }
+                    Err(reason) => request.rejected_edit = Some(reason),
+                }
+                continue;
+            }
+            self.conclude(&request, &approval, basis, remembered.as_ref())?;
+            let call = self.call;
+            let now = self.approvals.access(call.tool, &call.arguments, call.context).await;
+            if approval_digest(call.tool.definition(), &now) == request.digest {
+                return Ok(PermittedCall::unchanged(call.arguments.clone(), now));
+            }
+            // The grant or the code changed while the call waited: something else would run than was approved.
+            request = request_of(call, &now).await;
+            access = now;
+        }
+        Err(denied(
+            self.call,
+            "it was asked for too often without an answer that can be used",
+        ))
+    }
+
+    /// Asks once. Cancelling the call ends the wait.
+    async fn answer(&self, request: &ApprovalRequest) -> Result<Answered, ToolError> {
+        tokio::select! {
+            biased;
+            () = self.call.context.cancel().cancelled() => {
+                let decided = DecidedCall::new(request, ApprovalDecision::Cancelled, ApprovalBasis::Approver);
+                self.observer.decided(&decided);
+                let message = "the call was cancelled before it was approved; it did not run";
+                Err(refused(self.call, ErrorKind::Cancelled, message.to_owned()))
+            }
+            answered = self.ask(request) => Ok(answered),
+        }
+    }
+
+    async fn ask(&self, request: &ApprovalRequest) -> Answered {
+        let memory = &self.approvals.memory;
+        let approver = self.approvals.approver.as_ref();
+        let _turn = match approver.filter(|approver| approver.is_sequential()) {
+            Some(_) => Some(self.approvals.asking.lock().await),
+            None => None,
+        };
+        // An answer to a question before this one may have answered this one too.
+        if request.rejected_edit.is_none()
+            && let Some(known) = memory.find(request, self.call.context)
+        {
+            return Answered::new(known, ApprovalBasis::Memory);
+        }
+        self.observer.requested(request);
+        let Some(approver) = approver else {
+            let reason = "it needs an approval, and nobody can give one here".to_owned();
+            return Answered::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
+        };
+        let answer = approver.approve(request.clone(), self.call.context).await;
+        let mut remembered = memory.remember(request, &answer, self.call.context);
+        if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {
+            remembered = Some(memory.remember_tool(request));
+        }
+        Answered {
+            approval: answer.approval,
+            basis: ApprovalBasis::Approver,
+            remembered,
+        }
+    }
+
+    /// Announces a decision. Returns the error of one that does not allow the call.
+    fn conclude(
+        &self,
+        request: &ApprovalRequest,
+        approval: &Approval,
+        basis: ApprovalBasis,
+        remembered: Option<&RememberedAnswer>,
+    ) -> Result<(), ToolError> {
+        let (decision, reason, edited) = match approval {
+            Approval::Approved => (ApprovalDecision::Approved, None, None),
+            Approval::Edited { arguments } => (ApprovalDecision::Edited, None, Some(arguments)),
+            Approval::Denied { reason } => (ApprovalDecision::Denied, Some(reason), None),
+            Approval::Unanswered { reason } => (ApprovalDecision::Unanswered, Some(reason), None),
+        };
+        let mut decided = DecidedCall::new(request, decision, basis);
+        decided.reason = reason.map(String::as_str);
+        decided.edited = edited;
+        decided.remembered = remembered;
+        self.observer.decided(&decided);
+        reason.map_or(Ok(()), |reason| Err(denied(self.call, reason)))
+    }
+
+    /// Checks edited arguments. Returns the access of the call with them, or the reason why they cannot be used.
+    async fn accept(&self, request: &ApprovalRequest, edited: &Arguments) -> Result<CallAccess, String> {
+        let tool = self.call.tool;
+        if request.arguments != self.call.arguments {
+            return Err("the arguments contain secrets that are not shown, and cannot be edited".to_owned());
+        }
+        validate(tool, edited).map_err(|error| error.report().message.clone())?;
+        let access = self.approvals.access(tool, edited, self.call.context).await;
+        match self.approvals.mode(tool, edited, &access) {
+            ApprovalMode::Deny => Err("the policy does not allow these arguments".to_owned()),
+            _ => Ok(access),
+        }
+    }
+}
+
+/// Returns the request for the approval of a call.
+pub(super) async fn request_of(call: &StartingCall<'_>, access: &CallAccess) -> ApprovalRequest {
+    let arguments = call.tool.redacted(call.arguments.clone(), call.context).await;
+    let mut request = ApprovalRequest::new(call.id.clone(), call.tool.definition(), arguments, access.clone());
+    request.callers = CallChain::of(call.context).to_vec();
+    request
+}
+
+/// Checks arguments against the schema of the tool, as the tool itself does.
+pub(super) fn validate(tool: &dyn Tool, arguments: &Arguments) -> Result<(), ToolError> {
+    let definition = tool.definition();
+    let validator = if definition.id.is_native() {
+        InputValidator::of(definition)
+    } else {
+        InputValidator::of_untrusted(definition)
+    };
+    let validator = validator.map_err(ToolError::Operator)?;
+    validator.check(arguments.clone()).map(drop)
+}
+
+/// Returns the error of a call that was not approved.
+pub(super) fn denied(call: &StartingCall<'_>, reason: &str) -> ToolError {
+    refused(call, ErrorKind::Denied, format!("the call was not approved: {reason}"))
+}
+
+fn refused(call: &StartingCall<'_>, kind: ErrorKind, message: String) -> ToolError {
+    let error = Error::new(kind, Phase::Validate, message);
+    ToolError::Model(error.with_tool(call.tool.definition().name()))
+}

@@ -1,0 +1,164 @@
+//! Requests for approval, and the answers to them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::pattern::ArgumentPattern;
+use crate::text::sha256;
+use crate::{Arguments, CallAccess, ToolDefinition, ToolId};
+
+/// A call that waits for approval: exactly what will run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ApprovalRequest {
+    /// The id of the request, unique in a conversation with its agents. For a call of the model, it is the id of the call.
+    pub id: String,
+    /// The id of the tool.
+    pub tool: ToolId,
+    /// The preferred name of the tool, for display.
+    pub name: String,
+    /// The arguments of the call, after their repair. Secrets of the plugin are redacted.
+    pub arguments: Arguments,
+    /// The effect class of the call, and the grant that it would use.
+    pub access: CallAccess,
+    /// The tools in which the call is made, the outermost first. Empty for a call of the conversation's own model.
+    pub callers: Vec<ToolId>,
+    /// A digest of the definition, the code, the effect class and the grant. A remembered answer is valid for this digest only.
+    pub digest: String,
+    /// The reason why the arguments of the previous answer were not accepted.
+    pub rejected_edit: Option<String>,
+}
+
+impl ApprovalRequest {
+    /// Creates the request for a call without callers. [`Approvals`](super::Approvals) create those of a conversation.
+    #[must_use]
+    pub fn new(id: impl Into<String>, definition: &ToolDefinition, arguments: Arguments, access: CallAccess) -> Self {
+        Self {
+            id: id.into(),
+            tool: definition.id.clone(),
+            name: definition.name().to_owned(),
+            arguments,
+            digest: approval_digest(definition, &access),
+            access,
+            callers: Vec::new(),
+            rejected_edit: None,
+        }
+    }
+}
+
+/// Returns a digest of everything that an approval of a tool refers to, except for the arguments.
+pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) -> String {
+    let content = serde_json::json!([definition.digest(), access.code, access.effect, access.grant]);
+    sha256(&content.to_string())
+}
+
+/// The decision about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Approval {
+    /// The call may run.
+    Approved,
+    /// The call may run with these arguments instead. They are validated again.
+    Edited {
+        /// The arguments.
+        arguments: Arguments,
+    },
+    /// The call must not run.
+    Denied {
+        /// The reason, which the model receives.
+        reason: String,
+    },
+    /// Nobody can answer. The call does not run.
+    Unanswered {
+        /// The reason, which the model receives.
+        reason: String,
+    },
+}
+
+/// The validity of an answer beyond the call for which it was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ApprovalScope {
+    /// This call only.
+    #[default]
+    Call,
+    /// All calls of the tool in this run.
+    Run,
+    /// All calls of the tool in this conversation.
+    Session,
+    /// All calls of the tool with matching arguments, also in later conversations.
+    Arguments(ArgumentPattern),
+    /// All calls of the tool, also in later conversations.
+    Tool,
+}
+
+/// A decision with its scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApprovalAnswer {
+    /// The decision.
+    pub approval: Approval,
+    /// The validity of the decision. An edit is valid for one call only.
+    pub scope: ApprovalScope,
+    /// The time after which a remembered answer expires; `None` if it does not.
+    pub valid_for: Option<Duration>,
+}
+
+impl ApprovalAnswer {
+    /// Sets the scope.
+    #[must_use]
+    pub fn with_scope(mut self, scope: ApprovalScope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Sets the time after which the answer expires.
+    #[must_use]
+    pub fn with_validity(mut self, valid_for: Duration) -> Self {
+        self.valid_for = Some(valid_for);
+        self
+    }
+}
+
+/// The answer is valid for one call.
+impl From<Approval> for ApprovalAnswer {
+    fn from(approval: Approval) -> Self {
+        Self {
+            approval,
+            scope: ApprovalScope::Call,
+            valid_for: None,
+        }
+    }
+}
+
+/// The decision about a call, for logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ApprovalDecision {
+    /// The call runs.
+    Approved,
+    /// The call runs with other arguments.
+    Edited,
+    /// The call does not run.
+    Denied,
+    /// Nobody could answer, so the call does not run.
+    Unanswered,
+    /// The call was cancelled while it waited.
+    Cancelled,
+}
+
+/// Who made a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ApprovalBasis {
+    /// The approver, such as a person.
+    Approver,
+    /// A remembered answer.
+    Memory,
+    /// The policy.
+    Policy,
+}

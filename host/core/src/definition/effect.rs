@@ -1,0 +1,243 @@
+//! Effect classes: whether a call changes anything outside, and how that is known.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ToolDefinition;
+
+/// The class of a call by what it changes outside of its run.
+///
+/// It decides whether a call is repeated after a crash, and whether it needs an approval. The order is from the least to the most
+/// careful class. A tool of which nothing is known is in the class [`Write`](Self::Write).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EffectClass {
+    /// The call changes nothing outside. It can run again at any time.
+    Read,
+    /// Calls with the same key have the effect of one call.
+    Idempotent,
+    /// Anything else. The call is never repeated without being asked for.
+    #[default]
+    Write,
+}
+
+impl EffectClass {
+    /// All classes, in order.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Idempotent, Self::Write];
+
+    /// Returns the class as in files and options, such as `read`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Idempotent => "idempotent",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl fmt::Display for EffectClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The error of a text that is not an effect class.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an effect class: use `read`, `idempotent` or `write`")]
+pub struct UnknownEffectClass(String);
+
+impl FromStr for EffectClass {
+    type Err = UnknownEffectClass;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let class = Self::ALL.into_iter().find(|class| class.as_str() == text);
+        class.ok_or_else(|| UnknownEffectClass(text.chars().take(40).collect()))
+    }
+}
+
+/// The source of an effect class, from the strongest to the weakest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum EffectSource {
+    /// The operator or the application set it.
+    Operator,
+    /// The sandbox proved it: the code has no access with which it could change anything outside.
+    Sandbox,
+    /// The author of the tool declared it: in Rust, in the manifest, or with the doc tag `@effect`.
+    Author,
+    /// A trusted server declared it, such as with the annotations of MCP.
+    Server,
+    /// Nothing is known.
+    #[default]
+    Default,
+}
+
+/// The effect class of a tool or a call, with its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Effect {
+    /// The class.
+    pub class: EffectClass,
+    /// The source of the class.
+    pub source: EffectSource,
+    /// The class that the author of untrusted code declares, if it is not accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<EffectClass>,
+}
+
+impl Effect {
+    /// Creates an effect class with its source.
+    #[must_use]
+    pub fn new(class: EffectClass, source: EffectSource) -> Self {
+        Self {
+            class,
+            source,
+            claim: None,
+        }
+    }
+
+    /// Returns the effect of trusted code: the class that its author declares, otherwise [`EffectClass::Write`].
+    #[must_use]
+    pub fn declared(class: Option<EffectClass>) -> Self {
+        class.map_or_else(Self::default, |class| Self::new(class, EffectSource::Author))
+    }
+
+    /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author declares.
+    ///
+    /// A claim can only ask for more care than the proof requires. Any other claim is not accepted, but remains visible.
+    #[must_use]
+    pub fn of_untrusted(proof: EffectClass, claim: Option<EffectClass>) -> Self {
+        match claim {
+            Some(claim) if claim > proof => Self::new(claim, EffectSource::Author),
+            Some(EffectClass::Write) => Self::new(EffectClass::Write, EffectSource::Author),
+            _ if proof == EffectClass::Write => Self {
+                claim,
+                ..Self::default()
+            },
+            _ => Self::new(proof, EffectSource::Sandbox),
+        }
+    }
+
+    /// Returns the effect of a call that also does something of this class.
+    #[must_use]
+    pub fn at_least(self, class: EffectClass, source: EffectSource) -> Self {
+        if class > self.class {
+            Self::new(class, source)
+        } else {
+            self
+        }
+    }
+
+    /// Returns whether the class is a fact and not a declaration: the sandbox proved it, or the operator set it.
+    #[must_use]
+    pub fn is_proved(&self) -> bool {
+        self.source == EffectSource::Sandbox
+    }
+}
+
+/// Displays as `read (proved by the sandbox)`.
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let class = self.class;
+        match (self.source, self.claim) {
+            (EffectSource::Operator, _) => write!(f, "{class} (set by the operator)"),
+            (EffectSource::Sandbox, _) => write!(f, "{class} (proved by the sandbox)"),
+            (EffectSource::Author, _) => write!(f, "{class} (declared by its author)"),
+            (EffectSource::Server, _) => write!(f, "{class} (declared by its server)"),
+            (EffectSource::Default, None) => write!(f, "{class} (nothing else is known)"),
+            (EffectSource::Default, Some(claim)) => {
+                write!(f, "{class} (its author claims {claim}, which is not proved)")
+            }
+        }
+    }
+}
+
+/// The access of one call at the moment at which it would begin: its effect class and the grant that it would use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallAccess {
+    /// The effect class, with its source.
+    pub effect: Effect,
+    /// The granted rules that apply, one per line and without secret values. Empty for a tool that needs no grant.
+    pub grant: Vec<String>,
+    /// The rule that could change something outside, if that is the reason why [`EffectClass::Read`] is not proved.
+    pub writing_rule: Option<String>,
+    /// The digest of the code that would run, if it is known. Another digest is another tool to an approval.
+    pub code: Option<String>,
+}
+
+impl CallAccess {
+    /// Creates the access of a call that uses no grant.
+    #[must_use]
+    pub fn of(effect: Effect) -> Self {
+        Self {
+            effect,
+            ..Self::default()
+        }
+    }
+
+    /// Creates the access of a call of trusted code, from the class that the definition declares.
+    #[must_use]
+    pub fn declared(definition: &ToolDefinition) -> Self {
+        Self::of(Effect::declared(definition.effect))
+    }
+
+    /// Creates the access of a call that changes nothing.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::of(Effect::declared(Some(EffectClass::Read)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use EffectClass::{Idempotent, Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn claim_of_untrusted_code_only_lowers_trust() {
+        let effect = Effect::of_untrusted;
+        assert_eq!(effect(Read, None), Effect::new(Read, EffectSource::Sandbox));
+        assert_eq!(effect(Read, Some(Read)), Effect::new(Read, EffectSource::Sandbox));
+        assert_eq!(effect(Read, Some(Write)), Effect::new(Write, EffectSource::Author));
+        assert_eq!(
+            effect(Read, Some(Idempotent)),
+            Effect::new(Idempotent, EffectSource::Author)
+        );
+        for claim in [Read, Idempotent] {
+            let refused = effect(Write, Some(claim));
+            assert_eq!((refused.class, refused.source), (Write, EffectSource::Default));
+            assert_eq!(refused.claim, Some(claim), "the claim stays visible");
+        }
+        assert_eq!(effect(Write, Some(Write)), Effect::new(Write, EffectSource::Author));
+    }
+
+    #[test]
+    fn classes_are_ordered_by_care_and_parse_as_they_print() {
+        assert!(Read < Idempotent && Idempotent < Write);
+        assert_eq!(EffectClass::default(), Write);
+        for class in EffectClass::ALL {
+            assert_eq!(class.to_string().parse(), Ok(class));
+        }
+        let error = "readonly".parse::<EffectClass>().unwrap_err();
+        assert!(error.to_string().contains("`readonly`"), "{error}");
+    }
+
+    #[test]
+    fn effect_that_is_raised_names_the_source_of_the_higher_class() {
+        let read = Effect::new(Read, EffectSource::Sandbox);
+        assert_eq!(read.at_least(Read, EffectSource::Operator), read);
+        assert_eq!(
+            read.at_least(Write, EffectSource::Operator),
+            Effect::new(Write, EffectSource::Operator)
+        );
+    }
+}

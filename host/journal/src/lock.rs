@@ -1,0 +1,32 @@
+//! The lock of a session: only one writer can hold it.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that the operating system locks while a writer holds the session, and unlocks when its process ends.
+#[derive(Debug)]
+pub(crate) struct SessionLock(#[allow(dead_code, reason = "holds the lock")] File);
+
+impl SessionLock {
+    /// Locks a session of a store. Returns `None` if another writer holds it.
+    pub(crate) fn acquire(directory: &Path, session: &str) -> io::Result<Option<Self>> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(directory.join(format!("{session}.lock")))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// Returns the directory with the locks of a store.
+pub(crate) fn directory(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".locks");
+    PathBuf::from(name)
+}

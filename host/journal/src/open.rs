@@ -1,0 +1,95 @@
+//! Opening the database.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+use toolwit_agent::JournalError;
+
+use crate::lock;
+
+/// The maximum time to wait for another process to finish writing.
+const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
+
+/// The application id of SQLite files with sessions: "Tlws".
+const APPLICATION_ID: u32 = 0x546c_7773;
+
+/// The version of the schema.
+const SCHEMA_VERSION: i64 = 1;
+
+/// Opens a database file that only the owner can read, and creates it if it does not exist.
+pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
+    if let Some(directory) = path.parent() {
+        create_private(directory).map_err(JournalError::store)?;
+    }
+    create_private(&lock::directory(path)).map_err(JournalError::store)?;
+    create_private_file(path).map_err(JournalError::store)?;
+    let connection = Connection::open(path).map_err(JournalError::store)?;
+    prepare(connection)
+}
+
+fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
+    check_owner(&connection)?;
+    let configure = |connection: &mut Connection| -> rusqlite::Result<()> {
+        connection.busy_timeout(BUSY_WALL_MAX)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        // Each commit waits for the disk: an entry must survive a power failure, because what it announces may.
+        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        // Immediate, so that two processes that open a new store do not both create it.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if found == 0 {
+            transaction.execute_batch(include_str!("schema.sql"))?;
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        }
+        transaction.commit()
+    };
+    configure(&mut connection).map_err(JournalError::store)?;
+    Ok(connection)
+}
+
+/// Rejects a file of another program or of a newer version, before any change.
+fn check_owner(connection: &Connection) -> Result<(), JournalError> {
+    let query = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let read = || -> rusqlite::Result<_> {
+        Ok((
+            query("PRAGMA application_id")?,
+            query("PRAGMA user_version")?,
+            query("SELECT count(*) FROM sqlite_schema")?,
+        ))
+    };
+    let message = match read().map_err(JournalError::store)? {
+        (id, version, _) if id == i64::from(APPLICATION_ID) && version <= SCHEMA_VERSION => return Ok(()),
+        (0, 0, 0) => return Ok(()),
+        (id, ..) if id == i64::from(APPLICATION_ID) => "a newer version of the program wrote the file",
+        _ => "the file does not have sessions; it was not changed",
+    };
+    Err(JournalError::Store {
+        message: message.to_owned(),
+        source: None,
+    })
+}
+
+/// Creates a file that only the owner can read, unless it exists.
+fn create_private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Creates a directory that only the owner can read: sessions contain messages and results.
+fn create_private(directory: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}

@@ -1,0 +1,157 @@
+//! Queries for one session. They block.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use serde_json::Value;
+use toolwit_agent::{JournalError, SessionId, SessionSummary, TraceEntry};
+
+use crate::large_texts;
+
+/// The row of a session.
+pub(crate) type SessionKey = i64;
+
+/// The entries that a summary needs.
+const SUMMARY: &str =
+    "SELECT sequence, entry FROM entries WHERE session = ?1 AND (event IN ('turn_started', 'finished')
+     OR sequence = (SELECT min(sequence) FROM entries WHERE session = ?1)
+     OR sequence = (SELECT max(sequence) FROM entries WHERE session = ?1)) ORDER BY sequence";
+
+pub(crate) fn find(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
+    let mut statement = connection
+        .prepare_cached("SELECT id FROM sessions WHERE name = ?1")
+        .map_err(JournalError::store)?;
+    let found = statement.query_row([session.as_str()], |row| row.get(0)).optional();
+    found
+        .map_err(JournalError::store)?
+        .ok_or_else(|| JournalError::Missing(session.clone()))
+}
+
+pub(crate) fn create(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
+    let inserted = connection
+        .execute("INSERT OR IGNORE INTO sessions (name) VALUES (?1)", [session.as_str()])
+        .map_err(JournalError::store)?;
+    if inserted == 0 {
+        return Err(JournalError::Exists(session.clone()));
+    }
+    Ok(connection.last_insert_rowid())
+}
+
+/// Stores entries in one transaction.
+pub(crate) fn append(
+    connection: &mut Connection,
+    session: SessionKey,
+    entries: Vec<TraceEntry>,
+) -> Result<(), JournalError> {
+    let mut texts = HashMap::new();
+    let mut rows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let value = serde_json::to_value(&entry).map_err(JournalError::store)?;
+        let event = value["event"].as_str().unwrap_or_default().to_owned();
+        let value = large_texts::extract(value, &mut texts);
+        rows.push((number(entry.sequence), event, value.to_string()));
+    }
+    let mut store = || -> rusqlite::Result<()> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let insert = "INSERT OR IGNORE INTO texts (session, digest, text) VALUES (?1, ?2, ?3)";
+            let mut insert = transaction.prepare_cached(insert)?;
+            for (digest, text) in &texts {
+                insert.execute(params![session, digest, text])?;
+            }
+            let insert = "INSERT OR IGNORE INTO entries (session, sequence, event, entry) VALUES (?1, ?2, ?3, ?4)";
+            let mut insert = transaction.prepare_cached(insert)?;
+            for (sequence, event, entry) in &rows {
+                insert.execute(params![session, sequence, event, entry])?;
+            }
+        }
+        transaction.commit()
+    };
+    store().map_err(JournalError::store)
+}
+
+pub(crate) fn entries(connection: &Connection, session: SessionKey) -> Result<Vec<TraceEntry>, JournalError> {
+    read(
+        connection,
+        session,
+        "SELECT sequence, entry FROM entries WHERE session = ?1 ORDER BY sequence",
+    )
+}
+
+fn read(connection: &Connection, session: SessionKey, query: &str) -> Result<Vec<TraceEntry>, JournalError> {
+    let rows = || -> rusqlite::Result<Vec<(i64, String)>> {
+        let mut statement = connection.prepare_cached(query)?;
+        let rows = statement.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    };
+    let rows = rows().map_err(JournalError::store)?;
+    rows.into_iter()
+        .map(|(sequence, text)| {
+            parse(connection, session, &text).map_err(|reason| JournalError::Entry {
+                sequence: u64::try_from(sequence).unwrap_or_default(),
+                reason,
+            })
+        })
+        .collect()
+}
+
+fn parse(connection: &Connection, session: SessionKey, text: &str) -> Result<TraceEntry, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut find = |digest: &str| {
+        let query = "SELECT text FROM texts WHERE session = ?1 AND digest = ?2";
+        let mut statement = connection.prepare_cached(query).ok()?;
+        statement.query_row(params![session, digest], |row| row.get(0)).ok()
+    };
+    let value = large_texts::restore(value, &mut find).map_err(|digest| format!("the text {digest} is missing"))?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, JournalError> {
+    let rows = || -> rusqlite::Result<Vec<(SessionKey, String, i64)>> {
+        let query = "SELECT id, name, (SELECT count(*) FROM entries WHERE session = id) FROM sessions";
+        let mut statement = connection.prepare(query)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
+    };
+    let mut summaries = Vec::new();
+    for (id, name, count) in rows().map_err(JournalError::store)? {
+        let entries = read(connection, id, SUMMARY)?;
+        let count = u64::try_from(count).unwrap_or_default();
+        summaries.push(SessionSummary::of(name.parse()?, count, &entries));
+    }
+    summaries.sort_by_key(|summary| std::cmp::Reverse(summary.changed_at_ms));
+    Ok(summaries)
+}
+
+pub(crate) fn fork(
+    connection: &mut Connection,
+    session: &SessionId,
+    new: &SessionId,
+    entries: u64,
+) -> Result<(), JournalError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(JournalError::store)?;
+    let from = find(&transaction, session)?;
+    let to = create(&transaction, new)?;
+    let copy = || -> rusqlite::Result<()> {
+        let texts = "INSERT INTO texts (session, digest, text) SELECT ?2, digest, text FROM texts WHERE session = ?1";
+        transaction.execute(texts, params![from, to])?;
+        let copied = "INSERT INTO entries (session, sequence, event, entry)
+            SELECT ?2, sequence, event, entry FROM entries WHERE session = ?1 AND sequence < ?3";
+        transaction.execute(copied, params![from, to, number(entries)])?;
+        Ok(())
+    };
+    copy().and_then(|()| transaction.commit()).map_err(JournalError::store)
+}
+
+pub(crate) fn remove(connection: &Connection, session: &SessionId) -> Result<(), JournalError> {
+    let id = find(connection, session)?;
+    let removed = connection.execute("DELETE FROM sessions WHERE id = ?1", [id]);
+    removed.map(drop).map_err(JournalError::store)
+}
+
+/// SQLite has signed integers.
+fn number(sequence: u64) -> i64 {
+    i64::try_from(sequence).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,118 @@
+//! A client that the conformance suite of the protocol drives; see `.ci/mcp-client-conformance`.
+//!
+//! The suite starts the program with the URL of a server as its last argument, and names the scenario in `MCP_CONFORMANCE_SCENARIO`.
+
+#![allow(clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use toolwit_agent::ToolSource;
+use toolwit_core::{Arguments, Tool, ToolContext};
+use toolwit_mcp_client::{
+    ClientOptions, McpServer, RevisionChoice, ServerAnswer, ServerConfig, ServerQuestion, ServerRequests,
+};
+
+/// Answers questions with the defaults of their schemas.
+struct AnswerWithDefaults;
+
+#[async_trait]
+impl ServerRequests for AnswerWithDefaults {
+    fn answers_questions(&self) -> bool {
+        true
+    }
+
+    async fn answer(&self, question: ServerQuestion) -> ServerAnswer {
+        let fields = question.schema["properties"].as_object().into_iter().flatten();
+        let defaults = fields.filter_map(|(name, field)| Some((name.clone(), field.get("default")?.clone())));
+        ServerAnswer::Accepted(defaults.collect())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let scenario = variable("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let Some(url) = std::env::args().next_back() else {
+        return ExitCode::FAILURE;
+    };
+    match run(&scenario, &url).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the scenario `{scenario}` failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Lists the tools of a server and calls those that the scenario names, or all.
+async fn run(scenario: &str, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    if scenario.starts_with("auth/") {
+        return Err("the client takes its tokens from its configuration, and does not obtain them".into());
+    }
+    let revision = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_deref() {
+        Some("2026-07-28") => RevisionChoice::Newest,
+        _ => RevisionChoice::Handshake,
+    };
+    let config = ServerConfig::http("suite", url)?.with_revision(revision);
+    let server = McpServer::new(config, ClientOptions::default().with_requests(AnswerWithDefaults));
+    let context = ToolContext::new();
+    let tools = server.tools(&context).await?;
+    let named = named_calls();
+    if named.is_empty() {
+        for tool in tools {
+            let arguments = arguments(&tool.definition().input_schema);
+            // A tool may fail on purpose.
+            drop(tool.call(arguments, &context).await);
+        }
+    }
+    for (name, arguments) in named {
+        if let Some(tool) = tools_named(&server, &context, &name).await? {
+            drop(tool.call(arguments, &context).await);
+        }
+    }
+    server.disconnect();
+    // The end of a session is a request of its own.
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    Ok(())
+}
+
+async fn tools_named(
+    server: &McpServer,
+    context: &ToolContext,
+    name: &str,
+) -> Result<Option<std::sync::Arc<dyn Tool>>, toolwit_core::Error> {
+    let tools = server.tools(context).await?;
+    Ok(tools.into_iter().find(|tool| tool.definition().name() == name))
+}
+
+/// Returns the calls that the suite asks for.
+fn named_calls() -> Vec<(String, Arguments)> {
+    let context: Value = variable("MCP_CONFORMANCE_CONTEXT")
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    let calls = context["toolCalls"].as_array().cloned().unwrap_or_default();
+    let call = |call: Value| {
+        let arguments = call["arguments"].as_object().cloned().unwrap_or_default();
+        Some((call["name"].as_str()?.to_owned(), arguments))
+    };
+    calls.into_iter().filter_map(call).collect()
+}
+
+/// Returns arguments that a schema accepts.
+fn arguments(schema: &Value) -> Map<String, Value> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let value = |schema: &Value| match schema["type"].as_str() {
+        Some("number" | "integer") => json!(1),
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        Some("object") => json!({}),
+        _ => json!("test"),
+    };
+    properties.map(|(name, schema)| (name.clone(), value(schema))).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the suite passes its parameters like this")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

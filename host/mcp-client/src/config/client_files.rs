@@ -1,0 +1,125 @@
+//! The JSON in which other clients of the protocol configure servers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::endpoint::ServerEndpoint;
+use super::server_config::ServerConfig;
+use super::servers_file::McpConfig;
+use crate::value::Setting;
+use toolwit_core::text::parse_json;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A file of Claude Desktop, Claude Code, Cursor, and most others. VS Code has the key `servers`.
+#[derive(Deserialize)]
+struct ClientFile {
+    #[serde(rename = "mcpServers", alias = "servers")]
+    servers: BTreeMap<String, ClientServer>,
+}
+
+#[derive(Deserialize)]
+struct ClientServer {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    #[serde(alias = "serverUrl", alias = "httpUrl")]
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(rename = "type", alias = "transport")]
+    kind: Option<String>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// Parses such a file. Disabled servers are left out.
+pub(super) fn parse(text: &str) -> Result<McpConfig, Error> {
+    let invalid = |why: String| {
+        Error::new(
+            ErrorKind::Configuration,
+            Phase::Registry,
+            format!("the MCP servers cannot be parsed: {why}"),
+        )
+        .with_suggestion("the file is `{\"mcpServers\": {\"NAME\": {\"command\": \"…\", \"args\": […]}}}`")
+    };
+    let value = parse_json(text).map_err(|error| invalid(error.to_string()))?;
+    let file: ClientFile = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+    let mut config = McpConfig::default();
+    for (name, server) in file.servers {
+        if !server.disabled {
+            config = config.with_server(server.into_config(&name)?);
+        }
+    }
+    Ok(config)
+}
+
+impl ClientServer {
+    fn into_config(self, name: &str) -> Result<ServerConfig, Error> {
+        let invalid = |why: &str| {
+            let message = format!("the MCP server `{name}` cannot be configured: {why}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
+        if self.kind.as_deref() == Some("sse") {
+            return Err(invalid("it uses the old transport `sse`; use its URL for `http`"));
+        }
+        let expanded = |values: BTreeMap<String, String>| -> Vec<(String, Setting)> {
+            let pairs = values.into_iter();
+            pairs.map(|(name, value)| (name, Setting::expand(&value))).collect()
+        };
+        let mut config = match (&self.command, &self.url) {
+            (Some(program), None) => ServerConfig::process(name, program)?,
+            (None, Some(url)) => ServerConfig::http(name, url)?,
+            _ => return Err(invalid("it needs either `command` or `url`")),
+        };
+        match &mut config.endpoint {
+            ServerEndpoint::Process(process) => {
+                process.arguments = self.args.iter().map(|argument| Setting::expand(argument)).collect();
+                process.variables = expanded(self.env);
+                process.directory = self.cwd.map(Into::into);
+            }
+            ServerEndpoint::Http(http) => http.headers = expanded(self.headers),
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_clients_are_read() {
+        let text = r#"{"mcpServers": {
+            "files": {"command": "npx", "args": ["-y", "server-filesystem", "${HOME}"], "env": {"KEY": "${KEY:-none}"}, "autoApprove": []},
+            "docs": {"type": "http", "url": "https://docs.example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+            "off": {"command": "x", "disabled": true}
+        }, "other": 1}"#;
+        let config = McpConfig::parse_json(text).unwrap();
+        assert_eq!(config.names().collect::<Vec<_>>(), ["docs", "files"]);
+        let shown = format!("{:?}", config.servers().collect::<Vec<_>>());
+        assert!(
+            shown.contains("Bearer {env TOKEN}") && shown.contains("{env HOME}"),
+            "{shown}"
+        );
+        assert!(McpConfig::parse_json(r#"{"servers": {"a": {"command": "x"}}}"#).is_ok());
+        for bad in [
+            "",
+            "[]",
+            "{}",
+            r#"{"mcpServers": {"a": {}}}"#,
+            r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#,
+            r#"{"mcpServers": {"a": {"type": "sse", "url": "https://h/sse"}}}"#,
+        ] {
+            assert_eq!(
+                McpConfig::parse_json(bad).unwrap_err().kind,
+                ErrorKind::Configuration,
+                "{bad}"
+            );
+        }
+    }
+}

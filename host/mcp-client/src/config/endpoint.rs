@@ -1,0 +1,45 @@
+//! How a server is reached.
+
+use std::path::PathBuf;
+
+use url::Url;
+
+use crate::value::Setting;
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ServerEndpoint {
+    /// As a child process, by its standard input and output.
+    Process(ProcessEndpoint),
+    /// Over HTTP.
+    Http(HttpEndpoint),
+}
+
+/// A server that runs as a child process.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ProcessEndpoint {
+    /// Program: a path, or a name that is looked up in the absolute directories of its `PATH`.
+    pub program: String,
+    /// Arguments.
+    pub arguments: Vec<Setting>,
+    /// Environment variables. The process has no others, except the inherited ones.
+    pub variables: Vec<(String, Setting)>,
+    /// Environment variables that it has from the host, if they are set there.
+    pub inherited: Vec<String>,
+    /// Working directory; by default that of the host.
+    pub directory: Option<PathBuf>,
+}
+
+/// A server that is reached over HTTP.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HttpEndpoint {
+    /// Its URL.
+    pub url: Url,
+    /// Headers of every request.
+    pub headers: Vec<(String, Setting)>,
+    /// The bearer token of every request. Callers with different tokens have different connections.
+    pub bearer: Option<Setting>,
+}

@@ -1,0 +1,14 @@
+//! The configuration of servers: in code, in `mcp.toml`, in `toolwit.toml`, and in the files of other clients.
+
+mod client_files;
+mod endpoint;
+mod meta_rule;
+mod server_config;
+mod servers_file;
+mod tool_filter;
+
+pub use endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
+pub use meta_rule::MetaRule;
+pub use server_config::{ChangedTools, RevisionChoice, ServerConfig};
+pub use servers_file::McpConfig;
+pub use tool_filter::ToolFilter;

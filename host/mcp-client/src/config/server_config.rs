@@ -1,0 +1,366 @@
+//! The configuration of one server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
+use super::tool_filter::ToolFilter;
+use crate::value::Setting;
+use toolwit_core::limits::{MCP_CALL_WALL_MAX, MCP_STARTUP_WALL_MAX};
+use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
+
+/// The maximum length of the name of a server, in bytes.
+const SERVER_NAME_BYTES_MAX: usize = 64;
+
+/// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource) has
+/// them. Programs such as `npx` do not start without them, and none holds a secret.
+const INHERITED_VARIABLES: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERPROFILE",
+    "APPDATA",
+];
+
+/// The configuration of a server. Every default is safe: the server receives no environment variable, header, token or context
+/// value that is not named here, and no answer to a request of its own.
+///
+/// ```
+/// use toolwit_mcp_client::{ServerConfig, Setting};
+///
+/// let github = ServerConfig::process("github", "npx")?
+///     .with_arguments(["-y", "@modelcontextprotocol/server-github"])
+///     .with_variable("GITHUB_TOKEN", Setting::secret("github-token"));
+/// let docs = ServerConfig::http("docs", "https://docs.example.com/mcp")?.with_bearer(Setting::context("docs_token"));
+/// # let _ = (github, docs);
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// Name of the server, which is part of the ids of its tools: `mcp:NAME#tool`.
+    pub name: String,
+    /// Purpose of its tools, for facades and lists.
+    pub description: Option<String>,
+    /// How the server is reached.
+    pub endpoint: ServerEndpoint,
+    /// Whether a conversation must not start without the server.
+    pub is_required: bool,
+    /// The tools that are used.
+    pub tools: ToolFilter,
+    /// Whether its resources can be listed and read with tools.
+    pub has_resource_tools: bool,
+    /// Whether its prompts can be listed and read with tools.
+    pub has_prompt_tools: bool,
+    /// The values of the caller's context that it receives as `_meta`. Keys that a [`Setting`] of the server uses are never sent.
+    pub meta: MetaFilter,
+    /// Directories that it is told as roots, if it asks for them.
+    pub roots: Vec<PathBuf>,
+    /// Maximum time of a call without progress.
+    pub timeout: Duration,
+    /// Maximum time to start the server and to agree on a revision.
+    pub startup_timeout: Duration,
+    /// The revisions of the protocol that are tried.
+    pub revision: RevisionChoice,
+    /// What happens to a tool whose definition changes.
+    pub changed_tools: ChangedTools,
+}
+
+/// The revisions of the protocol that are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RevisionChoice {
+    /// The newest that the server has.
+    #[default]
+    #[serde(rename = "auto")]
+    Newest,
+    /// Revisions up to 2025-11-25, which begin with a handshake.
+    #[serde(rename = "2025-11-25")]
+    Handshake,
+    /// Revision 2026-07-28, in which each request stands alone.
+    #[serde(rename = "2026-07-28")]
+    Stateless,
+}
+
+/// What happens to a tool whose definition changes after it was first listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangedTools {
+    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes): what was approved was the first definition.
+    #[default]
+    Withhold,
+    /// Its new definition is used.
+    Follow,
+}
+
+impl ServerConfig {
+    /// Configures a server that is started as a child process.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for an invalid name, or an empty program.
+    pub fn process(name: &str, program: &str) -> Result<Self, Error> {
+        if program.is_empty() || program.contains('\0') {
+            return Err(invalid(name, "its program is empty or has a NUL"));
+        }
+        let endpoint = ProcessEndpoint {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            inherited: INHERITED_VARIABLES.iter().map(ToString::to_string).collect(),
+            directory: None,
+        };
+        Self::new(name, ServerEndpoint::Process(endpoint))
+    }
+
+    /// Configures a server that is reached over HTTP. Plain HTTP is for loopback addresses only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for an invalid name, and for a URL that cannot be used.
+    pub fn http(name: &str, url: &str) -> Result<Self, Error> {
+        let refused = |why: &str| invalid(name, &format!("its URL cannot be used: {why}"));
+        let parsed = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
+        match parsed.scheme() {
+            "https" => {}
+            "http" if is_loopback(&parsed) => {}
+            "http" => return Err(refused("plain HTTP is for loopback addresses only; use `https`")),
+            _ => return Err(refused("its scheme is not `https`")),
+        }
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(refused(
+                "it contains a user name or a password; use `bearer` or `headers`",
+            ));
+        }
+        let endpoint = HttpEndpoint {
+            url: parsed,
+            headers: Vec::new(),
+            bearer: None,
+        };
+        Self::new(name, ServerEndpoint::Http(endpoint))
+    }
+
+    fn new(name: &str, endpoint: ServerEndpoint) -> Result<Self, Error> {
+        check_name(name)?;
+        Ok(Self {
+            name: name.to_owned(),
+            description: None,
+            endpoint,
+            is_required: false,
+            tools: ToolFilter::default(),
+            has_resource_tools: false,
+            has_prompt_tools: false,
+            meta: MetaFilter::nothing(),
+            roots: Vec::new(),
+            timeout: MCP_CALL_WALL_MAX,
+            startup_timeout: MCP_STARTUP_WALL_MAX,
+            revision: RevisionChoice::default(),
+            changed_tools: ChangedTools::default(),
+        })
+    }
+
+    /// Sets the arguments of the process. A server over HTTP has none.
+    #[must_use]
+    pub fn with_arguments<A: Into<Setting>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        if let ServerEndpoint::Process(process) = &mut self.endpoint {
+            process.arguments = arguments.into_iter().map(Into::into).collect();
+        }
+        self
+    }
+
+    /// Sets an environment variable of the process. A server over HTTP has none.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
+        if let ServerEndpoint::Process(process) = &mut self.endpoint {
+            process.variables.push((name.into(), value.into()));
+        }
+        self
+    }
+
+    /// Sets the working directory of the process. A server over HTTP has none.
+    #[must_use]
+    pub fn with_directory(mut self, path: impl Into<PathBuf>) -> Self {
+        if let ServerEndpoint::Process(process) = &mut self.endpoint {
+            process.directory = Some(path.into());
+        }
+        self
+    }
+
+    /// Sets a header of every request. A process has none.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
+        if let ServerEndpoint::Http(http) = &mut self.endpoint {
+            http.headers.push((name.into(), value.into()));
+        }
+        self
+    }
+
+    /// Sets the bearer token of every request, such as one of OAuth. A process has none.
+    #[must_use]
+    pub fn with_bearer(mut self, token: impl Into<Setting>) -> Self {
+        if let ServerEndpoint::Http(http) = &mut self.endpoint {
+            http.bearer = Some(token.into());
+        }
+        self
+    }
+
+    /// Sets the purpose of its tools.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Makes the server required: a conversation must not start without it.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        self.is_required = true;
+        self
+    }
+
+    /// Sets which tools are used.
+    #[must_use]
+    pub fn with_tools(mut self, tools: ToolFilter) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Adds tools that list and read the resources of the server.
+    #[must_use]
+    pub fn with_resource_tools(mut self) -> Self {
+        self.has_resource_tools = true;
+        self
+    }
+
+    /// Adds tools that list and read the prompts of the server.
+    #[must_use]
+    pub fn with_prompt_tools(mut self) -> Self {
+        self.has_prompt_tools = true;
+        self
+    }
+
+    /// Sets which values of the caller's context the server receives.
+    #[must_use]
+    pub fn with_meta(mut self, meta: impl Into<MetaFilter>) -> Self {
+        self.meta = meta.into();
+        self
+    }
+
+    /// Sets the directories that the server is told as roots.
+    #[must_use]
+    pub fn with_roots<P: Into<PathBuf>>(mut self, roots: impl IntoIterator<Item = P>) -> Self {
+        self.roots = roots.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the maximum time of a call without progress.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets the maximum time to start the server and to agree on a revision.
+    #[must_use]
+    pub fn with_startup_timeout(mut self, timeout: Duration) -> Self {
+        self.startup_timeout = timeout;
+        self
+    }
+
+    /// Sets the revisions of the protocol that are tried.
+    #[must_use]
+    pub fn with_revision(mut self, revision: RevisionChoice) -> Self {
+        self.revision = revision;
+        self
+    }
+
+    /// Sets what happens to a tool whose definition changes.
+    #[must_use]
+    pub fn with_changed_tools(mut self, policy: ChangedTools) -> Self {
+        self.changed_tools = policy;
+        self
+    }
+
+    /// Returns all settings.
+    pub(crate) fn settings(&self) -> Vec<(&str, &Setting)> {
+        match &self.endpoint {
+            ServerEndpoint::Process(process) => {
+                let arguments = process.arguments.iter().map(|setting| ("", setting));
+                let variables = process.variables.iter().map(|(name, setting)| (name.as_str(), setting));
+                arguments.chain(variables).collect()
+            }
+            ServerEndpoint::Http(http) => {
+                let bearer = http.bearer.iter().map(|setting| ("bearer", setting));
+                let headers = http.headers.iter().map(|(name, setting)| (name.as_str(), setting));
+                bearer.chain(headers).collect()
+            }
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > SERVER_NAME_BYTES_MAX || !name.chars().all(is_allowed) {
+        let name: String = name.escape_debug().take(SERVER_NAME_BYTES_MAX).collect();
+        let why = format!("a name has up to {SERVER_NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
+        return Err(invalid(&name, &why));
+    }
+    Ok(())
+}
+
+fn invalid(name: &str, why: &str) -> Error {
+    let message = format!("the MCP server `{name}` cannot be configured: {why}");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_encrypted_or_on_this_machine_and_has_no_password() {
+        for url in [
+            "https://example.com/mcp",
+            "http://127.0.0.1:8080",
+            "http://localhost/mcp",
+            "http://[::1]:1/",
+        ] {
+            assert!(ServerConfig::http("a", url).is_ok(), "{url}");
+        }
+        for url in [
+            "http://example.com/mcp",
+            "http://169.254.169.254/",
+            "http://127.0.0.1.example.com/",
+            "ftp://127.0.0.1/",
+            "file:///etc/passwd",
+            "https://user:password@example.com/",
+            "",
+        ] {
+            assert!(ServerConfig::http("a", url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_part_of_ids_and_has_no_separators() {
+        assert!(ServerConfig::process("git-hub_1.0", "npx").is_ok());
+        for name in ["", "a/b", "a#b", "a b", "a\u{1b}", &"x".repeat(65)] {
+            assert!(ServerConfig::process(name, "npx").is_err(), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The tables `[mcp.NAME]` of `mcp.toml` and `toolwit.toml`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::de;
+use serde::{Deserialize, Deserializer};
+
+use super::client_files;
+use super::endpoint::ServerEndpoint;
+use super::meta_rule::MetaRule;
+use super::server_config::{ChangedTools, RevisionChoice, ServerConfig};
+use super::tool_filter::ToolFilter;
+use crate::value::Setting;
+use toolwit_core::limits::Span;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The configured servers, by name.
+///
+/// ```
+/// use toolwit_mcp_client::McpConfig;
+///
+/// let config = McpConfig::parse(
+///     r#"
+///     [mcp.github]
+///     command = "npx"
+///     args = ["-y", "@modelcontextprotocol/server-github"]
+///     env = { GITHUB_TOKEN = { secret = "github-token" } }
+///
+///     [mcp.docs]
+///     url = "https://docs.example.com/mcp"
+///     bearer = { env = "DOCS_TOKEN" }
+///     include = ["^search_"]
+///     "#,
+/// )?;
+/// assert_eq!(config.names().collect::<Vec<_>>(), ["docs", "github"]);
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct McpConfig {
+    pub(super) servers: BTreeMap<String, ServerConfig>,
+}
+
+/// The part of a file that configures servers.
+#[derive(Deserialize)]
+struct WrittenFile {
+    #[serde(default)]
+    mcp: BTreeMap<String, WrittenServer>,
+}
+
+/// The table of one server.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenServer {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<Setting>,
+    #[serde(default)]
+    env: BTreeMap<String, Setting>,
+    inherit: Option<Vec<String>>,
+    directory: Option<PathBuf>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, Setting>,
+    bearer: Option<Setting>,
+    description: Option<String>,
+    #[serde(default)]
+    required: bool,
+    #[serde(default)]
+    include: Vec<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    #[serde(default)]
+    resources: bool,
+    #[serde(default)]
+    prompts: bool,
+    #[serde(default)]
+    meta: MetaRule,
+    #[serde(default)]
+    roots: Vec<PathBuf>,
+    #[serde(default, deserialize_with = "span")]
+    timeout: Option<Duration>,
+    #[serde(default, deserialize_with = "span")]
+    startup_timeout: Option<Duration>,
+    #[serde(default)]
+    revision: RevisionChoice,
+    #[serde(default)]
+    changed_tools: ChangedTools,
+}
+
+fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let span: Span = text.parse().map_err(de::Error::custom)?;
+    if span.0.is_zero() {
+        return Err(de::Error::custom("a timeout must be longer than zero"));
+    }
+    Ok(Some(span.0))
+}
+
+impl McpConfig {
+    /// Parses the tables `[mcp.NAME]` of an `mcp.toml` or a `toolwit.toml`. Other tables are ignored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] with line and column, also for unknown keys.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let file: WrittenFile = toml::from_str(text).map_err(|error| {
+            let message = format!("the MCP servers cannot be parsed: {error}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message.trim_end())
+                .with_suggestion("see `docs/src/mcp-client.md` for the keys of a server")
+        })?;
+        let servers = file.mcp.into_iter().map(|(name, server)| {
+            let config = server.into_config(&name)?;
+            Ok((name, config))
+        });
+        Ok(Self {
+            servers: servers.collect::<Result<_, Error>>()?,
+        })
+    }
+
+    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the same
+    /// under `servers`. `${NAME}` and `${NAME:-default}` in values are environment variables. Unknown keys are ignored, because each
+    /// client has its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for anything else.
+    pub fn parse_json(text: &str) -> Result<Self, Error> {
+        client_files::parse(text)
+    }
+
+    /// Adds a server, replacing one with the same name.
+    #[must_use]
+    pub fn with_server(mut self, server: ServerConfig) -> Self {
+        self.servers.insert(server.name.clone(), server);
+        self
+    }
+
+    /// Adds the servers of another configuration, which replace those with the same names.
+    #[must_use]
+    pub fn merged_with(mut self, other: Self) -> Self {
+        self.servers.extend(other.servers);
+        self
+    }
+
+    /// Returns the names of the servers, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// Returns the servers, in alphabetical order of their names.
+    pub fn servers(&self) -> impl Iterator<Item = &ServerConfig> {
+        self.servers.values()
+    }
+
+    /// Returns whether there are no servers.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+}
+
+impl WrittenServer {
+    fn into_config(self, name: &str) -> Result<ServerConfig, Error> {
+        let invalid = |why: &str| {
+            let message = format!("the MCP server `{name}` cannot be configured: {why}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
+        let has_process_keys =
+            !self.args.is_empty() || !self.env.is_empty() || self.inherit.is_some() || self.directory.is_some();
+        let mut config = match (&self.command, &self.url) {
+            (Some(_), None) if !self.headers.is_empty() || self.bearer.is_some() => {
+                return Err(invalid("`headers` and `bearer` belong to a server with a `url`"));
+            }
+            (Some(program), None) => ServerConfig::process(name, program)?,
+            (None, Some(_)) if has_process_keys => {
+                return Err(invalid(
+                    "`args`, `env`, `inherit` and `directory` belong to a server with a `command`",
+                ));
+            }
+            (None, Some(url)) => ServerConfig::http(name, url)?,
+            _ => return Err(invalid("it needs either `command` or `url`")),
+        };
+        match &mut config.endpoint {
+            ServerEndpoint::Process(process) => {
+                process.arguments = self.args;
+                process.variables = self.env.into_iter().collect();
+                process.directory = self.directory;
+                if let Some(inherited) = self.inherit {
+                    process.inherited = inherited;
+                }
+            }
+            ServerEndpoint::Http(http) => {
+                http.headers = self.headers.into_iter().collect();
+                http.bearer = self.bearer;
+            }
+        }
+        let text = String::as_str;
+        config.tools = ToolFilter::parse(self.include.iter().map(text), self.exclude.iter().map(text))?;
+        config.description = self.description;
+        config.is_required = self.required;
+        config.has_resource_tools = self.resources;
+        config.has_prompt_tools = self.prompts;
+        config.meta = self.meta.into();
+        config.roots = self.roots;
+        config.timeout = self.timeout.unwrap_or(config.timeout);
+        config.startup_timeout = self.startup_timeout.unwrap_or(config.startup_timeout);
+        config.revision = self.revision;
+        config.changed_tools = self.changed_tools;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic, clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_and_contradictory_keys_are_refused() {
+        for text in [
+            "[mcp.a]\n",
+            "[mcp.a]\ncommand = 'x'\nurl = 'https://h/'\n",
+            "[mcp.a]\ncommand = 'x'\nbearer = 'b'\n",
+            "[mcp.a]\nurl = 'https://h/'\nargs = ['x']\n",
+            "[mcp.a]\ncommand = 'x'\ncomand = 'y'\n",
+            "[mcp.a]\ncommand = 'x'\ntimeout = '0s'\n",
+            "[mcp.a]\ncommand = 'x'\ntimeout = 5\n",
+            "[mcp.a]\ncommand = 'x'\ninclude = ['(']\n",
+            "[mcp.'a b']\ncommand = 'x'\n",
+            "[mcp.a]\nurl = 'http://example.com/'\n",
+            "[mcp.a]\ncommand = 'x'\nrevision = '1999-01-01'\n",
+        ] {
+            assert_eq!(
+                McpConfig::parse(text).unwrap_err().kind,
+                ErrorKind::Configuration,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_keys_of_a_server_are_read() {
+        let config = McpConfig::parse(
+            "[mcp.a]\ncommand = 'x'\nargs = ['1']\nenv = { K = { secret = 's' } }\ninherit = []\nrequired = true\nexclude = ['^rm']\n\
+             resources = true\nprompts = true\nmeta = { allow = ['tenant'] }\nroots = ['/srv']\ntimeout = '5s'\nstartup_timeout = '1m'\n\
+             revision = '2026-07-28'\nchanged_tools = 'follow'\ndescription = 'A.'\n\n[other]\nx = 1\n",
+        )
+        .unwrap();
+        let server = config.servers().next().unwrap();
+        assert!(server.is_required && server.has_resource_tools && server.has_prompt_tools);
+        assert!(!server.tools.accepts("rm_all") && server.tools.accepts("add"));
+        assert_eq!(server.timeout, Duration::from_secs(5));
+        assert_eq!(server.revision, RevisionChoice::Stateless);
+        assert_eq!(server.changed_tools, ChangedTools::Follow);
+        let ServerEndpoint::Process(process) = &server.endpoint else {
+            panic!("it is a process");
+        };
+        assert_eq!(process.variables, [("K".to_owned(), Setting::secret("s"))]);
+        assert!(process.inherited.is_empty());
+    }
+}

@@ -1,0 +1,50 @@
+//! The choice of the tools of a server.
+
+use regex::Regex;
+
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Chooses the tools of a server by their names. The default chooses all.
+///
+/// ```
+/// use toolwit_mcp_client::ToolFilter;
+///
+/// let reading = ToolFilter::parse(["^get_", "^list_"], ["secret"])?;
+/// assert!(reading.accepts("get_issue") && !reading.accepts("get_secret") && !reading.accepts("delete_issue"));
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ToolFilter {
+    include: Vec<Regex>,
+    exclude: Vec<Regex>,
+}
+
+impl ToolFilter {
+    /// Creates a filter from regular expressions. A tool is chosen if its name matches one of `include`, or `include` is empty, and
+    /// it matches none of `exclude`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for an invalid regular expression.
+    pub fn parse<'p>(
+        include: impl IntoIterator<Item = &'p str>,
+        exclude: impl IntoIterator<Item = &'p str>,
+    ) -> Result<Self, Error> {
+        let pattern = |text: &str| {
+            Regex::new(text).map_err(|error| {
+                let message = format!("`{text}` is not a valid pattern for tools: {error}");
+                Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            })
+        };
+        Ok(Self {
+            include: include.into_iter().map(pattern).collect::<Result<_, _>>()?,
+            exclude: exclude.into_iter().map(pattern).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Returns whether the tool with this name is chosen.
+    #[must_use]
+    pub fn accepts(&self, name: &str) -> bool {
+        let is_match = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(name));
+        (self.include.is_empty() || is_match(&self.include)) && !is_match(&self.exclude)
+    }
+}

@@ -1,0 +1,35 @@
+//! Errors of servers.
+
+use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The maximum length of a server's text in an error, in characters.
+const QUOTED_CHARS_MAX: usize = 500;
+
+/// Returns the error of a server that cannot be reached or used.
+pub(crate) fn unavailable(server: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        Phase::Load,
+        format!("the MCP server `{server}` cannot be used: {why}"),
+    )
+}
+
+/// Returns the error of a server that takes too long.
+pub(crate) fn too_slow(server: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Timeout,
+        Phase::Load,
+        format!("the MCP server `{server}` cannot be used: {why}"),
+    )
+}
+
+/// Returns untrusted text for an error.
+pub(crate) fn quoted(text: &str) -> String {
+    let printable = printable(text);
+    let mut quoted: String = printable.trim().chars().take(QUOTED_CHARS_MAX).collect();
+    if quoted.len() < printable.trim().len() {
+        quoted.push('…');
+    }
+    quoted
+}

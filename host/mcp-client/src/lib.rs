@@ -1,0 +1,36 @@
+//! Servers of the Model Context Protocol as sources of tools.
+//!
+//! An [`McpServer`] is a [`ToolSource`](toolwit_agent::ToolSource): its tools are those of a conversation, of a tool group, or of a search. A
+//! [`ServerConfig`] describes it, in code or in a file ([`McpConfig`]). The server is started or contacted when its tools are first needed, with
+//! the caller's context, and again after its connection has ended.
+//!
+//! A server is untrusted. It receives nothing that its configuration does not name. What it sends is limited in size, time and number, and a
+//! tool whose definition changes is withheld.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `server` | [`McpServer`] and [`McpServers`] |
+//! | `tool` | tools, resources and prompts of a server as tools, and the results of their calls |
+//! | `session` | connections: handshake, requests, reconnecting, lists of tools |
+//! | `transport` | child processes and HTTP, with limits on what they send |
+//! | `config` | [`ServerConfig`] and the files in which servers are configured |
+//! | `requests` | [`ServerRequests`]: the policy for requests of servers |
+//! | `value` | [`Setting`] and [`ValueSource`]: texts, secrets, environment variables, values of the context |
+
+mod config;
+mod failure;
+mod requests;
+mod server;
+mod session;
+mod tool;
+mod transport;
+mod value;
+
+pub use config::{
+    ChangedTools, HttpEndpoint, McpConfig, MetaRule, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint,
+    ToolFilter,
+};
+pub use requests::{RefuseRequests, ServerAnswer, ServerQuestion, ServerRequests};
+pub use server::{McpServer, McpServers, ServerReport};
+pub use session::ClientOptions;
+pub use value::{NoValues, Setting, ValueSource};

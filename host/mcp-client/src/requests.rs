@@ -1,0 +1,62 @@
+//! Requests of a server to its client: questions to the user, and inferences.
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+/// A question of a server to the user.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerQuestion {
+    /// The name of the server.
+    pub server: String,
+    /// The question. The server wrote it: show it as its words.
+    pub message: String,
+    /// JSON Schema of the answer: an object with fields of simple types.
+    pub schema: Value,
+}
+
+/// The answer to a question of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerAnswer {
+    /// The user gives these values.
+    Accepted(Map<String, Value>),
+    /// The user gives none.
+    Declined,
+    /// The user ends the work.
+    Cancelled,
+}
+
+/// Answers the requests of servers. By default, all are refused: a server learns only what a call sends it.
+///
+/// A server is told at the beginning which requests are answered, so that it does not send others.
+#[async_trait]
+pub trait ServerRequests: Send + Sync {
+    /// Returns whether questions to the user are answered.
+    fn answers_questions(&self) -> bool {
+        false
+    }
+
+    /// Answers a question to the user. Secrets must not be given away like this.
+    async fn answer(&self, _question: ServerQuestion) -> ServerAnswer {
+        ServerAnswer::Declined
+    }
+
+    /// Returns whether the server may use a language model of the client. The protocol discourages it since 2026-07-28.
+    fn offers_inference(&self) -> bool {
+        false
+    }
+
+    /// Performs an inference with the parameters of `sampling/createMessage`, and returns its result.
+    ///
+    /// # Errors
+    /// The reason of a refusal, which the server receives.
+    async fn infer(&self, _server: &str, _parameters: Value) -> Result<Value, String> {
+        Err("the client does not offer its model".to_owned())
+    }
+}
+
+/// Refuses all requests of servers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RefuseRequests;
+
+impl ServerRequests for RefuseRequests {}

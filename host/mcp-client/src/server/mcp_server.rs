@@ -1,0 +1,192 @@
+//! One server as a source of tools.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use async_trait::async_trait;
+use serde::Serialize;
+
+use super::pinned_tools::PinnedTools;
+use crate::config::ServerConfig;
+use crate::session::{ClientOptions, Listing, ServerSession, SessionPool};
+use crate::tool::{McpTool, prompt_tools, resource_tools};
+use toolwit_agent::ToolSource;
+use toolwit_core::{Error, Tool, ToolContext};
+
+/// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
+///
+/// Nothing is started or contacted before the first use. The first use has the caller's context, from which a token can come. The ids of its
+/// tools are `mcp:SERVER#tool`, which no plugin can have.
+///
+/// ```no_run
+/// use toolwit_agent::SourceTools;
+/// use toolwit_core::ToolContext;
+/// use toolwit_mcp_client::{ClientOptions, McpServer, ServerConfig};
+///
+/// # async fn example() -> Result<(), toolwit_core::Error> {
+/// let config = ServerConfig::process("everything", "mcp-server-everything")?;
+/// let server = McpServer::new(config, ClientOptions::default());
+/// let tools = SourceTools::load(&server, &ToolContext::new()).await?;
+/// let echo = tools.required_tool_by_name("echo")?;
+/// # let _ = echo;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct McpServer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pool: Arc<SessionPool>,
+    /// The tools of each caller.
+    pinned: Mutex<Vec<(Weak<ServerSession>, PinnedTools)>>,
+    /// Tools that list and read resources and prompts.
+    reading_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
+}
+
+/// What is known about a server after it was contacted.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ServerReport {
+    /// The revision of the protocol.
+    pub revision: String,
+    /// The number of tools that can be used.
+    pub tools: usize,
+    /// The tools that cannot be used, with the reasons.
+    pub withheld: Vec<(String, String)>,
+}
+
+impl McpServer {
+    /// Creates a source of the tools of a server.
+    #[must_use]
+    pub fn new(config: ServerConfig, options: ClientOptions) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                pool: Arc::new(SessionPool::new(config, options)),
+                pinned: Mutex::default(),
+                reading_tools: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &ServerConfig {
+        &self.shared.pool.config
+    }
+
+    /// Contacts the server and describes it.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    pub async fn report(&self, context: &ToolContext) -> Result<ServerReport, Error> {
+        let session = self.shared.pool.of(context);
+        let connection = session.connection(context).await?;
+        let listing = session.listing(context).await?;
+        let tools = self.usable(&session, &listing).len();
+        let mut withheld: Vec<_> = listing
+            .withheld
+            .iter()
+            .map(|tool| (tool.name.clone(), tool.reason.clone()))
+            .collect();
+        let changed = "its definition has changed since it was first listed".to_owned();
+        withheld.extend(
+            self.changed_tools(context)
+                .into_iter()
+                .map(|name| (name, changed.clone())),
+        );
+        Ok(ServerReport {
+            revision: connection.revision().to_owned(),
+            tools,
+            withheld,
+        })
+    }
+
+    /// Returns the names of the tools that are withheld because their definitions have changed.
+    #[must_use]
+    pub fn changed_tools(&self, context: &ToolContext) -> Vec<String> {
+        let session = self.shared.pool.of(context);
+        let pinned = self.pinned();
+        let mut of_caller = pinned.iter().filter(|(of, _)| is_of(of, &session));
+        of_caller
+            .next()
+            .map(|(_, pinned)| pinned.changed().to_vec())
+            .unwrap_or_default()
+    }
+
+    /// Trusts the changed definitions of tools for this caller. They are tools again at the next turn.
+    pub fn accept_changes(&self, context: &ToolContext) {
+        let session = self.shared.pool.of(context);
+        let mut pinned = self.pinned();
+        if let Some((_, pinned)) = pinned.iter_mut().find(|(of, _)| is_of(of, &session)) {
+            pinned.accept_changes();
+        }
+    }
+
+    /// Ends all connections, and the process of the server. The next use starts it again.
+    pub fn disconnect(&self) {
+        self.shared.pool.disconnect();
+    }
+
+    /// Returns the tools of a list that a caller can use.
+    fn usable(&self, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
+        let mut pinned = self.pinned();
+        pinned.retain(|(of, _)| of.strong_count() > 0);
+        let at = match pinned.iter().position(|(of, _)| is_of(of, session)) {
+            Some(at) => at,
+            None => {
+                pinned.push((Arc::downgrade(session), PinnedTools::default()));
+                pinned.len() - 1
+            }
+        };
+        let create = |listed: &_| Arc::new(McpTool::new(self.shared.pool.clone(), listed)) as Arc<dyn Tool>;
+        pinned[at].1.tools(listing, self.config().changed_tools, create)
+    }
+
+    /// Returns the tools that list and read resources and prompts, if the configuration asks for them.
+    fn reading_tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        let mut cached = self.shared.reading_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tools) = &*cached {
+            return Ok(tools.clone());
+        }
+        let mut tools = Vec::new();
+        if self.config().has_resource_tools {
+            tools.extend(resource_tools(&self.shared.pool)?);
+        }
+        if self.config().has_prompt_tools {
+            tools.extend(prompt_tools(&self.shared.pool)?);
+        }
+        Ok(cached.insert(tools).clone())
+    }
+
+    fn pinned(&self) -> MutexGuard<'_, Vec<(Weak<ServerSession>, PinnedTools)>> {
+        self.shared.pinned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_of(of: &Weak<ServerSession>, session: &Arc<ServerSession>) -> bool {
+    std::ptr::eq(of.as_ptr(), Arc::as_ptr(session))
+}
+
+#[async_trait]
+impl ToolSource for McpServer {
+    fn name(&self) -> &str {
+        &self.config().name
+    }
+
+    fn known_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+        let session = self.shared.pool.of(context);
+        let listing = session.known_listing()?;
+        let mut tools = self.usable(&session, &listing);
+        tools.extend(self.reading_tools().ok()?);
+        Some(tools)
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        let session = self.shared.pool.of(context);
+        let listing = session.listing(context).await?;
+        let mut tools = self.usable(&session, &listing);
+        tools.extend(self.reading_tools()?);
+        Ok(tools)
+    }
+}

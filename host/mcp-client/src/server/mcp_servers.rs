@@ -1,0 +1,58 @@
+//! All servers of a host.
+
+use futures::future::join_all;
+
+use super::mcp_server::McpServer;
+use crate::config::McpConfig;
+use crate::session::ClientOptions;
+use toolwit_agent::ToolSource;
+use toolwit_core::{Error, ToolContext};
+
+/// The servers of a host, in alphabetical order of their names.
+#[derive(Clone, Default)]
+pub struct McpServers {
+    servers: Vec<McpServer>,
+}
+
+impl McpServers {
+    /// Creates the configured servers. Nothing is started or contacted.
+    #[must_use]
+    pub fn new(config: &McpConfig, options: &ClientOptions) -> Self {
+        let servers = config.servers().cloned();
+        Self {
+            servers: servers.map(|server| McpServer::new(server, options.clone())).collect(),
+        }
+    }
+
+    /// Returns the servers.
+    pub fn iter(&self) -> impl Iterator<Item = &McpServer> {
+        self.servers.iter()
+    }
+
+    /// Returns the server with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&McpServer> {
+        self.servers.iter().find(|server| server.name() == name)
+    }
+
+    /// Returns whether there are no servers.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Contacts the required servers.
+    ///
+    /// # Errors
+    /// That of the first required server that cannot be used.
+    pub async fn connect_required(&self, context: &ToolContext) -> Result<(), Error> {
+        let required = self.servers.iter().filter(|server| server.config().is_required);
+        let connected = join_all(required.map(|server| server.tools(context))).await;
+        connected.into_iter().try_for_each(|tools| tools.map(drop))
+    }
+
+    /// Ends all connections, and the processes of the servers.
+    pub fn disconnect(&self) {
+        self.servers.iter().for_each(McpServer::disconnect);
+    }
+}

@@ -1,0 +1,127 @@
+//! A connection to a server after its handshake.
+
+use rmcp::model::{ProtocolVersion, ServerCapabilities, ServerNotification, SubscriptionFilter};
+use rmcp::service::{Peer, RoleClient, RunningService};
+use tokio::task::JoinSet;
+
+use super::handler::Handler;
+use super::notices::Notices;
+use crate::transport::Diagnostics;
+use crate::value::Redaction;
+
+/// A connection to a server. Dropping it ends the connection, and a process with it.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, Handler>,
+    pub(super) notices: Notices,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) server: String,
+    redaction: Redaction,
+    revision: ProtocolVersion,
+    capabilities: ServerCapabilities,
+    /// Listens to changes, for servers that do not report them by themselves.
+    _subscription: JoinSet<()>,
+}
+
+impl Connection {
+    pub(super) fn new(
+        server: String,
+        service: RunningService<RoleClient, Handler>,
+        diagnostics: Diagnostics,
+        redaction: Redaction,
+    ) -> Self {
+        let notices = service.service().notices.clone();
+        let info = service.peer().peer_info();
+        let revision = info
+            .as_ref()
+            .map(|info| info.protocol_version.clone())
+            .unwrap_or_default();
+        let capabilities = info.map(|info| info.capabilities.clone()).unwrap_or_default();
+        let mut subscription = JoinSet::new();
+        let reports_changes = capabilities
+            .tools
+            .as_ref()
+            .is_some_and(|tools| tools.list_changed == Some(true));
+        if reports_changes && revision >= ProtocolVersion::V_2026_07_28 {
+            subscription.spawn(listen(service.peer().clone(), notices.clone()));
+        }
+        Self {
+            service,
+            notices,
+            diagnostics,
+            server,
+            redaction,
+            revision,
+            capabilities,
+            _subscription: subscription,
+        }
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(super) fn handler(&self) -> &Handler {
+        self.service.service()
+    }
+
+    /// Returns whether the connection has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.peer().is_transport_closed()
+    }
+
+    /// Returns the secrets that the server received.
+    pub(crate) fn redaction(&self) -> &Redaction {
+        &self.redaction
+    }
+
+    /// Returns the revision of the protocol.
+    pub(crate) fn revision(&self) -> &str {
+        self.revision.as_str()
+    }
+
+    /// Returns whether the server has tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        // Some servers have tools and do not declare them.
+        self.capabilities.tools.is_some() || (!self.has_resources() && !self.has_prompts())
+    }
+
+    /// Returns whether the server has resources.
+    pub(crate) fn has_resources(&self) -> bool {
+        self.capabilities.resources.is_some()
+    }
+
+    /// Returns whether the server has prompts.
+    pub(crate) fn has_prompts(&self) -> bool {
+        self.capabilities.prompts.is_some()
+    }
+
+    /// Returns whether the server reports changes of its tools.
+    pub(super) fn reports_changes(&self) -> bool {
+        self.capabilities
+            .tools
+            .as_ref()
+            .is_some_and(|tools| tools.list_changed == Some(true))
+    }
+
+    /// Returns whether the server has reported a change of its tools since they were listed.
+    pub(crate) fn have_tools_changed(&self) -> bool {
+        self.notices.have_tools_changed()
+    }
+}
+
+/// Listens to changes of the list of tools, until the connection ends.
+async fn listen(peer: Peer<RoleClient>, notices: Notices) {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let mut subscription = match peer.listen(filter).await {
+        Ok(subscription) => subscription,
+        Err(error) => {
+            tracing::debug!(%error, "changes of the tools of an MCP server are not reported");
+            return;
+        }
+    };
+    while let Ok(Some(notification)) = subscription.next().await {
+        if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
+            notices.tools_changed();
+        }
+    }
+}

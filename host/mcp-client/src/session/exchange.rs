@@ -1,0 +1,253 @@
+//! One request with its limits: time, cancellation and progress.
+
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData, InputRequiredResult, InputResponses,
+    ProgressNotificationParam, RequestMetaObject, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use crate::failure::quoted;
+use crate::transport::{SESSION_LOST, TRANSPORT_FAILED};
+use toolwit_core::ToolContext;
+use toolwit_core::limits::{MCP_INPUT_ROUNDS_MAX, OUTPUT_BYTES_MAX, Span};
+use toolwit_core::text::printable;
+
+/// The minimum time between two progress messages to the user.
+const PROGRESS_SHOWN_EVERY: Duration = Duration::from_millis(100);
+
+/// The time in which a cancellation is sent.
+const CANCEL_WALL_MAX: Duration = Duration::from_secs(1);
+
+/// The pause before a call is repeated that the server did not finish and asked nothing for.
+const ROUND_PAUSE: Duration = Duration::from_millis(100);
+
+/// The limits and the context of a request.
+pub(crate) struct Exchange<'a> {
+    pub(crate) context: &'a ToolContext,
+    /// Values for the server, beside those of the protocol.
+    pub(crate) meta: Map<String, Value>,
+    /// The maximum time without progress.
+    pub(crate) idle_max: Duration,
+    /// The maximum time with progress.
+    pub(crate) wall_max: Duration,
+}
+
+/// The reason why a request has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// The server answered with an error.
+    #[error("{}", quoted(&.0.message))]
+    Refused(ErrorData),
+    /// The server does not know the session any longer, and did not process the request.
+    #[error("the server has ended the session")]
+    SessionLost,
+    /// The request may not have reached the server.
+    #[error("{0}")]
+    Failed(String),
+    /// The connection ended before the answer.
+    #[error("the connection ended before the answer: {0}")]
+    Closed(String),
+    /// It took too long.
+    #[error("the server did not answer within {}", Span(*.0))]
+    Timeout(Duration),
+    /// The caller cancelled.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The server asks for input again and again.
+    #[error("the server asked for input more than {MCP_INPUT_ROUNDS_MAX} times")]
+    TooManyRounds,
+    /// The answer is not the result of this request.
+    #[error("the server's answer is not a result of the request")]
+    Unexpected,
+}
+
+/// A request that is cancelled when nobody waits for it any longer.
+struct Pending(Option<RequestHandle<RoleClient>>);
+
+impl Pending {
+    /// Cancels the request.
+    async fn cancel(&mut self, reason: &str) {
+        if let Some(handle) = self.0.take() {
+            let cancelled = handle.cancel(Some(reason.to_owned()));
+            drop(tokio::time::timeout(CANCEL_WALL_MAX, cancelled).await);
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let runtime = tokio::runtime::Handle::try_current();
+        if let (Some(handle), Ok(runtime)) = (self.0.take(), runtime) {
+            runtime.spawn(async move {
+                let cancelled = handle.cancel(Some("the caller has gone".to_owned()));
+                drop(tokio::time::timeout(CANCEL_WALL_MAX, cancelled).await);
+            });
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a request and waits for its result.
+    ///
+    /// # Errors
+    /// See [`RequestError`]. A request that is given up is cancelled at the server.
+    pub(crate) async fn request(
+        &self,
+        request: ClientRequest,
+        exchange: &Exchange<'_>,
+    ) -> Result<ServerResult, RequestError> {
+        let mut options = PeerRequestOptions::no_options();
+        if !exchange.meta.is_empty() {
+            let mut meta = RequestMetaObject::new();
+            meta.0.0.extend(exchange.meta.clone());
+            options = options.with_meta(meta);
+        }
+        let handle = match self.peer().send_cancellable_request(request, options).await {
+            Ok(handle) => handle,
+            Err(error) => return Err(self.failed(error).await),
+        };
+        let mut progress = self.notices.subscribe(&handle.progress_token);
+        let mut pending = Pending(Some(handle));
+        let end = Instant::now() + exchange.wall_max.max(exchange.idle_max);
+        let mut silent_until = Instant::now() + exchange.idle_max;
+        let mut display = ProgressDisplay {
+            connection: self,
+            context: exchange.context,
+            shown_at: None,
+        };
+        loop {
+            let Some(handle) = pending.0.as_mut() else {
+                return Err(RequestError::Cancelled);
+            };
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => {
+                    pending.0 = None;
+                    // It may have arrived together with the answer.
+                    while let Some(made) = progress.waiting() {
+                        display.show(&made);
+                    }
+                    return match answer {
+                        Ok(Ok(result)) => Ok(result),
+                        Ok(Err(error)) => Err(self.failed(error).await),
+                        Err(_) => Err(self.failed(ServiceError::TransportClosed).await),
+                    };
+                }
+                () = exchange.context.cancel().cancelled() => {
+                    pending.cancel("the caller cancelled the call").await;
+                    return Err(RequestError::Cancelled);
+                }
+                () = tokio::time::sleep_until(silent_until.min(end)) => {
+                    pending.cancel("the call took too long").await;
+                    return Err(RequestError::Timeout(if silent_until < end { exchange.idle_max } else { exchange.wall_max }));
+                }
+                made = progress.next() => {
+                    silent_until = Instant::now() + exchange.idle_max;
+                    display.show(&made);
+                }
+            }
+        }
+    }
+
+    /// Calls a tool, and answers the server's requests for input as the policy of the client decides.
+    ///
+    /// # Errors
+    /// See [`RequestError`].
+    pub(crate) async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        exchange: &Exchange<'_>,
+    ) -> Result<ServerResult, RequestError> {
+        let mut parameters = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        for _ in 0..=MCP_INPUT_ROUNDS_MAX {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters.clone()));
+            match self.request(request, exchange).await? {
+                ServerResult::InputRequiredResult(required) => {
+                    parameters.request_state.clone_from(&required.request_state);
+                    parameters.input_responses = self.input(required).await?;
+                    if parameters.input_responses.is_none() {
+                        tokio::time::sleep(ROUND_PAUSE).await;
+                    }
+                }
+                result => return Ok(result),
+            }
+        }
+        Err(RequestError::TooManyRounds)
+    }
+
+    /// Returns the answers to a server's requests for input.
+    async fn input(&self, required: InputRequiredResult) -> Result<Option<InputResponses>, RequestError> {
+        let requests = required.input_requests.unwrap_or_default();
+        if requests.is_empty() && required.request_state.is_none() {
+            return Err(RequestError::Unexpected);
+        }
+        let mut answers = InputResponses::new();
+        for (key, request) in requests {
+            let answer = self.handler().input.provide(request).await;
+            answers.insert(key, answer.map_err(RequestError::Refused)?);
+        }
+        Ok((!answers.is_empty()).then_some(answers))
+    }
+
+    /// Describes why a request failed, without secrets.
+    async fn failed(&self, error: ServiceError) -> RequestError {
+        match error {
+            ServiceError::McpError(error) if error.code.0 == SESSION_LOST => RequestError::SessionLost,
+            ServiceError::McpError(error) if error.code.0 == TRANSPORT_FAILED => {
+                RequestError::Failed(self.redaction().text(quoted(&error.message)))
+            }
+            ServiceError::McpError(mut error) => {
+                error.message = self.redaction().text(error.message.into_owned()).into();
+                RequestError::Refused(error)
+            }
+            ServiceError::Cancelled { reason } => {
+                let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
+                RequestError::Failed(
+                    self.redaction()
+                        .text(format!("the server cancelled the call: {}", quoted(&reason))),
+                )
+            }
+            ServiceError::UnexpectedResponse => RequestError::Unexpected,
+            _ => {
+                let end = self.diagnostics.end().await;
+                RequestError::Closed(end.unwrap_or_else(|| "the server closed it".to_owned()))
+            }
+        }
+    }
+}
+
+/// Shows the progress of a call to the user, not too often.
+struct ProgressDisplay<'a> {
+    connection: &'a Connection,
+    context: &'a ToolContext,
+    shown_at: Option<Instant>,
+}
+
+impl ProgressDisplay<'_> {
+    fn show(&mut self, progress: &ProgressNotificationParam) {
+        if self
+            .shown_at
+            .is_none_or(|shown| shown.elapsed() >= PROGRESS_SHOWN_EVERY)
+        {
+            self.shown_at = Some(Instant::now());
+            let text = self.connection.redaction().text(describe(progress));
+            self.context.output().progress(&text);
+        }
+    }
+}
+
+fn describe(progress: &ProgressNotificationParam) -> String {
+    let mut text = match (&progress.message, progress.total) {
+        (Some(message), _) if !message.trim().is_empty() => printable(message),
+        (_, Some(total)) => format!("{} of {total}", progress.progress),
+        (_, None) => progress.progress.to_string(),
+    };
+    text.truncate(text.floor_char_boundary(OUTPUT_BYTES_MAX));
+    text
+}

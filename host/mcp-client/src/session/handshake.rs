@@ -1,0 +1,224 @@
+//! Starting a server, and agreeing on a revision of the protocol.
+
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use zeroize::Zeroizing;
+
+use super::connection::Connection;
+use super::handler::Handler;
+use super::input::InputProvider;
+use super::notices::Notices;
+use super::session_pool::ClientOptions;
+use crate::config::{HttpEndpoint, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
+use crate::failure::{quoted, too_slow, unavailable};
+use crate::transport::{ChildTransport, Diagnostics, HttpSender, ProcessCommand};
+use crate::value::{Redaction, Setting};
+use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
+use toolwit_core::{Error, ToolContext};
+
+/// The time that a response may take longer than its call, so that the call ends first.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The words in the names of variables and headers whose values are secrets, also if they are written in a file.
+const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
+
+type Service = RunningService<RoleClient, Handler>;
+
+/// Starts a server and agrees on a revision.
+///
+/// # Errors
+/// The reason why the server cannot be used, without secrets.
+pub(super) async fn connect(
+    config: &ServerConfig,
+    options: &ClientOptions,
+    context: &ToolContext,
+) -> Result<Connection, Error> {
+    let mut start = Start {
+        config,
+        options,
+        context,
+        redaction: Redaction::default(),
+        diagnostics: Diagnostics::default(),
+    };
+    let served = tokio::time::timeout(config.startup_timeout, start.serve()).await;
+    let served = served.unwrap_or_else(|_| {
+        let why = format!("it did not answer within {}", Span(config.startup_timeout));
+        Err(too_slow(&config.name, &why).with_suggestion("raise `startup_timeout` of the server"))
+    });
+    let Start {
+        redaction, diagnostics, ..
+    } = start;
+    match served {
+        Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
+        Err(error) => {
+            let log = diagnostics.stderr();
+            Err(redaction.error(error.with_log(log.map(Into::into))))
+        }
+    }
+}
+
+/// A server that is being started.
+struct Start<'a> {
+    config: &'a ServerConfig,
+    options: &'a ClientOptions,
+    context: &'a ToolContext,
+    redaction: Redaction,
+    diagnostics: Diagnostics,
+}
+
+impl Start<'_> {
+    async fn serve(&mut self) -> Result<Service, Error> {
+        let newest = vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = match self.config.revision {
+            RevisionChoice::Newest => ClientLifecycleMode::Auto {
+                preferred_versions: newest,
+                legacy_version: Some(ProtocolVersion::V_2025_11_25),
+            },
+            RevisionChoice::Handshake => ClientLifecycleMode::Initialize,
+            RevisionChoice::Stateless => ClientLifecycleMode::Discover {
+                preferred_versions: newest,
+            },
+        };
+        let first = match self.attempt(lifecycle).await? {
+            Ok(service) => return self.checked(service),
+            Err(error) => error,
+        };
+        let can_retry = self.config.revision == RevisionChoice::Newest && !first.is_authorization_required();
+        if can_retry {
+            // A server that knows only the handshake may end the connection when it is asked for its revisions.
+            self.diagnostics = Diagnostics::default();
+            if let Ok(service) = self.attempt(ClientLifecycleMode::Initialize).await? {
+                return self.checked(service);
+            }
+        }
+        Err(self.refused(&first).await)
+    }
+
+    /// Starts the server once. The inner error is that of the handshake.
+    async fn attempt(
+        &mut self,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Result<Service, ClientInitializeError>, Error> {
+        let handler = Handler {
+            input: InputProvider::new(self.config, self.options.requests.clone()),
+            notices: Notices::default(),
+        };
+        match &self.config.endpoint {
+            ServerEndpoint::Process(process) => {
+                let command = self.command(process)?;
+                let transport = ChildTransport::start(&command, self.diagnostics.clone())
+                    .map_err(|why| unavailable(&self.config.name, &why))?;
+                Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
+            }
+            ServerEndpoint::Http(http) => {
+                let headers = self.headers(http)?;
+                let wall_max = MCP_PROGRESS_WALL_MAX.max(self.config.timeout) + GRACE;
+                let sender = HttpSender::new(http.url.scheme() == "https", headers, wall_max)
+                    .map_err(|why| unavailable(&self.config.name, &why))?;
+                let mut settings = StreamableHttpClientTransportConfig::with_uri(http.url.as_str());
+                // A lost session is reported to the caller, who connects again.
+                settings.reinit_on_expired_session = false;
+                let transport = StreamableHttpClientTransport::with_client(sender, settings);
+                Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
+            }
+        }
+    }
+
+    fn command(&mut self, process: &ProcessEndpoint) -> Result<ProcessCommand, Error> {
+        let mut variables: Vec<(String, Zeroizing<String>)> = Vec::new();
+        for name in &process.inherited {
+            let value = self.options.values.variable(name);
+            variables.extend(value.map(|value| (name.clone(), Zeroizing::new(value))));
+        }
+        for (name, setting) in &process.variables {
+            let value = self.resolve(name, setting)?;
+            variables.retain(|(inherited, _)| inherited != name);
+            variables.push((name.clone(), value));
+        }
+        let arguments = process.arguments.iter().map(|setting| self.resolve("", setting));
+        Ok(ProcessCommand {
+            program: process.program.clone(),
+            arguments: arguments.collect::<Result<_, _>>()?,
+            variables,
+            directory: process.directory.clone(),
+        })
+    }
+
+    fn headers(&mut self, http: &HttpEndpoint) -> Result<HeaderMap, Error> {
+        let server = &self.config.name;
+        let invalid = |name: &str| unavailable(server, &format!("the header `{}` is not valid", quoted(name)));
+        let mut headers = HeaderMap::new();
+        for (name, setting) in &http.headers {
+            let value = self.resolve(name, setting)?;
+            let value = HeaderValue::from_str(&value).map_err(|_| invalid(name))?;
+            let name = HeaderName::try_from(name).map_err(|_| invalid(name))?;
+            headers.insert(name, value);
+        }
+        if let Some(setting) = &http.bearer {
+            let token = self.resolve("bearer", setting)?;
+            self.redaction.add(&token);
+            let value = Zeroizing::new(format!("Bearer {}", token.as_str()));
+            let value = HeaderValue::from_str(&value).map_err(|_| invalid("authorization"))?;
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(headers)
+    }
+
+    /// Returns the value of a setting. A secret is redacted from now on.
+    fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
+        let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
+            let why = format!("{} for `{name}`", error.message);
+            let why = if name.is_empty() { &error.message } else { &why };
+            let message = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
+            Error::new(error.kind, error.phase, message)
+        })?;
+        let name = name.to_lowercase();
+        if setting.is_secret() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
+            self.redaction.add(&value);
+            if let Some((_, token)) = value.split_once(' ') {
+                self.redaction.add(token);
+            }
+        }
+        Ok(value)
+    }
+
+    /// Checks the revision that the server has chosen.
+    fn checked(&self, service: Service) -> Result<Service, Error> {
+        let info = service.peer().peer_info();
+        let revision = info.as_ref().map(|info| &info.protocol_version);
+        if revision.is_some_and(|revision| ProtocolVersion::KNOWN_VERSIONS.contains(revision)) {
+            return Ok(service);
+        }
+        let revision = quoted(revision.map_or("", |revision| revision.as_str()));
+        let why = format!("it uses the revision `{revision}` of the protocol, which is not supported");
+        Err(unavailable(&self.config.name, &why))
+    }
+
+    /// Describes a failed handshake.
+    async fn refused(&self, error: &ClientInitializeError) -> Error {
+        let name = &self.config.name;
+        if error.is_authorization_required() {
+            return unavailable(name, "it requires authorization").with_suggestion("set `bearer` of the server");
+        }
+        let why = match (error, self.diagnostics.end().await) {
+            (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,
+            (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
+            (ClientInitializeError::JsonRpcError(error), _) => format!("it refused: {}", quoted(&error.message)),
+            (ClientInitializeError::TransportError { error, .. }, _) => quoted(&error.error.to_string()),
+            (ClientInitializeError::NoCompatibleProtocolVersion { .. }, _) => {
+                "it has no revision of the protocol that is supported".to_owned()
+            }
+            (ClientInitializeError::LegacyFallbackFailed { fallback, .. }, end) => match &**fallback {
+                ClientInitializeError::JsonRpcError(error) => format!("it refused: {}", quoted(&error.message)),
+                _ => end.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
+            },
+            (_, end) => end.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
+        };
+        unavailable(name, &why)
+    }
+}

@@ -1,0 +1,72 @@
+//! Waiting after failures.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use tokio::time::Instant;
+
+use toolwit_core::Error;
+
+/// The time in which a server is not contacted after its first failure. It doubles with each further one.
+const HOLD_OFF_MIN: Duration = Duration::from_secs(1);
+
+/// The maximum of this time.
+const HOLD_OFF_MAX: Duration = Duration::from_secs(60);
+
+/// Keeps a server that cannot be reached from being contacted again at once.
+#[derive(Default)]
+pub(super) struct HoldOff {
+    delays: Option<ExponentialBackoff>,
+    failure: Option<(Error, Instant)>,
+}
+
+impl HoldOff {
+    /// Returns the last failure, if the server must not be contacted yet.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match &self.failure {
+            Some((error, until)) if Instant::now() < *until => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records a failure.
+    pub(super) fn failed(&mut self, error: Error) {
+        let delays = self.delays.get_or_insert_with(|| {
+            let builder = ExponentialBuilder::new()
+                .with_min_delay(HOLD_OFF_MIN)
+                .with_max_delay(HOLD_OFF_MAX);
+            builder.without_max_times().build()
+        });
+        let delay = delays.next().unwrap_or(HOLD_OFF_MAX);
+        self.failure = Some((error, Instant::now() + delay));
+    }
+
+    /// Records a success.
+    pub(super) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwit_core::{ErrorKind, Phase};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_failure_doubles_the_time_until_the_next_attempt() {
+        let mut hold_off = HoldOff::default();
+        let failure = Error::new(ErrorKind::ToolUnavailable, Phase::Registry, "gone");
+        for seconds in [1, 2, 4] {
+            assert!(hold_off.check().is_ok());
+            hold_off.failed(failure.clone());
+            tokio::time::advance(Duration::from_millis(seconds * 1_000 - 1)).await;
+            assert!(hold_off.check().is_err());
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        hold_off.succeeded();
+        hold_off.failed(failure);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(hold_off.check().is_ok());
+    }
+}

@@ -1,0 +1,115 @@
+//! Answers to a server's requests for input.
+
+#![expect(deprecated, reason = "older servers still ask for roots and inferences")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    ErrorCode, ErrorData, FormElicitationCapability, Implementation, InputRequest, ListRootsResult, ProtocolVersion,
+    Root,
+};
+use serde_json::Value;
+use url::Url;
+
+use crate::config::ServerConfig;
+use crate::requests::{ServerAnswer, ServerQuestion, ServerRequests};
+use toolwit_core::limits::DESCRIPTION_CHARS_MAX;
+use toolwit_core::text::printable;
+
+/// Answers the requests of one server, as the policy of the client decides.
+#[derive(Clone)]
+pub(super) struct InputProvider {
+    server: String,
+    roots: Vec<PathBuf>,
+    requests: Arc<dyn ServerRequests>,
+}
+
+impl InputProvider {
+    pub(super) fn new(config: &ServerConfig, requests: Arc<dyn ServerRequests>) -> Self {
+        Self {
+            server: config.name.clone(),
+            roots: config.roots.clone(),
+            requests,
+        }
+    }
+
+    /// Returns what the client tells the server about itself: only the requests that are answered.
+    pub(super) fn client_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if self.requests.answers_questions() {
+            capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::new()));
+        }
+        if self.requests.offers_inference() {
+            capabilities.sampling = Some(Default::default());
+        }
+        if !self.roots.is_empty() {
+            capabilities.roots = Some(Default::default());
+        }
+        let client = Implementation::new("toolwit", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+
+    /// Answers a question to the user.
+    pub(super) async fn elicit(&self, parameters: ElicitRequestParams) -> ElicitResult {
+        let ElicitRequestParams::FormElicitationParams {
+            message,
+            requested_schema,
+            ..
+        } = parameters
+        else {
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        if !self.requests.answers_questions() {
+            return ElicitResult::new(ElicitationAction::Decline);
+        }
+        let question = ServerQuestion {
+            server: self.server.clone(),
+            message: printable(&message).chars().take(DESCRIPTION_CHARS_MAX).collect(),
+            schema: serde_json::to_value(requested_schema).unwrap_or_default(),
+        };
+        match self.requests.answer(question).await {
+            ServerAnswer::Accepted(values) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(values))
+            }
+            ServerAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
+            ServerAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    /// Performs an inference.
+    pub(super) async fn infer(&self, parameters: Value) -> Result<Value, ErrorData> {
+        if !self.requests.offers_inference() {
+            return Err(refused("the client does not offer its model"));
+        }
+        let result = self.requests.infer(&self.server, parameters).await;
+        result.map_err(|why| refused(&why))
+    }
+
+    /// Returns the roots that are configured.
+    pub(super) fn roots(&self) -> ListRootsResult {
+        let roots = self.roots.iter().filter_map(|path| Url::from_directory_path(path).ok());
+        ListRootsResult::new(roots.map(Root::new).collect())
+    }
+
+    /// Answers a request for input that came as the result of a call.
+    pub(super) async fn provide(&self, request: InputRequest) -> Result<Value, ErrorData> {
+        let unserialisable = |_| refused("the answer cannot be written as JSON");
+        match request {
+            InputRequest::Elicitation(request) => {
+                serde_json::to_value(self.elicit(request.params).await).map_err(unserialisable)
+            }
+            InputRequest::CreateMessage(request) => {
+                let parameters = serde_json::to_value(request.params).map_err(unserialisable)?;
+                self.infer(parameters).await
+            }
+            InputRequest::ListRoots(_) => serde_json::to_value(self.roots()).map_err(unserialisable),
+            _ => Err(refused("the client does not answer this request")),
+        }
+    }
+}
+
+fn refused(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
+}

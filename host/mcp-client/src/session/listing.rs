@@ -1,0 +1,340 @@
+//! The tools that a server lists.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::exchange::{Exchange, RequestError};
+use crate::config::ServerConfig;
+use crate::failure::quoted;
+use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX, MCP_LIST_WALL_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX};
+use toolwit_core::text::printable;
+use toolwit_core::{ToolContext, ToolDefinition, ToolId, UntrustedSchemas};
+
+/// The maximum length of the name of a tool, in bytes.
+const REMOTE_NAME_BYTES_MAX: usize = 128;
+
+/// The number of withheld tools that a list names.
+const WITHHELD_MAX: usize = 100;
+
+/// The time for which a list is used if the server neither says how long, nor reports changes.
+const DEFAULT_TTL: Duration = Duration::from_secs(300);
+
+/// The limits of the time that a server says.
+const TTL_MIN: Duration = Duration::from_secs(1);
+const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Keywords of a schema that say nothing about arguments, or that are too expensive to check. The server checks its arguments itself.
+const UNCHECKED_KEYWORDS: [&str; 6] = [
+    "$id",
+    "id",
+    "$comment",
+    "$vocabulary",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+];
+
+/// The tools of a server at one time.
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<ListedTool>,
+    /// The tools that cannot be used, with the reasons.
+    pub(crate) withheld: Vec<WithheldTool>,
+    /// When the list must be read again. Without it, the server reports changes.
+    pub(super) fresh_until: Option<Instant>,
+}
+
+/// A tool that can be used.
+#[derive(Clone)]
+pub(crate) struct ListedTool {
+    /// The name at the server.
+    pub(crate) name: String,
+    pub(crate) definition: ToolDefinition,
+}
+
+/// A tool that cannot be used.
+#[derive(Clone, Debug)]
+pub(crate) struct WithheldTool {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+impl Listing {
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh_until.is_none_or(|until| Instant::now() < until)
+    }
+}
+
+/// Reads the list of tools, page by page, within limits.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(super) async fn list_tools(
+    connection: &Connection,
+    config: &Arc<ServerConfig>,
+    context: &ToolContext,
+) -> Result<Listing, RequestError> {
+    let read = read_pages(connection, context);
+    let pages = tokio::time::timeout(MCP_LIST_WALL_MAX, read).await;
+    let Pages { tools, ttl, notes } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
+    let config = config.clone();
+    let validated = tokio::task::spawn_blocking(move || validate(tools, &config)).await;
+    let (tools, mut withheld) = validated.map_err(|_| RequestError::Unexpected)?;
+    withheld.extend(notes);
+    let ttl = ttl.map(|ttl| ttl.clamp(TTL_MIN, TTL_MAX));
+    let ttl = ttl.or((!connection.reports_changes()).then_some(DEFAULT_TTL));
+    for tool in &withheld {
+        tracing::warn!(
+            server = connection.server,
+            tool = tool.name,
+            reason = tool.reason,
+            "a tool is withheld"
+        );
+    }
+    Ok(Listing {
+        tools,
+        withheld,
+        fresh_until: ttl.map(|ttl| Instant::now() + ttl),
+    })
+}
+
+/// The pages of a list.
+#[derive(Default)]
+struct Pages {
+    tools: Vec<Tool>,
+    ttl: Option<Duration>,
+    notes: Vec<WithheldTool>,
+}
+
+async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pages, RequestError> {
+    let mut pages = Pages::default();
+    if !connection.has_tools() {
+        return Ok(pages);
+    }
+    let exchange = Exchange {
+        context,
+        meta: Map::new(),
+        idle_max: MCP_LIST_WALL_MAX,
+        wall_max: MCP_LIST_WALL_MAX,
+    };
+    let (mut cursor, mut cursors) = (None, HashSet::new());
+    for _ in 0..MCP_PAGES_MAX {
+        let parameters = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(parameters));
+        let ServerResult::ListToolsResult(page) = connection.request(request, &exchange).await? else {
+            return Err(RequestError::Unexpected);
+        };
+        if pages.ttl.is_none() {
+            pages.ttl = page.ttl_ms.map(Duration::from_millis);
+        }
+        let room = MCP_TOOLS_MAX - pages.tools.len();
+        let excess = page.tools.len().saturating_sub(room);
+        pages.tools.extend(page.tools.into_iter().take(room));
+        if excess > 0 {
+            pages.note(format!("the server lists more than {MCP_TOOLS_MAX} tools"));
+            return Ok(pages);
+        }
+        match page.next_cursor.filter(|next| !next.is_empty()) {
+            None => return Ok(pages),
+            Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+            Some(_) => {
+                pages.note("the pages of the list repeat themselves".to_owned());
+                return Ok(pages);
+            }
+        }
+    }
+    pages.note(format!("the list has more than {MCP_PAGES_MAX} pages"));
+    Ok(pages)
+}
+
+impl Pages {
+    fn note(&mut self, reason: String) {
+        let name = "all others".to_owned();
+        self.notes.push(WithheldTool { name, reason });
+    }
+}
+
+/// Validates the tools of a server. Blocks.
+fn validate(listed: Vec<Tool>, config: &ServerConfig) -> (Vec<ListedTool>, Vec<WithheldTool>) {
+    let (mut tools, mut withheld) = (Vec::new(), Vec::new());
+    let mut names = HashSet::new();
+    // Each group of tools has the limits that the tools of one component have.
+    for group in listed.chunks(DYNAMIC_TOOLS_MAX) {
+        let mut schemas = UntrustedSchemas::default();
+        for tool in group {
+            if !config.tools.accepts(&tool.name) {
+                continue;
+            }
+            let read = match check_name(&tool.name) {
+                Ok(()) if !names.insert(tool.name.clone()) => Err("another tool has the same name".to_owned()),
+                Ok(()) => read(tool, config, &mut schemas),
+                Err(why) => Err(why),
+            };
+            match read {
+                Ok(tool) => tools.push(tool),
+                Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldTool {
+                    name: quoted(&tool.name),
+                    reason,
+                }),
+                Err(_) => {}
+            }
+        }
+    }
+    (tools, withheld)
+}
+
+/// Checks a name, which becomes a part of an id.
+fn check_name(name: &str) -> Result<(), String> {
+    if name.trim().is_empty() || name.len() > REMOTE_NAME_BYTES_MAX {
+        return Err(format!(
+            "its name is empty, or longer than {REMOTE_NAME_BYTES_MAX} bytes"
+        ));
+    }
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '(' | ')' | '>' | '`') || c.is_alphanumeric();
+    if name.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err("its name has characters that are not allowed".to_owned())
+    }
+}
+
+fn read(tool: &Tool, config: &ServerConfig, schemas: &mut UntrustedSchemas) -> Result<ListedTool, String> {
+    let mut schema = |schema: &Map<String, Value>| {
+        let mut schema = Value::Object(schema.clone());
+        relax(&mut schema);
+        schemas.read(&schema.to_string())
+    };
+    let mut input = schema(&tool.input_schema).map_err(|why| format!("its input schema {why}"))?;
+    match input.get("type").and_then(Value::as_str) {
+        Some("object") => {}
+        None if input.get("type").is_none() => input["type"] = json!("object"),
+        _ => return Err("its input schema must have `\"type\": \"object\"`".to_owned()),
+    }
+    // A result is not checked against it: one that cannot be used is left out.
+    let output = tool.output_schema.as_deref().and_then(|output| schema(output).ok());
+    let text = tool
+        .description
+        .as_deref()
+        .or(tool.title.as_deref())
+        .unwrap_or_default();
+    let text: String = printable(text.trim()).chars().take(DESCRIPTION_CHARS_MAX).collect();
+    let id = ToolId::from_text(&format!("mcp:{}#{}", config.name, tool.name));
+    let mut definition = ToolDefinition::new(id, tool.name.as_ref(), text, input)
+        .with_fallback_name(format!("{}_{}", config.name, tool.name));
+    definition.output_schema = output.map(Arc::new);
+    Ok(ListedTool {
+        name: tool.name.to_string(),
+        definition,
+    })
+}
+
+/// Removes the keywords that are not checked.
+fn relax(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(relax),
+        Value::Object(fields) => {
+            // A property may have such a name; then its value is a schema.
+            fields.retain(|name, field| {
+                !UNCHECKED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
+            });
+            for (name, field) in fields.iter_mut() {
+                match field {
+                    Value::Object(named)
+                        if matches!(
+                            name.as_str(),
+                            "properties" | "$defs" | "definitions" | "patternProperties"
+                        ) =>
+                    {
+                        named.values_mut().for_each(relax);
+                    }
+                    field if !matches!(name.as_str(), "default" | "const" | "enum" | "examples") => relax(field),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn config() -> ServerConfig {
+        ServerConfig::process("shop", "x").unwrap()
+    }
+
+    fn tool(name: &str, schema: Value) -> Tool {
+        Tool::new(name.to_owned(), "", Arc::new(schema.as_object().unwrap().clone()))
+    }
+
+    fn object() -> Value {
+        json!({"type": "object"})
+    }
+
+    // attack: G9
+    #[test]
+    fn names_that_could_deceive_and_duplicates_are_withheld() {
+        let names = [
+            "add",
+            "add",
+            "a\nb",
+            "a\u{1b}[31m",
+            "a#b",
+            "f(x)",
+            "",
+            "\u{202e}x",
+            "über",
+            "a.b/c-d",
+        ];
+        let listed = names.iter().map(|name| tool(name, object())).collect();
+        let (tools, withheld) = validate(listed, &config());
+        let used: Vec<_> = tools.iter().map(|tool| tool.definition.id.as_str()).collect();
+        assert_eq!(used, ["mcp:shop#add", "mcp:shop#über", "mcp:shop#a.b/c-d"]);
+        assert_eq!(withheld.len(), 7);
+        assert!(withheld.iter().all(|tool| !tool.name.contains('\u{1b}')));
+    }
+
+    // attack: G9
+    #[test]
+    fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
+        let bad = [
+            json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
+            json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
+            json!({"$ref": "#"}),
+            json!({"type": "string"}),
+            json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
+        ];
+        let listed = bad
+            .iter()
+            .enumerate()
+            .map(|(at, schema)| tool(&format!("t{at}"), schema.clone()));
+        let (tools, withheld) = validate(listed.collect(), &config());
+        assert!(tools.is_empty());
+        assert_eq!(withheld.len(), bad.len());
+        assert!(
+            withheld[0].reason.contains("is not inside the schema"),
+            "{}",
+            withheld[0].reason
+        );
+    }
+
+    #[test]
+    fn schemas_of_common_generators_are_used() {
+        let schema = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#", "$id": "x", "type": "object", "unevaluatedProperties": false,
+            "properties": {"id": {"type": "string", "$comment": "y"}, "$id": {"type": "integer"}}, "required": ["id"],
+        });
+        let (tools, withheld) = validate(vec![tool("t", schema), tool("u", json!({}))], &config());
+        assert!(withheld.is_empty(), "{withheld:?}");
+        let schema = &tools[0].definition.input_schema;
+        assert!(schema.get("$id").is_none() && schema.get("unevaluatedProperties").is_none());
+        assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
+        assert_eq!(tools[1].definition.input_schema["type"], "object");
+    }
+}

@@ -1,0 +1,20 @@
+//! Connections: the handshake, requests with their limits, reconnecting, and the lists of tools.
+
+mod connection;
+mod exchange;
+mod handler;
+mod handshake;
+mod hold_off;
+mod input;
+mod listing;
+mod notices;
+mod server_session;
+mod session_pool;
+mod single_flight;
+
+pub(crate) use connection::Connection;
+pub(crate) use exchange::{Exchange, RequestError};
+pub(crate) use listing::{ListedTool, Listing};
+pub(crate) use server_session::ServerSession;
+pub use session_pool::ClientOptions;
+pub(crate) use session_pool::SessionPool;

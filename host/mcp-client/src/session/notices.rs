@@ -1,0 +1,88 @@
+//! What a server sends without being asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use tokio::sync::mpsc;
+
+/// The number of progress notifications that wait for a call. Further ones are dropped.
+const PROGRESS_WAITING_MAX: usize = 16;
+
+/// The notifications of a server that calls and lists need. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Notices(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    have_tools_changed: AtomicBool,
+    progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
+}
+
+/// The progress of one call. Dropping it ends the subscription.
+pub(super) struct ProgressSubscription {
+    notices: Notices,
+    token: ProgressToken,
+    notifications: mpsc::Receiver<ProgressNotificationParam>,
+}
+
+impl Notices {
+    /// Records that the list of tools has changed.
+    pub(super) fn tools_changed(&self) {
+        self.0.have_tools_changed.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the list of tools has changed.
+    pub(super) fn have_tools_changed(&self) -> bool {
+        self.0.have_tools_changed.load(Ordering::Acquire)
+    }
+
+    /// Records that the list of tools is about to be read.
+    pub(super) fn tools_are_read(&self) {
+        self.0.have_tools_changed.store(false, Ordering::Release);
+    }
+
+    /// Subscribes to the progress of a request.
+    pub(super) fn subscribe(&self, token: &ProgressToken) -> ProgressSubscription {
+        let (sender, notifications) = mpsc::channel(PROGRESS_WAITING_MAX);
+        self.progress().insert(token.clone(), sender);
+        ProgressSubscription {
+            notices: self.clone(),
+            token: token.clone(),
+            notifications,
+        }
+    }
+
+    /// Delivers progress to its call. Unknown progress is dropped.
+    pub(super) fn progress_made(&self, progress: ProgressNotificationParam) {
+        if let Some(sender) = self.progress().get(&progress.progress_token) {
+            drop(sender.try_send(progress));
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>> {
+        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProgressSubscription {
+    /// Returns the next progress. Waits forever if there is no more.
+    pub(super) async fn next(&mut self) -> ProgressNotificationParam {
+        match self.notifications.recv().await {
+            Some(progress) => progress,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns progress that has arrived already.
+    pub(super) fn waiting(&mut self) -> Option<ProgressNotificationParam> {
+        self.notifications.try_recv().ok()
+    }
+}
+
+impl Drop for ProgressSubscription {
+    fn drop(&mut self) {
+        self.notices.progress().remove(&self.token);
+    }
+}

@@ -1,0 +1,190 @@
+//! A server for callers with the same token: its connection, and the list of its tools.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+
+use super::connection::Connection;
+use super::exchange::RequestError;
+use super::handshake;
+use super::hold_off::HoldOff;
+use super::listing::{self, Listing};
+use super::session_pool::ClientOptions;
+use super::single_flight::SingleFlight;
+use crate::config::{ServerConfig, ServerEndpoint};
+use crate::failure::{too_slow, unavailable};
+use toolwit_core::{Error, ErrorKind, ToolContext};
+
+/// The number of immediate attempts to reach a server over HTTP, which may be restarting.
+const ATTEMPTS_MAX: usize = 3;
+
+/// The time before the second attempt.
+const RETRY_DELAY_MIN: Duration = Duration::from_millis(200);
+
+/// The state of a server for callers with the same token. It connects when it is first used, and again after the connection has ended.
+pub(crate) struct ServerSession {
+    config: Arc<ServerConfig>,
+    options: ClientOptions,
+    state: Mutex<State>,
+    connecting: SingleFlight<Result<Arc<Connection>, Error>>,
+    reading: SingleFlight<Result<Arc<Listing>, Error>>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Arc<Connection>>,
+    listing: Option<Arc<Listing>>,
+    hold_off: HoldOff,
+}
+
+impl ServerSession {
+    pub(super) fn new(config: Arc<ServerConfig>, options: ClientOptions) -> Self {
+        Self {
+            config,
+            options,
+            state: Mutex::default(),
+            connecting: SingleFlight::default(),
+            reading: SingleFlight::default(),
+        }
+    }
+
+    /// Returns the connection, and connects if there is none.
+    ///
+    /// # Errors
+    /// If the server cannot be used. After a failure, it is not contacted again at once.
+    pub(crate) async fn connection(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Connection>, Error> {
+        if let Some(connection) = self.live() {
+            return Ok(connection);
+        }
+        self.state().hold_off.check()?;
+        let (session, context) = (self.clone(), context.clone());
+        let server = self.config.name.clone();
+        let connect = || async move { session.connect(&context).await };
+        self.connecting.run(connect, move || Err(stopped(&server))).await
+    }
+
+    /// Returns the list of tools, and reads it if there is none, or it may have changed.
+    ///
+    /// # Errors
+    /// If the server cannot be used.
+    pub(crate) async fn listing(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Listing>, Error> {
+        if let Some(listing) = self.fresh_listing() {
+            return Ok(listing);
+        }
+        let (session, context) = (self.clone(), context.clone());
+        let server = self.config.name.clone();
+        let read = || async move { session.read(&context).await };
+        self.reading.run(read, move || Err(stopped(&server))).await
+    }
+
+    /// Returns the list of tools that was read last, without contacting the server.
+    pub(crate) fn known_listing(&self) -> Option<Arc<Listing>> {
+        self.state().listing.clone()
+    }
+
+    /// Ends a connection that does not work, unless another took its place.
+    pub(crate) fn drop_connection(&self, broken: &Arc<Connection>) {
+        let mut state = self.state();
+        if state
+            .connection
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, broken))
+        {
+            state.connection = None;
+        }
+    }
+
+    /// Ends the connection.
+    pub(crate) fn disconnect(&self) {
+        self.state().connection = None;
+    }
+
+    fn live(&self) -> Option<Arc<Connection>> {
+        let mut state = self.state();
+        if state
+            .connection
+            .as_ref()
+            .is_some_and(|connection| connection.is_closed())
+        {
+            state.connection = None;
+        }
+        state.connection.clone()
+    }
+
+    fn fresh_listing(&self) -> Option<Arc<Listing>> {
+        let connection = self.live()?;
+        let listing = self.state().listing.clone();
+        listing.filter(|listing| listing.is_fresh() && !connection.have_tools_changed())
+    }
+
+    async fn connect(&self, context: &ToolContext) -> Result<Arc<Connection>, Error> {
+        tracing::info!(server = self.config.name, "an MCP server is contacted");
+        let delays = ExponentialBuilder::new()
+            .with_min_delay(RETRY_DELAY_MIN)
+            .with_max_times(ATTEMPTS_MAX - 1);
+        let is_http = matches!(self.config.endpoint, ServerEndpoint::Http(_));
+        let connect = || handshake::connect(&self.config, &self.options, context);
+        // A process that does not start will not start a moment later.
+        let connected = connect
+            .retry(delays)
+            .when(|error| is_http && error.kind == ErrorKind::Io)
+            .await;
+        let mut state = self.state();
+        match connected {
+            Ok(connection) => {
+                tracing::info!(
+                    server = self.config.name,
+                    revision = connection.revision(),
+                    "an MCP server is connected"
+                );
+                let connection = Arc::new(connection);
+                state.hold_off.succeeded();
+                state.connection = Some(connection.clone());
+                Ok(connection)
+            }
+            Err(error) => {
+                state.hold_off.failed(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    async fn read(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Listing>, Error> {
+        // The list serves all callers, so that it is not cancelled with one of them.
+        let list_context = ToolContext::new();
+        let mut is_retry = false;
+        loop {
+            let connection = self.connection(context).await?;
+            connection.notices.tools_are_read();
+            match listing::list_tools(&connection, &self.config, &list_context).await {
+                Ok(listing) => {
+                    let listing = Arc::new(listing);
+                    self.state().listing = Some(listing.clone());
+                    return Ok(listing);
+                }
+                Err(RequestError::SessionLost | RequestError::Closed(_)) if !is_retry => {
+                    self.drop_connection(&connection);
+                    is_retry = true;
+                }
+                Err(error) => {
+                    connection.notices.tools_changed();
+                    let why = format!("its tools cannot be listed: {error}");
+                    let error = match error {
+                        RequestError::Timeout(_) => too_slow(&self.config.name, &why),
+                        _ => unavailable(&self.config.name, &why),
+                    };
+                    return Err(connection.redaction().error(error));
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stopped(server: &str) -> Error {
+    unavailable(server, "connecting was interrupted")
+}

@@ -1,0 +1,106 @@
+//! The sessions of a server: one for each token.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::server_session::ServerSession;
+use crate::config::ServerConfig;
+use crate::requests::{RefuseRequests, ServerRequests};
+use crate::value::{NoValues, ValueSource};
+use toolwit_core::ToolContext;
+use toolwit_core::limits::MCP_CONNECTIONS_MAX;
+use toolwit_core::text::sha256;
+
+/// What servers get from their client. By default, that is nothing.
+#[derive(Clone)]
+pub struct ClientOptions {
+    pub(super) values: Arc<dyn ValueSource>,
+    pub(super) requests: Arc<dyn ServerRequests>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            values: Arc::new(NoValues),
+            requests: Arc::new(RefuseRequests),
+        }
+    }
+}
+
+impl ClientOptions {
+    /// Sets the source of the secrets and environment variables that configurations name.
+    #[must_use]
+    pub fn with_values(mut self, values: impl ValueSource + 'static) -> Self {
+        self.values = Arc::new(values);
+        self
+    }
+
+    /// Sets the policy for requests of servers.
+    #[must_use]
+    pub fn with_requests(mut self, requests: impl ServerRequests + 'static) -> Self {
+        self.requests = Arc::new(requests);
+        self
+    }
+}
+
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientOptions").finish_non_exhaustive()
+    }
+}
+
+/// The sessions of a server. Callers whose context has different tokens have different ones.
+pub(crate) struct SessionPool {
+    pub(crate) config: Arc<ServerConfig>,
+    options: ClientOptions,
+    /// The most recently used session is the last.
+    sessions: Mutex<Vec<(String, Arc<ServerSession>)>>,
+}
+
+impl SessionPool {
+    pub(crate) fn new(config: ServerConfig, options: ClientOptions) -> Self {
+        Self {
+            config: Arc::new(config),
+            options,
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// Returns the session of a caller.
+    pub(crate) fn of(&self, context: &ToolContext) -> Arc<ServerSession> {
+        let caller = self.caller(context);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = match sessions.iter().position(|(of, _)| *of == caller) {
+            Some(at) => sessions.remove(at).1,
+            None => Arc::new(ServerSession::new(self.config.clone(), self.options.clone())),
+        };
+        sessions.push((caller, session.clone()));
+        if sessions.len() > MCP_CONNECTIONS_MAX {
+            let (_, oldest) = sessions.remove(0);
+            oldest.disconnect();
+        }
+        session
+    }
+
+    /// Ends all connections.
+    pub(crate) fn disconnect(&self) {
+        let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
+        sessions.iter().for_each(|(_, session)| session.disconnect());
+    }
+
+    /// Returns the keys of the context that settings use. Their values are credentials.
+    pub(crate) fn credential_keys(&self) -> Vec<&str> {
+        let settings = self.config.settings().into_iter();
+        settings.flat_map(|(_, setting)| setting.context_keys()).collect()
+    }
+
+    /// Identifies a caller by a digest of the values that a connection uses.
+    fn caller(&self, context: &ToolContext) -> String {
+        let keys = self.credential_keys();
+        if keys.is_empty() {
+            return String::new();
+        }
+        let values: Vec<_> = keys.iter().map(|key| context.text(key)).collect();
+        sha256(&serde_json::to_string(&values).unwrap_or_default())
+    }
+}

@@ -1,0 +1,218 @@
+//! The content of a server's answer, as the result of a tool.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::{Value, json};
+
+use crate::failure::quoted;
+use crate::value::Redaction;
+use toolwit_core::limits::CallLimits;
+use toolwit_core::text::printable;
+use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
+
+/// Text and artifacts, in the order in which they arrived.
+#[derive(Default)]
+pub(super) struct Content {
+    texts: Vec<String>,
+    artifacts: Vec<Artifact>,
+}
+
+impl Content {
+    /// Adds a block. The text of a binary block says what it is; the model cannot read the rest.
+    pub(super) fn add(&mut self, block: ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.texts.push(text.text),
+            ContentBlock::Image(image) => self.add_binary("image", &image.mime_type, image.data),
+            ContentBlock::Audio(audio) => self.add_binary("audio", &audio.mime_type, audio.data),
+            ContentBlock::Resource(embedded) => self.add_resource(embedded.resource),
+            ContentBlock::ResourceLink(link) => {
+                let text = format!("[resource `{}`: {}]", quoted(&link.uri), quoted(&link.name));
+                self.texts.push(text);
+                let value = json!({"uri": link.uri, "name": link.name, "mime_type": link.mime_type, "description": link.description});
+                self.artifacts.push(Artifact::new("resource_link", value));
+            }
+            _ => self.texts.push("[content of an unsupported type]".to_owned()),
+        }
+    }
+
+    /// Adds the content of a resource.
+    pub(super) fn add_resource(&mut self, resource: ResourceContents) {
+        match resource {
+            ResourceContents::TextResourceContents {
+                uri, mime_type, text, ..
+            } => {
+                self.artifacts.push(Artifact::new(
+                    "resource",
+                    json!({"uri": uri, "mime_type": mime_type, "text": text}),
+                ));
+                self.texts.push(text);
+            }
+            ResourceContents::BlobResourceContents {
+                uri, mime_type, blob, ..
+            } => {
+                let kind = mime_type.as_deref().unwrap_or("application/octet-stream");
+                self.texts.push(format!(
+                    "[resource `{}`: {}, {}]",
+                    quoted(&uri),
+                    quoted(kind),
+                    size(&blob)
+                ));
+                self.artifacts.push(Artifact::new(
+                    "resource",
+                    json!({"uri": uri, "mime_type": mime_type, "blob": blob}),
+                ));
+            }
+            _ => self.texts.push("[a resource of an unsupported type]".to_owned()),
+        }
+    }
+
+    /// Adds an image or a sound. The kind of its artifact is its media type.
+    fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
+        self.texts
+            .push(format!("[{class}: {}, {}]", quoted(mime_type), size(&data)));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
+        let is_media_type = mime_type.starts_with(class) && mime_type.chars().all(is_plain);
+        let kind = if is_media_type { mime_type } else { class };
+        self.artifacts.push(Artifact::new(kind, json!({"data": data})));
+    }
+
+    /// Returns the result, without secrets and within limits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ResultBytes`] if it is too large.
+    pub(super) fn into_result(
+        self,
+        structured: Option<Value>,
+        is_error: bool,
+        redaction: &Redaction,
+    ) -> Result<ToolResult, ToolError> {
+        let text = redaction.text(self.texts.join("\n"));
+        let structured = structured.map(|mut value| {
+            redaction.value(&mut value);
+            value
+        });
+        let artifacts: Vec<_> = self
+            .artifacts
+            .into_iter()
+            .map(|mut artifact| {
+                redaction.value(&mut artifact.value);
+                artifact
+            })
+            .collect();
+        check_size(&text, structured.as_ref(), &artifacts)?;
+        let mut result = match (is_error, structured) {
+            (true, _) => ToolResult::error(text),
+            (false, Some(value)) => {
+                let mut result = ToolResult::value(value);
+                if !text.trim().is_empty() {
+                    result.for_llm = text;
+                }
+                result
+            }
+            (false, None) => ToolResult::text(text),
+        };
+        result.artifacts = artifacts;
+        Ok(result)
+    }
+}
+
+/// Converts the result of a call.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`] if it is too large.
+pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Result<ToolResult, ToolError> {
+    let mut content = Content::default();
+    called.content.into_iter().for_each(|block| content.add(block));
+    content.into_result(called.structured_content, called.is_error == Some(true), redaction)
+}
+
+fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
+    let limits = CallLimits::default();
+    let structured = structured.map_or(0, |value| value.to_string().len());
+    let artifacts: usize = artifacts.iter().map(|artifact| artifact.value.to_string().len()).sum();
+    let sizes = [
+        (
+            "result_bytes_max",
+            limits.result_bytes_max,
+            text.len().max(structured) as u64,
+        ),
+        ("artifact_bytes_max", limits.artifact_bytes_max, artifacts as u64),
+    ];
+    for (name, max, used) in sizes {
+        if used > max {
+            let message = format!("the result has {used} bytes; at most {max} are allowed");
+            let error = Error::new(ErrorKind::ResultBytes, Phase::Execute, message)
+                .with_suggestion("ask for less, such as a page or a range")
+                .with_limit(ExceededLimit::new(name, max, used));
+            return Err(ToolError::Model(error));
+        }
+    }
+    Ok(())
+}
+
+/// Describes the size of base64 data.
+fn size(data: &str) -> String {
+    format!("{} bytes", data.len() / 4 * 3)
+}
+
+/// Returns a server's text for a list: one line of limited length.
+pub(super) fn line(text: &str, chars_max: usize) -> String {
+    let text = printable(text);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(chars_max).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn result(value: Value) -> Result<ToolResult, ToolError> {
+        let mut redaction = Redaction::default();
+        redaction.add("hunter22");
+        tool_result(serde_json::from_value(value).unwrap(), &redaction)
+    }
+
+    #[test]
+    fn content_becomes_text_and_artifacts() {
+        let result = result(json!({"content": [
+            {"type": "text", "text": "one hunter22"},
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "file:///a", "text": "two"}},
+            {"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAAAAAA", "mimeType": "audio/wav"}},
+            {"type": "resource_link", "uri": "file:///c", "name": "c"},
+        ]}))
+        .unwrap();
+        let lines: Vec<_> = result.for_llm.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "one [redacted]",
+                "[image: image/png, 3 bytes]",
+                "two",
+                "[resource `file:///b`: audio/wav, 6 bytes]",
+                "[resource `file:///c`: c]"
+            ]
+        );
+        let kinds: Vec<_> = result.artifacts.iter().map(|artifact| artifact.kind.as_str()).collect();
+        assert_eq!(kinds, ["image/png", "resource", "resource", "resource_link"]);
+    }
+
+    #[test]
+    fn structured_content_is_the_value_and_an_error_is_an_error() {
+        let found = result(json!({"content": [], "structuredContent": {"a": 1}})).unwrap();
+        assert_eq!(
+            (found.value, found.for_llm.as_str()),
+            (Some(json!({"a": 1})), r#"{"a":1}"#)
+        );
+        let failed = result(json!({"content": [{"type": "text", "text": "no"}], "isError": true})).unwrap();
+        assert!(failed.is_error() && failed.for_llm == "no");
+    }
+
+    // attack: G9
+    #[test]
+    fn a_giant_result_is_refused() {
+        let giant = json!({"content": [{"type": "text", "text": "x".repeat(2 << 20)}]});
+        let error = result(giant).unwrap_err();
+        assert_eq!(error.report().kind, ErrorKind::ResultBytes);
+    }
+}

@@ -1,0 +1,134 @@
+//! A tool of a server.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rmcp::model::{ClientRequest, ServerResult};
+
+use super::content::tool_result;
+use super::errors::{outcome, unreachable};
+use super::meta;
+use crate::session::{Connection, Exchange, ListedTool, RequestError, ServerSession, SessionPool};
+use toolwit_core::limits::MCP_PROGRESS_WALL_MAX;
+use toolwit_core::{
+    Arguments, Error, ErrorKind, InputValidator, Phase, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
+};
+
+/// The time in which a list is read that has changed during a call.
+const CHANGE_WALL_MAX: Duration = Duration::from_secs(5);
+
+/// A tool of a server. The connection is that of the caller's token.
+pub(crate) struct McpTool {
+    pool: Arc<SessionPool>,
+    /// The name at the server.
+    name: String,
+    definition: ToolDefinition,
+    /// Compiled at the first call: a server can have a thousand tools.
+    input: OnceLock<Result<InputValidator, Error>>,
+}
+
+impl McpTool {
+    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool) -> Self {
+        Self {
+            pool,
+            name: listed.name.clone(),
+            definition: listed.definition.clone(),
+            input: OnceLock::new(),
+        }
+    }
+
+    fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
+        let validator = self
+            .input
+            .get_or_init(|| InputValidator::of_untrusted(&self.definition));
+        match validator {
+            Ok(validator) => validator.check(arguments),
+            Err(error) => Err(ToolError::Operator(error.clone())),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let arguments = self.check(arguments)?;
+        let tool = self.definition.name();
+        let name = self.name.clone();
+        let called = with_connection(&self.pool, tool, context, move |connection, exchange| {
+            let (name, arguments) = (name.clone(), arguments.clone());
+            async move { connection.call_tool(&name, arguments, exchange).await }.boxed()
+        });
+        let (answer, connection, session) = called.await?;
+        let result = match answer {
+            Ok(ServerResult::CallToolResult(called)) => tool_result(called, connection.redaction()),
+            Ok(_) => outcome(RequestError::Unexpected, tool),
+            Err(error) => outcome(error, tool),
+        };
+        if connection.have_tools_changed() {
+            // The call may have added tools for what the model does next. If this takes too long, they come with the next turn.
+            drop(tokio::time::timeout(CHANGE_WALL_MAX, session.listing(context)).await);
+        }
+        result
+    }
+}
+
+/// The answer of a server, with the connection and the session on which it arrived.
+pub(super) type Answer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
+
+/// Sends a request on the connection of a caller. If the server has forgotten the session, the request is sent again on a new one: it was
+/// not processed.
+///
+/// # Errors
+/// If the server cannot be reached, or the caller cancels.
+pub(super) async fn with_connection<T>(
+    pool: &Arc<SessionPool>,
+    tool: &str,
+    context: &ToolContext,
+    send: impl for<'a> Fn(&'a Connection, &'a Exchange<'a>) -> BoxFuture<'a, Result<T, RequestError>> + Send + Sync,
+) -> Result<Answer<T>, ToolError> {
+    let session = pool.of(context);
+    let mut is_retry = false;
+    loop {
+        let connection = tokio::select! {
+            biased;
+            () = context.cancel().cancelled() => {
+                let message = "the call was cancelled before it reached the server";
+                return Err(ToolError::Model(Error::new(ErrorKind::Cancelled, Phase::Execute, message).with_tool(tool)));
+            }
+            connection = session.connection(context) => connection.map_err(|error| unreachable(&error, tool))?,
+        };
+        let exchange = Exchange {
+            context,
+            meta: meta::outgoing(pool, &connection, context),
+            idle_max: pool.config.timeout,
+            wall_max: MCP_PROGRESS_WALL_MAX,
+        };
+        let answer = send(&connection, &exchange).await;
+        match &answer {
+            Err(RequestError::SessionLost) if !is_retry => {
+                session.drop_connection(&connection);
+                is_retry = true;
+                continue;
+            }
+            Err(RequestError::SessionLost | RequestError::Closed(_)) => session.drop_connection(&connection),
+            _ => {}
+        }
+        return Ok((answer, connection, session));
+    }
+}
+
+/// Sends one request.
+pub(super) fn send<'a>(
+    connection: &'a Connection,
+    request: ClientRequest,
+    exchange: &'a Exchange<'a>,
+) -> BoxFuture<'a, Result<ServerResult, RequestError>> {
+    connection.request(request, exchange).boxed()
+}

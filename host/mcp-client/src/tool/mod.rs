@@ -1,0 +1,12 @@
+//! What a server offers, as tools: its tools, resources and prompts.
+
+mod content;
+mod errors;
+mod mcp_tool;
+mod meta;
+mod prompt_tools;
+mod resource_tools;
+
+pub(crate) use mcp_tool::McpTool;
+pub(crate) use prompt_tools::prompt_tools;
+pub(crate) use resource_tools::resource_tools;

@@ -1,0 +1,114 @@
+//! Tools that list and read the prompts of a server.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, PaginatedRequestParams, ServerResult,
+};
+use serde_json::{Map, Value, json};
+
+use super::content::{Content, line};
+use super::errors::outcome;
+use super::mcp_tool::{send, with_connection};
+use crate::session::{RequestError, SessionPool};
+use toolwit_core::limits::MCP_LISTED_MAX;
+use toolwit_core::{Arguments, Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+
+/// The maximum length of a description in a list, in characters.
+const DESCRIPTION_CHARS_MAX: usize = 200;
+
+/// Returns the tools that list and read the prompts of a server. A prompt is text for the model to consider: it is returned as the result of
+/// a call, never as an instruction.
+///
+/// # Errors
+/// Never, as long as the schemas here are valid.
+pub(crate) fn prompt_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
+    let server = &pool.config.name;
+    let id = |function: &str| ToolId::from_text(&format!("mcp:{server}/prompts#{function}"));
+    let list = ToolDefinition::new(
+        id("list"),
+        format!("{server}_list_prompts"),
+        format!("Lists the prompts of `{server}`: prepared texts for recurring tasks, with their arguments."),
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+    );
+    let get = ToolDefinition::new(
+        id("get"),
+        format!("{server}_get_prompt"),
+        format!("Returns a prompt of `{server}` with these arguments."),
+        json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The name, as the list has it."},
+                "arguments": {"type": "object", "description": "The arguments of the prompt.", "additionalProperties": {"type": "string"}},
+            },
+            "required": ["name"],
+            "additionalProperties": false,
+        }),
+    );
+    let (of_list, of_get) = (pool.clone(), pool.clone());
+    let list = NativeTool::from_definition(list, move |_, context| {
+        let pool = of_list.clone();
+        async move { list_prompts(&pool, &context).await }
+    })?;
+    let get = NativeTool::from_definition(get, move |arguments, context| {
+        let pool = of_get.clone();
+        async move { get_prompt(&pool, arguments, &context).await }
+    })?;
+    Ok(vec![Arc::new(list), Arc::new(get)])
+}
+
+async fn list_prompts(pool: &Arc<SessionPool>, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    const TOOL: &str = "list_prompts";
+    let listed = with_connection(pool, TOOL, context, |connection, exchange| {
+        let request = ListPromptsRequest::with_param(PaginatedRequestParams::default());
+        send(connection, ClientRequest::ListPromptsRequest(request), exchange)
+    });
+    let (answer, connection, _) = listed.await?;
+    let list = match answer {
+        Ok(ServerResult::ListPromptsResult(list)) => list,
+        Ok(_) => return outcome(RequestError::Unexpected, TOOL),
+        Err(error) => return outcome(error, TOOL),
+    };
+    let listed = list.prompts.into_iter().take(MCP_LISTED_MAX).map(|prompt| {
+        let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| {
+            let description = line(&argument.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
+            json!({"name": argument.name, "description": description, "required": argument.required.unwrap_or(false)})
+        });
+        let description = line(&prompt.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
+        json!({"name": prompt.name, "description": description, "arguments": arguments.collect::<Vec<_>>()})
+    });
+    let value = json!({"prompts": listed.collect::<Vec<_>>()});
+    Content::default().into_result(Some(value), false, connection.redaction())
+}
+
+async fn get_prompt(
+    pool: &Arc<SessionPool>,
+    arguments: Arguments,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
+    const TOOL: &str = "get_prompt";
+    let name = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
+    let values: Map<String, Value> = arguments
+        .get("arguments")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let parameters = GetPromptRequestParams::new(name).with_arguments(values);
+    let read = with_connection(pool, TOOL, context, move |connection, exchange| {
+        let request = GetPromptRequest::new(parameters.clone());
+        send(connection, ClientRequest::GetPromptRequest(request), exchange)
+    });
+    let (answer, connection, _) = read.await?;
+    match answer {
+        Ok(ServerResult::GetPromptResult(prompt)) => {
+            let mut content = Content::default();
+            prompt
+                .messages
+                .into_iter()
+                .for_each(|message| content.add(message.content));
+            content.into_result(None, false, connection.redaction())
+        }
+        Ok(_) => outcome(RequestError::Unexpected, TOOL),
+        Err(error) => outcome(error, TOOL),
+    }
+}

@@ -1,0 +1,126 @@
+//! Tools that list and read the resources of a server.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use rmcp::model::{
+    ClientRequest, ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams, ServerResult,
+};
+use serde_json::{Value, json};
+
+use super::content::{Content, line};
+use super::errors::outcome;
+use super::mcp_tool::{send, with_connection};
+use crate::session::{Connection, Exchange, RequestError, SessionPool};
+use toolwit_core::limits::MCP_LISTED_MAX;
+use toolwit_core::{Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
+
+/// The maximum length of a description in a list, in characters.
+const DESCRIPTION_CHARS_MAX: usize = 200;
+
+/// Returns the tools that list and read the resources of a server.
+///
+/// # Errors
+/// Never, as long as the schemas here are valid.
+pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
+    let server = &pool.config.name;
+    let id = |function: &str| ToolId::from_text(&format!("mcp:{server}/resources#{function}"));
+    let list = ToolDefinition::new(
+        id("list"),
+        format!("{server}_list_resources"),
+        format!("Lists the resources of `{server}`: files, records and other things to read, each with its URI."),
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+    );
+    let read = ToolDefinition::new(
+        id("read"),
+        format!("{server}_read_resource"),
+        format!("Reads a resource of `{server}` by its URI."),
+        json!({
+            "type": "object",
+            "properties": {"uri": {"type": "string", "description": "The URI, as the list has it."}},
+            "required": ["uri"],
+            "additionalProperties": false,
+        }),
+    );
+    let (of_list, of_read) = (pool.clone(), pool.clone());
+    let list = NativeTool::from_definition(list, move |_, context| {
+        let pool = of_list.clone();
+        async move { list_resources(&pool, &context).await }
+    })?;
+    let read = NativeTool::from_definition(read, move |arguments, context| {
+        let pool = of_read.clone();
+        async move {
+            let uri = arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
+            read_resource(&pool, uri, &context).await
+        }
+    })?;
+    Ok(vec![Arc::new(list), Arc::new(read)])
+}
+
+async fn list_resources(pool: &Arc<SessionPool>, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    const TOOL: &str = "list_resources";
+    let listed = with_connection(pool, TOOL, context, |connection, exchange| {
+        list_pages(connection, exchange).boxed()
+    });
+    let (answer, connection, _) = listed.await?;
+    let (resources, templates) = match answer {
+        Ok((ServerResult::ListResourcesResult(list), templates)) => (list, templates),
+        Ok(_) => return outcome(RequestError::Unexpected, TOOL),
+        Err(error) => return outcome(error, TOOL),
+    };
+    let mut lists_more = resources.next_cursor.is_some() || resources.resources.len() > MCP_LISTED_MAX;
+    let described = |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
+    let listed = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
+        json!({"uri": resource.uri, "name": resource.name, "description": described(resource.description), "mime_type": resource.mime_type})
+    });
+    let listed: Vec<_> = listed.collect();
+    let templates = match templates {
+        Some(ServerResult::ListResourceTemplatesResult(list)) => list.resource_templates,
+        _ => Vec::new(),
+    };
+    lists_more |= templates.len() > MCP_LISTED_MAX;
+    let templates = templates.into_iter().take(MCP_LISTED_MAX).map(|template| {
+        json!({"uri_template": template.uri_template, "name": template.name, "description": described(template.description)})
+    });
+    let mut value = json!({"resources": listed, "templates": templates.collect::<Vec<_>>()});
+    if lists_more {
+        value["note"] = json!("the server has more resources");
+    }
+    Content::default().into_result(Some(value), false, connection.redaction())
+}
+
+/// Reads the first pages of the resources, and of their templates.
+async fn list_pages(
+    connection: &Connection,
+    exchange: &Exchange<'_>,
+) -> Result<(ServerResult, Option<ServerResult>), RequestError> {
+    let page = PaginatedRequestParams::default();
+    let request = ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page.clone()));
+    let resources = connection.request(request, exchange).await?;
+    let request = ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(page));
+    // Not every server has templates.
+    let templates = connection.request(request, exchange).await.ok();
+    Ok((resources, templates))
+}
+
+async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
+    const TOOL: &str = "read_resource";
+    let parameters = ReadResourceRequestParams::new(uri);
+    let read = with_connection(pool, TOOL, context, move |connection, exchange| {
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(parameters.clone()));
+        send(connection, request, exchange)
+    });
+    let (answer, connection, _) = read.await?;
+    match answer {
+        Ok(ServerResult::ReadResourceResult(read)) => {
+            let mut content = Content::default();
+            read.contents
+                .into_iter()
+                .for_each(|resource| content.add_resource(resource));
+            content.into_result(None, false, connection.redaction())
+        }
+        Ok(_) => outcome(RequestError::Unexpected, TOOL),
+        Err(error) => outcome(error, TOOL),
+    }
+}

@@ -1,0 +1,264 @@
+//! A server that runs as a child process.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use zeroize::Zeroizing;
+
+use super::diagnostics::Diagnostics;
+use super::line_reader::LineReader;
+use super::message::{self, MessageError};
+use super::program;
+use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
+
+/// The number of messages that wait for a server that does not read its input.
+const UNREAD_MESSAGES_MAX: usize = 256;
+
+/// The number of lines that are not messages before a connection is given up. Some servers print a banner.
+const STRAY_LINES_MAX: usize = 1_000;
+
+/// The time in which a server ends after its input was closed, and again after it was asked to terminate.
+const END_WALL_MAX: Duration = Duration::from_secs(2);
+
+/// A process to start.
+pub(crate) struct ProcessCommand {
+    pub(crate) program: String,
+    pub(crate) arguments: Vec<Zeroizing<String>>,
+    /// Its whole environment.
+    pub(crate) variables: Vec<(String, Zeroizing<String>)>,
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// A connection to a child process by its standard input and output. Dropping it ends the process.
+pub(crate) struct ChildTransport {
+    output: LineReader<ChildStdout>,
+    input: mpsc::Sender<Vec<u8>>,
+    diagnostics: Diagnostics,
+    stray_lines: usize,
+    _end: DropGuard,
+}
+
+/// The reason why a message could not be sent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error("the message cannot be written as JSON")]
+    NotJson,
+    #[error("the server does not read its input")]
+    Unread,
+    #[error("the server has closed its input")]
+    Closed,
+}
+
+impl ChildTransport {
+    /// Starts a process.
+    ///
+    /// # Errors
+    /// The reason why it did not start.
+    pub(crate) fn start(process: &ProcessCommand, diagnostics: Diagnostics) -> Result<Self, String> {
+        let path = process.variables.iter().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, path)| path.as_str());
+        let name = &process.program;
+        let program = program::find(name, path, process.directory.as_deref())
+            .ok_or_else(|| format!("the program `{name}` does not exist, or cannot be executed"))?;
+        let mut command = Command::new(program);
+        command
+            .args(process.arguments.iter().map(|argument| argument.as_str()))
+            .env_clear()
+            .envs(process.variables.iter().map(|(name, value)| (name, value.as_str())))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(directory) = &process.directory {
+            command.current_dir(directory);
+        }
+        // Its own group, so that the children of a runner such as `npx` end with it.
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("its standard streams are missing".to_owned());
+        };
+        let (input, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
+        let end = CancellationToken::new();
+        tokio::spawn(write_messages(stdin, messages, end.clone()));
+        tokio::spawn(read_stderr(stderr, diagnostics.clone()));
+        tokio::spawn(ProcessGroup::of(child).supervise(end.clone(), diagnostics.clone()));
+        Ok(Self {
+            output: LineReader::new(stdout, MCP_MESSAGE_BYTES_MAX),
+            input,
+            diagnostics,
+            stray_lines: 0,
+            _end: end.drop_guard(),
+        })
+    }
+}
+
+impl Transport<RoleClient> for ChildTransport {
+    type Error = SendError;
+
+    fn name() -> Cow<'static, str> {
+        "child process".into()
+    }
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let line = serde_json::to_vec(&item).map_err(|_| SendError::NotJson);
+        let sent = line.and_then(|mut line| {
+            line.push(b'\n');
+            self.input.try_send(line).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => SendError::Unread,
+                mpsc::error::TrySendError::Closed(_) => SendError::Closed,
+            })
+        });
+        std::future::ready(sent)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let line = match self.output.next().await {
+                Ok(Some(line)) => line,
+                Ok(None) => return None,
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    let max = ByteCount(MCP_MESSAGE_BYTES_MAX as u64);
+                    self.diagnostics.ended(format!("it sent a message of more than {max}"));
+                    return None;
+                }
+                Err(error) => {
+                    self.diagnostics.ended(format!("its output cannot be read: {error}"));
+                    return None;
+                }
+            };
+            if line.is_empty() {
+                continue;
+            }
+            match message::parse(line) {
+                Ok(message) => return Some(message),
+                Err(error @ MessageError::TooManyParts) => {
+                    self.diagnostics.ended(format!("a message cannot be used: {error}"));
+                    return None;
+                }
+                Err(MessageError::NotJson | MessageError::NotAMessage) => {
+                    self.stray_lines += 1;
+                    if self.stray_lines > STRAY_LINES_MAX {
+                        let why = format!("it wrote more than {STRAY_LINES_MAX} lines that are not messages");
+                        self.diagnostics.ended(why);
+                        return None;
+                    }
+                    tracing::debug!("an MCP server wrote a line that is not a message");
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        let (closed, _) = mpsc::channel(1);
+        self.input = closed;
+        Ok(())
+    }
+}
+
+/// Writes messages until there are no more, or the connection ends. Then the server's input is closed.
+async fn write_messages(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Vec<u8>>, end: CancellationToken) {
+    loop {
+        let message = tokio::select! {
+            () = end.cancelled() => return,
+            message = messages.recv() => message,
+        };
+        let Some(message) = message else { return };
+        let written = tokio::select! {
+            () = end.cancelled() => return,
+            written = async {
+                stdin.write_all(&message).await?;
+                stdin.flush().await
+            } => written,
+        };
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads standard error to its end, so that the server never waits for a reader.
+async fn read_stderr(mut stderr: ChildStderr, diagnostics: Diagnostics) {
+    let mut buffer = vec![0; 4 << 10];
+    while let Ok(read) = stderr.read(&mut buffer).await {
+        if read == 0 {
+            return;
+        }
+        diagnostics.add_stderr(&buffer[..read]);
+    }
+}
+
+/// A process with all processes that it started. Dropping it kills them.
+struct ProcessGroup {
+    child: Child,
+    #[cfg(unix)]
+    group: Option<rustix::process::Pid>,
+}
+
+impl ProcessGroup {
+    fn of(child: Child) -> Self {
+        Self {
+            #[cfg(unix)]
+            group: child
+                .id()
+                .and_then(|id| i32::try_from(id).ok())
+                .and_then(rustix::process::Pid::from_raw),
+            child,
+        }
+    }
+
+    /// Waits until the process ends by itself, or the connection ends. Then its input is closed; a process that does not end is asked
+    /// to terminate, and then killed.
+    async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
+        let running = async {
+            end.cancelled().await;
+            tokio::time::sleep(END_WALL_MAX).await;
+        };
+        tokio::select! {
+            status = self.child.wait() => {
+                diagnostics.ended(match status {
+                    Ok(status) => format!("its process has ended: {status}"),
+                    Err(error) => format!("its process cannot be observed: {error}"),
+                });
+                return;
+            }
+            () = running => {}
+        }
+        self.terminate();
+        // Dropping it kills what is left.
+        drop(tokio::time::timeout(END_WALL_MAX, self.child.wait()).await);
+    }
+
+    fn terminate(&self) {
+        #[cfg(unix)]
+        if let Some(group) = self.group {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = self.group {
+            // Fails if no process of the group is left.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What an operator needs to know about a connection that failed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use toolwit_core::text::printable;
+
+/// The number of bytes at the end of standard error that are kept.
+const STDERR_BYTES_MAX: usize = 8 << 10;
+
+/// The time in which the reason follows the end of a connection.
+const REASON_WALL_MAX: Duration = Duration::from_millis(300);
+
+/// The end of a server's standard error, and why its connection ended. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Diagnostics(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    kept: Mutex<Kept>,
+    has_ended: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    stderr: VecDeque<u8>,
+    end: Option<String>,
+}
+
+impl Diagnostics {
+    /// Adds output of the server's standard error. Only its end is kept.
+    pub(super) fn add_stderr(&self, bytes: &[u8]) {
+        let mut kept = self.lock();
+        let bytes = &bytes[bytes.len().saturating_sub(STDERR_BYTES_MAX)..];
+        let excess = (kept.stderr.len() + bytes.len()).saturating_sub(STDERR_BYTES_MAX);
+        kept.stderr.drain(..excess);
+        kept.stderr.extend(bytes);
+    }
+
+    /// Sets why the connection ended, unless that is known.
+    pub(crate) fn ended(&self, why: impl Into<String>) {
+        self.lock().end.get_or_insert_with(|| why.into());
+        self.0.has_ended.notify_waiters();
+    }
+
+    /// Returns why a connection that has ended did so. The process may be observed to end a little later than its output.
+    pub(crate) async fn end(&self) -> Option<String> {
+        let ended = self.0.has_ended.notified();
+        if self.lock().end.is_none() {
+            drop(tokio::time::timeout(REASON_WALL_MAX, ended).await);
+        }
+        self.lock().end.clone()
+    }
+
+    /// Returns the end of standard error, without control characters.
+    pub(crate) fn stderr(&self) -> Option<String> {
+        let kept = self.lock();
+        let bytes: Vec<u8> = kept.stderr.iter().copied().collect();
+        let text = printable(&String::from_utf8_lossy(&bytes));
+        (!text.trim().is_empty()).then(|| text.trim().to_owned())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: G9
+    #[test]
+    fn a_flood_of_standard_error_keeps_its_end() {
+        let diagnostics = Diagnostics::default();
+        for _ in 0..1_000 {
+            diagnostics.add_stderr(&[b'x'; 1_000]);
+        }
+        diagnostics.add_stderr(b"\x1b[31mlast\n");
+        let kept = diagnostics.stderr().unwrap_or_default();
+        assert!(
+            kept.len() <= STDERR_BYTES_MAX && kept.ends_with("x[31mlast"),
+            "{}",
+            kept.len()
+        );
+    }
+}

@@ -1,0 +1,327 @@
+//! A server that is reached over HTTP.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt, stream};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::{Method, StatusCode};
+use reqwest::{Client, Response, redirect};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::json;
+
+use super::message;
+use super::sse::{self, Events};
+use super::tls;
+use toolwit_core::limits::{ByteCount, CONNECT_WALL_MAX, MCP_MESSAGE_BYTES_MAX};
+use toolwit_core::text::printable;
+
+/// The code of the JSON-RPC error that stands for a lost session: the server did not process the request.
+pub(crate) const SESSION_LOST: i32 = -32_090;
+
+/// The code of the JSON-RPC error that stands for a failed HTTP request.
+pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
+
+/// The maximum number of bytes that are read from the body of an error response.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// The maximum length of an error response in a message, in characters.
+const QUOTED_CHARS_MAX: usize = 200;
+
+/// The maximum time until a notification, or the end of a session, is accepted.
+const NOTIFICATION_WALL_MAX: Duration = Duration::from_secs(10);
+
+const SESSION_ID: &str = "mcp-session-id";
+const LAST_EVENT_ID: &str = "last-event-id";
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+
+type Failure = StreamableHttpError<HttpFailure>;
+
+/// The reason why an HTTP request failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum HttpFailure {
+    #[error("the request failed: {0}")]
+    Request(String),
+    #[error("the server responded with status {status}{}{beginning}", if beginning.is_empty() { "" } else { ": " })]
+    Status { status: StatusCode, beginning: String },
+    #[error("the server redirects to another address, and redirects are not followed")]
+    Redirect,
+    #[error("the response is larger than {}", ByteCount(MCP_MESSAGE_BYTES_MAX as u64))]
+    TooLarge,
+    #[error("the response cannot be used: {0}")]
+    Message(#[from] message::MessageError),
+    #[error("the server did not respond within {} s", .0.as_secs())]
+    Timeout(Duration),
+}
+
+/// Sends requests to a server. It follows no redirects, uses no proxy, and reads limited responses.
+#[derive(Clone)]
+pub(crate) struct HttpSender {
+    client: Client,
+    headers: HeaderMap,
+    /// The maximum time of a response, streamed or not.
+    wall_max: Duration,
+}
+
+impl HttpSender {
+    /// Creates a sender for a server.
+    ///
+    /// # Errors
+    /// The reason why TLS cannot be configured.
+    pub(crate) fn new(is_encrypted: bool, mut headers: HeaderMap, wall_max: Duration) -> Result<Self, String> {
+        headers.values_mut().for_each(|value| value.set_sensitive(true));
+        let tls = tls::configuration(is_encrypted).map_err(|error| format!("TLS cannot be configured: {error}"))?;
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .https_only(is_encrypted)
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
+            .tcp_nodelay(true)
+            .connect_timeout(CONNECT_WALL_MAX)
+            .build()
+            .map_err(|error| format!("the HTTP client cannot be created: {error}"))?;
+        Ok(Self {
+            client,
+            headers,
+            wall_max,
+        })
+    }
+
+    /// Sends a request and returns the response, unless it is an error of its own.
+    async fn send(
+        &self,
+        method: Method,
+        uri: &str,
+        session: Option<&str>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        body: Option<Vec<u8>>,
+    ) -> Result<Response, Failure> {
+        let mut request = self
+            .client
+            .request(method, uri)
+            .headers(self.headers.clone())
+            .headers(headers.into_iter().collect());
+        if let Some(session) = session {
+            request = request.header(SESSION_ID, session);
+        }
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, JSON).body(body);
+        }
+        let response = request.send().await.map_err(request_failed)?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(Failure::Client(HttpFailure::Redirect));
+        }
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(Failure::SessionExpired);
+        }
+        let challenge = response.headers().get(WWW_AUTHENTICATE);
+        if let Some(challenge) = challenge.filter(|_| status == StatusCode::UNAUTHORIZED) {
+            let challenge = printable(&String::from_utf8_lossy(challenge.as_bytes()));
+            return Err(Failure::AuthRequired(AuthRequiredError::new(challenge)));
+        }
+        Ok(response)
+    }
+
+    /// Posts a message.
+    async fn post(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        mut headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let body = serde_json::to_vec(message)?;
+        let response = self.send(Method::POST, uri, session, headers, Some(body)).await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = header(&response, SESSION_ID);
+        let kind = header(&response, "content-type").unwrap_or_default();
+        if !status.is_success() {
+            return error_response(response, session).await;
+        }
+        if kind.starts_with(EVENT_STREAM) {
+            let events = sse::events(response.bytes_stream());
+            let deadline = tokio::time::sleep(self.wall_max);
+            return Ok(StreamableHttpPostResponse::Sse(
+                events.take_until(deadline).boxed(),
+                session,
+            ));
+        }
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        if !is_request {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !kind.starts_with(JSON) {
+            return Err(Failure::UnexpectedContentType(Some(printable(&kind))));
+        }
+        let body = read(response, MCP_MESSAGE_BYTES_MAX)
+            .await?
+            .ok_or(Failure::Client(HttpFailure::TooLarge))?;
+        let message = message::parse(&body).map_err(|error| Failure::Client(error.into()))?;
+        Ok(StreamableHttpPostResponse::Json(message, session))
+    }
+
+    /// Returns the response of a request as a stream of events that sends the request when it is read. Like this, a request that the
+    /// server answers late does not delay others, and dropping the stream cancels it.
+    fn later(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        id: RequestId,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Events {
+        let sender = self.clone();
+        let response = async move {
+            let posted = sender.post(&uri, &message, session.as_deref(), headers);
+            let posted = tokio::time::timeout(sender.wall_max, posted).await;
+            let posted = posted.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
+            match posted {
+                Ok(StreamableHttpPostResponse::Sse(events, _)) => events,
+                Ok(StreamableHttpPostResponse::Json(message, _)) => {
+                    let text = serde_json::to_string(&message).unwrap_or_default();
+                    stream::once(async { Ok(sse::event(text)) }).boxed()
+                }
+                Ok(_) => stream::empty().boxed(),
+                Err(failure) => stream::once(async move { Ok(sse::event(error_message(&id, &failure))) }).boxed(),
+            }
+        };
+        response.flatten_stream().boxed()
+    }
+}
+
+impl StreamableHttpClient for HttpSender {
+    type Error = HttpFailure;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        if let ClientJsonRpcMessage::Request(request) = &message
+            && !matches!(
+                request.request,
+                ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+            )
+        {
+            let id = request.id.clone();
+            let events = self.later(uri, message, id, session_id, custom_headers);
+            return Ok(StreamableHttpPostResponse::Sse(events, None));
+        }
+        let wall_max = match message {
+            ClientJsonRpcMessage::Request(_) => self.wall_max,
+            _ => NOTIFICATION_WALL_MAX,
+        };
+        let posted = self.post(&uri, &message, session_id.as_deref(), custom_headers);
+        let posted = tokio::time::timeout(wall_max, posted).await;
+        posted.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        // Whatever the server responds, the session is not used again.
+        self.send(Method::DELETE, &uri, Some(&session_id), custom_headers, None)
+            .await
+            .map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        mut custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        custom_headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
+            custom_headers.insert(HeaderName::from_static(LAST_EVENT_ID), id);
+        }
+        let response = self
+            .send(Method::GET, &uri, session_id.as_deref(), custom_headers, None)
+            .await?;
+        let status = response.status();
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failure::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            let beginning = String::new();
+            return Err(Failure::Client(HttpFailure::Status { status, beginning }));
+        }
+        let kind = header(&response, "content-type").unwrap_or_default();
+        if !kind.starts_with(EVENT_STREAM) {
+            return Err(Failure::UnexpectedContentType(Some(printable(&kind))));
+        }
+        Ok(sse::events(response.bytes_stream()))
+    }
+}
+
+/// Returns the message of an error response, if it has one.
+async fn error_response(response: Response, session: Option<String>) -> Result<StreamableHttpPostResponse, Failure> {
+    let status = response.status();
+    let body = read(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
+    if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message::parse(&body) {
+        return Ok(StreamableHttpPostResponse::Json(message, session));
+    }
+    let text = printable(&String::from_utf8_lossy(&body));
+    let beginning = text.trim().chars().take(QUOTED_CHARS_MAX).collect();
+    Err(Failure::Client(HttpFailure::Status { status, beginning }))
+}
+
+/// Reads a body of limited size. `None` if it is larger.
+async fn read(mut response: Response, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(request_failed)? {
+        if body.len() + piece.len() > bytes_max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// Describes a failed request by its innermost cause.
+fn request_failed(error: reqwest::Error) -> Failure {
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    Failure::Client(HttpFailure::Request(cause.to_string()))
+}
+
+/// Returns the JSON-RPC error that stands for a failed request.
+fn error_message(id: &RequestId, failure: &Failure) -> String {
+    let (code, message): (_, Cow<'_, str>) = match failure {
+        Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into()),
+        Failure::AuthRequired(_) => (TRANSPORT_FAILED, "the server requires authorization".into()),
+        other => (TRANSPORT_FAILED, other.to_string().into()),
+    };
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
+}

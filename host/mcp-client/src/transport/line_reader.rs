@@ -1,0 +1,81 @@
+//! Lines of limited length.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+/// Reads lines of limited length. A read can be cancelled and continued.
+pub(super) struct LineReader<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    bytes_max: usize,
+    /// Whether the line was returned.
+    is_returned: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(super) fn new(input: R, bytes_max: usize) -> Self {
+        Self {
+            input: BufReader::new(input),
+            line: Vec::new(),
+            bytes_max,
+            is_returned: false,
+        }
+    }
+
+    /// Returns the next line without its end, or `None` at the end of the input. An incomplete last line is dropped.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] for a line that is too long; the input cannot be read on.
+    pub(super) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        if std::mem::take(&mut self.is_returned) {
+            self.line.clear();
+            // One large message must not hold its memory for the rest of the connection.
+            self.line.shrink_to(64 << 10);
+        }
+        loop {
+            let buffered = self.input.fill_buf().await?;
+            if buffered.is_empty() {
+                return Ok(None);
+            }
+            let end = buffered.iter().position(|byte| *byte == b'\n');
+            let piece = &buffered[..end.unwrap_or(buffered.len())];
+            if self.line.len() + piece.len() > self.bytes_max {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            self.line.extend_from_slice(piece);
+            let consumed = piece.len() + usize::from(end.is_some());
+            self.input.consume(consumed);
+            if end.is_some() {
+                self.is_returned = true;
+                return Ok(Some(self.line.trim_ascii()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    async fn lines(text: &[u8], bytes_max: usize) -> io::Result<Vec<Vec<u8>>> {
+        let mut reader = LineReader::new(text, bytes_max);
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next().await? {
+            lines.push(line.to_vec());
+        }
+        Ok(lines)
+    }
+
+    // attack: G4
+    #[tokio::test]
+    async fn lines_are_limited_and_an_incomplete_one_is_dropped() {
+        assert_eq!(
+            lines(b"a\r\n\n bb \nrest", 10).await.unwrap(),
+            [b"a".to_vec(), Vec::new(), b"bb".to_vec()]
+        );
+        assert!(lines(&[b'x'; 1_000], 100).await.is_err());
+        assert!(lines(&[b'x'; 100_000], 100).await.is_err());
+    }
+}

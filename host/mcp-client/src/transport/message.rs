@@ -1,0 +1,180 @@
+//! Messages of a server: their size, and the parts that the protocol library would reject as a whole.
+
+use rmcp::model::{ServerJsonRpcMessage, Tool};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
+use toolwit_core::text::printable;
+
+/// The maximum length of a server's text in a replacement, in characters.
+const QUOTED_CHARS_MAX: usize = 60;
+
+/// The reason why a message is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MessageError {
+    #[error("it has more than {MCP_MESSAGE_PARTS_MAX} values and names")]
+    TooManyParts,
+    #[error("it is not JSON")]
+    NotJson,
+    #[error("it is not a message of the protocol")]
+    NotAMessage,
+}
+
+/// Parses a message.
+pub(crate) fn parse(text: &[u8]) -> Result<ServerJsonRpcMessage, MessageError> {
+    let value = parse_value(text)?;
+    serde_json::from_value(value).map_err(|_| MessageError::NotAMessage)
+}
+
+/// Checks the text of a message, and returns it in a form that the protocol library can parse.
+pub(super) fn checked(text: String) -> Result<String, MessageError> {
+    let value = parse_value(text.as_bytes())?;
+    Ok(value.to_string())
+}
+
+fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
+    if parts_of(text) > MCP_MESSAGE_PARTS_MAX {
+        return Err(MessageError::TooManyParts);
+    }
+    let mut value: Value = serde_json::from_slice(text).map_err(|_| MessageError::NotJson)?;
+    if let Some(result) = value.get_mut("result") {
+        repair(result);
+    }
+    Ok(value)
+}
+
+/// Returns an upper limit of the number of values and names in JSON text, which decides how much memory they take.
+fn parts_of(text: &[u8]) -> usize {
+    let (mut parts, mut is_string, mut is_escaped) = (1_usize, false, false);
+    for byte in text {
+        match (is_string, byte) {
+            (true, _) if is_escaped => is_escaped = false,
+            (true, b'\\') => is_escaped = true,
+            (_, b'"') => is_string = !is_string,
+            (false, b',' | b':' | b'[' | b'{') => parts += 1,
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// Removes what is invalid in a result, so that the rest can be used: one bad tool does not hide the others, and one unknown block of
+/// content does not lose a result.
+fn repair(result: &mut Value) {
+    if let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) {
+        tools.retain_mut(repair_tool);
+    }
+    if let Some(content) = result.get_mut("content").and_then(Value::as_array_mut) {
+        for block in content {
+            if let Some(fields) = block.as_object_mut() {
+                fields.remove("annotations");
+                fields.remove("_meta");
+            }
+            if !is_known(block) {
+                let kind = printable(block.get("type").and_then(Value::as_str).unwrap_or_default());
+                let kind: String = kind.chars().take(QUOTED_CHARS_MAX).collect();
+                *block = json!({"type": "text", "text": format!("[content of the unsupported type `{kind}`]")});
+            }
+        }
+    }
+}
+
+/// Cuts the description of a tool. Returns whether the tool is valid.
+fn repair_tool(tool: &mut Value) -> bool {
+    let Some(fields) = tool.as_object_mut() else {
+        return false;
+    };
+    for unused in ["annotations", "icons", "execution"] {
+        fields.remove(unused);
+    }
+    if let Some(Value::String(description)) = fields.get_mut("description")
+        && let Some((end, _)) = description.char_indices().nth(DESCRIPTION_CHARS_MAX)
+    {
+        description.truncate(end);
+    }
+    let is_valid = Tool::deserialize(&*tool).is_ok();
+    if !is_valid {
+        tracing::warn!("an MCP server listed a tool without name or input schema");
+    }
+    is_valid
+}
+
+/// Returns whether a block of content has a known type and its fields.
+fn is_known(block: &Value) -> bool {
+    let has = |value: &Value, fields: &[&str]| {
+        fields
+            .iter()
+            .all(|field| value.get(field).is_some_and(Value::is_string))
+    };
+    match block.get("type").and_then(Value::as_str) {
+        Some("text") => has(block, &["text"]),
+        Some("image" | "audio") => has(block, &["data", "mimeType"]),
+        Some("resource_link") => has(block, &["uri", "name"]),
+        Some("resource") => block
+            .get("resource")
+            .is_some_and(|resource| has(resource, &["uri"]) && (has(resource, &["text"]) || has(resource, &["blob"]))),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic, clippy::unwrap_used)]
+mod tests {
+    use rmcp::model::ServerResult;
+
+    use super::*;
+
+    fn result(value: Value) -> ServerResult {
+        let text = json!({"jsonrpc": "2.0", "id": 1, "result": value}).to_string();
+        match parse(text.as_bytes()).unwrap() {
+            ServerJsonRpcMessage::Response(response) => response.result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // attack: G9
+    #[test]
+    fn one_invalid_tool_does_not_hide_the_others() {
+        let good = json!({"name": "good", "description": "x".repeat(10_000_000), "inputSchema": {"type": "object"}, "annotations": 3});
+        let listed = result(
+            json!({"resultType": "complete", "tools": [good, {"name": "bad"}, 7, {"name": 3, "inputSchema": {}}]}),
+        );
+        let ServerResult::ListToolsResult(list) = listed else {
+            panic!("{listed:?}");
+        };
+        assert_eq!(list.tools.len(), 1);
+        assert_eq!(
+            list.tools[0].description.as_deref().unwrap().len(),
+            DESCRIPTION_CHARS_MAX
+        );
+    }
+
+    // attack: G9
+    #[test]
+    fn unknown_content_does_not_lose_a_result() {
+        let content = json!([{"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}]);
+        let result = result(json!({"resultType": "complete", "content": content}));
+        let ServerResult::CallToolResult(called) = result else {
+            panic!("{result:?}");
+        };
+        let texts: Vec<_> = called.content.iter().filter_map(|block| block.as_text()).collect();
+        assert_eq!(texts.len(), 3);
+        assert_eq!(texts[1].text, "[content of the unsupported type `hologram`]");
+    }
+
+    // attack: G9
+    #[test]
+    fn the_number_of_parts_is_limited_before_parsing() {
+        let many = format!("[{}]", vec!["[]"; MCP_MESSAGE_PARTS_MAX].join(","));
+        assert_eq!(parse(many.as_bytes()).unwrap_err(), MessageError::TooManyParts);
+        let text = json!([",:[{\\\"".repeat(MCP_MESSAGE_PARTS_MAX)]).to_string();
+        assert_eq!(
+            parse(text.as_bytes()).unwrap_err(),
+            MessageError::NotAMessage,
+            "text has one part"
+        );
+        assert_eq!(parse(b"hello").unwrap_err(), MessageError::NotJson);
+        assert_eq!(parse("[".repeat(200).as_bytes()).unwrap_err(), MessageError::NotJson);
+    }
+}

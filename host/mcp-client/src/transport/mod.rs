@@ -1,0 +1,14 @@
+//! Connections to servers: child processes and HTTP, with limits on what they send.
+
+mod child_process;
+mod diagnostics;
+mod http_client;
+mod line_reader;
+mod message;
+mod program;
+mod sse;
+mod tls;
+
+pub(crate) use child_process::{ChildTransport, ProcessCommand};
+pub(crate) use diagnostics::Diagnostics;
+pub(crate) use http_client::{HttpSender, SESSION_LOST, TRANSPORT_FAILED};

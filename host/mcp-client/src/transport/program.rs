@@ -1,0 +1,73 @@
+//! The program of a server process.
+
+use std::path::{Path, PathBuf};
+
+/// Finds a program. A name is looked up in the absolute directories of `path`: in a relative one, the current directory would decide
+/// what is executed.
+pub(super) fn find(program: &str, path: Option<&str>, directory: Option<&Path>) -> Option<PathBuf> {
+    let written = Path::new(program);
+    if written.components().count() > 1 || written.is_absolute() {
+        let full = directory.map_or_else(|| written.to_owned(), |directory| directory.join(written));
+        return is_executable(&full).then_some(full);
+    }
+    let directories = std::env::split_paths(path?).filter(|directory| directory.is_absolute());
+    let names = names(program);
+    directories
+        .flat_map(|directory| names.iter().map(move |name| directory.join(name)).collect::<Vec<_>>())
+        .find(|candidate| is_executable(candidate))
+}
+
+/// Returns the file names of a program.
+fn names(program: &str) -> Vec<String> {
+    let mut names = vec![program.to_owned()];
+    if cfg!(windows) {
+        names.extend(["exe", "cmd", "bat"].map(|extension| format!("{program}.{extension}")));
+    }
+    names
+}
+
+fn is_executable(path: &Path) -> bool {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return false;
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        metadata.is_file()
+    }
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_looked_up_in_absolute_directories_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("server");
+        fs::write(&file, "#!/bin/sh\n").unwrap();
+        let path = directory.path().to_str().unwrap();
+        assert_eq!(find("server", Some(path), None), None, "it is not executable");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find("server", Some(path), None).as_ref(), Some(&file));
+        assert_eq!(
+            find("server", Some(".:bin"), Some(directory.path())),
+            None,
+            "relative directories are skipped"
+        );
+        assert_eq!(find("server", None, Some(directory.path())), None);
+        assert_eq!(
+            find("./server", None, Some(directory.path())),
+            Some(directory.path().join("./server"))
+        );
+        assert_eq!(find(file.to_str().unwrap(), None, None), Some(file));
+    }
+}

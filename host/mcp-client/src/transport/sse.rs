@@ -1,0 +1,131 @@
+//! Server-sent events of limited size.
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, future};
+use sse_stream::{Error as SseError, Sse, SseStream};
+
+use super::message::{self, MessageError};
+use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
+
+/// The minimum time before a closed stream is opened again, in milliseconds. A server could ask for none, forever.
+const RETRY_MS_MIN: u64 = 500;
+
+/// The events of a response.
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// The reason why a stream of events is given up.
+#[derive(Debug, thiserror::Error)]
+enum StreamError {
+    #[error("an event is larger than a message may be")]
+    TooLarge,
+    #[error("an event cannot be used: {0}")]
+    Message(#[from] MessageError),
+    #[error("the connection failed")]
+    Connection(#[from] reqwest::Error),
+}
+
+/// Returns the events of a body, each of them a message of limited size.
+pub(super) fn events(body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static) -> Events {
+    let mut size = EventSize::default();
+    let limited = body.map(move |piece| {
+        let piece = piece?;
+        if size.add(&piece) {
+            Ok(piece)
+        } else {
+            Err(StreamError::TooLarge)
+        }
+    });
+    // After an error, nothing more is read.
+    let limited = limited.scan(false, |has_failed, piece| {
+        let is_over = std::mem::replace(has_failed, piece.is_err());
+        future::ready((!is_over).then_some(piece))
+    });
+    SseStream::from_bytes_stream(limited)
+        .map(|event| event.and_then(checked))
+        .boxed()
+}
+
+/// Returns one event with a message.
+pub(super) fn event(message: String) -> Sse {
+    Sse {
+        data: Some(message),
+        ..Sse::default()
+    }
+}
+
+/// Checks the message of an event. Text that is not a message is left out; an event without one can still carry an id.
+fn checked(mut event: Sse) -> Result<Sse, SseError> {
+    event.retry = event.retry.map(|retry| retry.max(RETRY_MS_MIN));
+    let data = event.data.take().filter(|data| !data.trim().is_empty());
+    event.data = match data.map(message::checked) {
+        None | Some(Err(MessageError::NotJson | MessageError::NotAMessage)) => None,
+        Some(Ok(data)) => Some(data),
+        Some(Err(error @ MessageError::TooManyParts)) => {
+            return Err(SseError::Body(Box::new(StreamError::Message(error))));
+        }
+    };
+    Ok(event)
+}
+
+/// The size of the event that is being read.
+#[derive(Default)]
+struct EventSize {
+    bytes: usize,
+    is_line_start: bool,
+}
+
+impl EventSize {
+    /// Adds bytes. Returns whether the event is small enough.
+    fn add(&mut self, piece: &[u8]) -> bool {
+        for byte in piece {
+            match byte {
+                b'\n' | b'\r' if self.is_line_start => self.bytes = 0,
+                b'\n' => self.is_line_start = true,
+                b'\r' => {}
+                _ => {
+                    self.is_line_start = false;
+                    self.bytes += 1;
+                }
+            }
+            if self.bytes > MCP_MESSAGE_BYTES_MAX {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures::stream;
+
+    use super::*;
+
+    async fn read(pieces: Vec<Bytes>) -> Vec<Result<Sse, SseError>> {
+        events(stream::iter(pieces.into_iter().map(Ok))).collect().await
+    }
+
+    #[tokio::test]
+    async fn events_are_messages_and_other_text_is_left_out() {
+        let text = "retry: 0\nid: 1\ndata:\n\n: ping\n\ndata: hello\n\nid: 2\ndata: {\"jsonrpc\": \"2.0\"}\n\n";
+        let pieces = text.bytes().map(|byte| Bytes::from(vec![byte])).collect();
+        let events: Vec<_> = read(pieces).await.into_iter().map(Result::unwrap).collect();
+        let data: Vec<_> = events.iter().filter_map(|event| event.data.as_deref()).collect();
+        assert_eq!(data, [r#"{"jsonrpc":"2.0"}"#]);
+        assert_eq!(events[0].retry, Some(RETRY_MS_MIN));
+        assert_eq!(events.last().unwrap().id.as_deref(), Some("2"));
+    }
+
+    // attack: G9
+    #[tokio::test]
+    async fn an_endless_event_is_given_up() {
+        let piece = Bytes::from(vec![b'x'; 1 << 20]);
+        let mut pieces = vec![Bytes::from_static(b"data: ")];
+        pieces.extend(vec![piece; 20]);
+        let events = read(pieces).await;
+        assert!(events.last().unwrap().is_err());
+        assert!(events.iter().filter(|event| event.is_ok()).count() == 0);
+    }
+}

@@ -1,0 +1,294 @@
+//! One setting of a server, whose value may come from elsewhere.
+
+use std::fmt;
+
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use super::source::ValueSource;
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
+
+/// A setting whose value is text, a secret, an environment variable of the host, a value of the caller's context, or a mixture.
+///
+/// In `mcp.toml`, text is a string and everything else is a table: `{ secret = "github-token" }`, `{ env = "TOKEN" }`,
+/// `{ context = "token" }`, each with an optional `prefix`. Its `Debug` form names the sources, never the values.
+///
+/// ```
+/// use toolwit_mcp_client::Setting;
+///
+/// let header = Setting::secret("github-token").with_prefix("token ");
+/// assert_eq!(header.to_string(), "token {secret github-token}");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Setting(Vec<Part>);
+
+/// A part of a value.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Part {
+    Text(String),
+    Secret(String),
+    Variable { name: String, default: Option<String> },
+    Context(String),
+}
+
+impl Setting {
+    /// Returns a setting with this value.
+    #[must_use]
+    pub fn text(value: impl Into<String>) -> Self {
+        Self(vec![Part::Text(value.into())])
+    }
+
+    /// Returns a setting with the value of a secret; see [`ValueSource::secret`].
+    #[must_use]
+    pub fn secret(name: impl Into<String>) -> Self {
+        Self(vec![Part::Secret(name.into())])
+    }
+
+    /// Returns a setting with the value of an environment variable of the host; see [`ValueSource::variable`].
+    #[must_use]
+    pub fn variable(name: impl Into<String>) -> Self {
+        Self(vec![Part::Variable {
+            name: name.into(),
+            default: None,
+        }])
+    }
+
+    /// Returns a setting with a value of the caller's [`ToolContext`], such as the token of the end user.
+    #[must_use]
+    pub fn context(key: impl Into<String>) -> Self {
+        Self(vec![Part::Context(key.into())])
+    }
+
+    /// Puts text before the value.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.0.insert(0, Part::Text(prefix.into()));
+        self
+    }
+
+    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`.
+    #[must_use]
+    pub fn expand(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((inside, after)) = after.split_once('}') else {
+                break;
+            };
+            let (name, default) = match inside.split_once(":-") {
+                Some((name, default)) => (name, Some(default.to_owned())),
+                None => (inside, None),
+            };
+            if !before.is_empty() {
+                parts.push(Part::Text(before.to_owned()));
+            }
+            parts.push(Part::Variable {
+                name: name.to_owned(),
+                default,
+            });
+            rest = after;
+        }
+        if !rest.is_empty() || parts.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        Self(parts)
+    }
+
+    /// Returns the keys of the caller's context that the value has.
+    pub fn context_keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Context(key) => Some(key.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns whether the value comes from elsewhere, so that it must not be shown.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.0.iter().any(|part| !matches!(part, Part::Text(_)))
+    }
+
+    /// Returns the value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MissingKey`] if a source does not have it.
+    pub(crate) fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<Zeroizing<String>, Error> {
+        let mut value = Zeroizing::new(String::new());
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => value.push_str(text),
+                Part::Secret(name) => {
+                    let secret = values.secret(name)?;
+                    value.push_str(&secret.ok_or_else(|| missing(&format!("the secret `{name}` does not exist")))?);
+                }
+                Part::Variable { name, default } => {
+                    let variable = values.variable(name).map(Zeroizing::new);
+                    match (variable, default) {
+                        (Some(variable), _) => value.push_str(&variable),
+                        (None, Some(default)) => value.push_str(default),
+                        (None, None) => {
+                            return Err(missing(&format!("the environment variable `{name}` is not set")));
+                        }
+                    }
+                }
+                Part::Context(key) => value.push_str(
+                    context
+                        .text(key)
+                        .ok_or_else(|| missing(&format!("the context of the call has no `{key}`")))?,
+                ),
+            }
+        }
+        Ok(value)
+    }
+}
+
+fn missing(message: &str) -> Error {
+    Error::new(ErrorKind::MissingKey, Phase::Registry, message)
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| match part {
+            Part::Text(text) => f.write_str(text),
+            Part::Secret(name) => write!(f, "{{secret {name}}}"),
+            Part::Variable { name, .. } => write!(f, "{{env {name}}}"),
+            Part::Context(key) => write!(f, "{{context {key}}}"),
+        })
+    }
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl From<&str> for Setting {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+/// Serialises as its `Display` form.
+impl Serialize for Setting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The form of a setting in `mcp.toml`.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected text, or a table with one of the keys `secret`, `env` and `context`"
+)]
+enum Written {
+    Text(String),
+    Source(WrittenSource),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSource {
+    secret: Option<String>,
+    env: Option<String>,
+    context: Option<String>,
+    prefix: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Setting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let source = match Written::deserialize(deserializer)? {
+            Written::Text(text) => return Ok(Self::text(text)),
+            Written::Source(source) => source,
+        };
+        let setting = match (source.secret, source.env, source.context) {
+            (Some(name), None, None) => Self::secret(name),
+            (None, Some(name), None) => Self::variable(name),
+            (None, None, Some(key)) => Self::context(key),
+            _ => {
+                return Err(de::Error::custom(
+                    "a value has exactly one of the keys `secret`, `env` and `context`",
+                ));
+            }
+        };
+        Ok(match source.prefix {
+            Some(prefix) => setting.with_prefix(prefix),
+            None => setting,
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Has the secret `key` and the variable `HOME`.
+    struct Values;
+
+    impl ValueSource for Values {
+        fn secret(&self, name: &str) -> Result<Option<Zeroizing<String>>, Error> {
+            Ok((name == "key").then(|| Zeroizing::new("hunter22".to_owned())))
+        }
+
+        fn variable(&self, name: &str) -> Option<String> {
+            (name == "HOME").then(|| "/srv/ada".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_value_comes_from_its_source_and_a_missing_one_is_an_error() {
+        let context = ToolContext::new().with("token", "t-1");
+        let resolve = |setting: Setting| setting.resolve(&Values, &context).map(|value| value.to_string());
+        assert_eq!(
+            resolve(Setting::secret("key").with_prefix("token ")).unwrap(),
+            "token hunter22"
+        );
+        assert_eq!(resolve(Setting::context("token")).unwrap(), "t-1");
+        assert_eq!(
+            resolve(Setting::expand("${HOME}/x:${PORT:-80}")).unwrap(),
+            "/srv/ada/x:80"
+        );
+        assert_eq!(resolve(Setting::expand("${unclosed")).unwrap(), "${unclosed");
+        for missing in [
+            Setting::secret("other"),
+            Setting::variable("OTHER"),
+            Setting::context("other"),
+        ] {
+            assert_eq!(resolve(missing).unwrap_err().kind, ErrorKind::MissingKey);
+        }
+    }
+
+    #[test]
+    fn debug_form_has_no_values() {
+        assert_eq!(
+            format!("{:?}", Setting::expand("Bearer ${TOKEN}")),
+            "Bearer {env TOKEN}"
+        );
+    }
+
+    #[test]
+    fn a_table_has_exactly_one_source() {
+        let read = |text: &str| toml::from_str::<std::collections::BTreeMap<String, Setting>>(text);
+        let read_value = |text: &str| read(text).map(|mut values| values.remove("a").unwrap());
+        assert_eq!(
+            read_value("a = '${HOME}'").unwrap(),
+            Setting::text("${HOME}"),
+            "nothing is expanded"
+        );
+        assert_eq!(
+            read_value("a = { secret = 'key', prefix = 'Bearer ' }").unwrap(),
+            Setting::secret("key").with_prefix("Bearer ")
+        );
+        for bad in [
+            "a = {}",
+            "a = { secret = 'a', env = 'b' }",
+            "a = { file = 'x' }",
+            "a = 3",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}

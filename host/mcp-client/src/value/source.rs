@@ -1,0 +1,31 @@
+//! The source of secrets and environment variables.
+
+use zeroize::Zeroizing;
+
+use toolwit_core::Error;
+
+/// Looks up the secrets and environment variables that the configuration of a server names. The library reads neither by itself.
+pub trait ValueSource: Send + Sync {
+    /// Returns a secret, or `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If the secrets cannot be read.
+    fn secret(&self, name: &str) -> Result<Option<Zeroizing<String>>, Error>;
+
+    /// Returns an environment variable of the host, or `None` if it is not set.
+    fn variable(&self, name: &str) -> Option<String>;
+}
+
+/// A source without secrets and variables.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoValues;
+
+impl ValueSource for NoValues {
+    fn secret(&self, _name: &str) -> Result<Option<Zeroizing<String>>, Error> {
+        Ok(None)
+    }
+
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+}

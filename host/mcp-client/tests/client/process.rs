@@ -1,0 +1,288 @@
+//! A server that runs as a child process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
+use toolwit_agent::{SourceTools, ToolSource};
+use toolwit_core::{Error, ErrorKind, MetaFilter, ToolContext};
+use toolwit_mcp_client::{
+    ClientOptions, McpServer, RevisionChoice, ServerConfig, ServerEndpoint, Setting, ToolFilter, ValueSource,
+};
+use zeroize::Zeroizing;
+
+use crate::{PROGRAM, Progress, call, call_with, config, names, server, tool, works};
+
+/// Has the secret `key` and the variable `PATH`.
+struct Values;
+
+impl ValueSource for Values {
+    fn secret(&self, name: &str) -> Result<Option<Zeroizing<String>>, Error> {
+        Ok((name == "key").then(|| Zeroizing::new("correct horse battery".to_owned())))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "PATH").then(|| "/usr/bin".to_owned())
+    }
+}
+
+fn options() -> ClientOptions {
+    ClientOptions::default().with_values(Values)
+}
+
+// accept: 97
+#[tokio::test]
+async fn tools_of_a_server_are_called_by_name() {
+    let server = server("plain");
+    let tools = SourceTools::load(&server, &ToolContext::new()).await.unwrap();
+    assert!(tools.tool_by_name("echo").is_some() && tools.tool_by_name("none").is_none());
+    let missing = tools.required_tool_by_name("none").err().unwrap();
+    assert!(
+        missing.suggestion.as_deref().unwrap_or_default().contains("`echo`"),
+        "{missing:?}"
+    );
+    let sum = call(&server, "add", json!({"a": 1, "b": 2})).await.unwrap();
+    assert_eq!((sum.for_llm.as_str(), sum.value), ("3", Some(json!({"sum": 3}))));
+    let image = call(&server, "image", json!({})).await.unwrap();
+    assert_eq!(image.artifacts[0].kind, "image/png");
+    assert!(call(&server, "fail", json!({})).await.unwrap().is_error());
+    let invalid = call(&server, "add", json!({"a": "x"})).await.unwrap_err();
+    assert_eq!(invalid.report().kind, ErrorKind::InvalidArguments);
+}
+
+#[tokio::test]
+async fn each_revision_is_spoken() {
+    for (behaviour, choice, revision) in [
+        ("plain", RevisionChoice::Newest, "2025-11-25"),
+        ("plain", RevisionChoice::Handshake, "2025-11-25"),
+        ("old-revision", RevisionChoice::Newest, "2025-06-18"),
+        ("stateless", RevisionChoice::Newest, "2026-07-28"),
+        ("stateless", RevisionChoice::Stateless, "2026-07-28"),
+        ("hangs-up", RevisionChoice::Newest, "2025-11-25"),
+    ] {
+        let server = McpServer::new(config(behaviour).with_revision(choice), ClientOptions::default());
+        let report = server.report(&ToolContext::new()).await.unwrap();
+        assert_eq!(report.revision, revision, "{behaviour} {choice:?}");
+        works(&server).await;
+    }
+    let ancient = server("ancient-revision")
+        .report(&ToolContext::new())
+        .await
+        .unwrap_err();
+    assert!(ancient.message.contains("1999-01-01"), "{ancient}");
+    let legacy = McpServer::new(
+        config("plain").with_revision(RevisionChoice::Stateless),
+        ClientOptions::default(),
+    );
+    assert!(legacy.report(&ToolContext::new()).await.is_err());
+}
+
+// accept: 99
+#[tokio::test]
+async fn nothing_is_started_before_the_first_use() {
+    let missing = ServerConfig::process("test", "/nonexistent/server").unwrap();
+    let server = McpServer::new(missing, ClientOptions::default());
+    assert_eq!(server.name(), "test");
+    assert!(server.known_tools(&ToolContext::new()).is_none());
+    let error = server.tools(&ToolContext::new()).await.err().unwrap();
+    assert!(error.message.contains("does not exist"), "{error}");
+}
+
+#[tokio::test]
+async fn a_process_has_only_the_variables_that_are_named() {
+    let config = config("plain")
+        .with_variable("API_KEY", Setting::secret("key"))
+        .with_variable("MODE", "test");
+    let server = McpServer::new(config, options());
+    let variables = call(&server, "environment", json!({})).await.unwrap().value.unwrap();
+    let names: Vec<_> = variables.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(names, ["API_KEY", "MODE", "PATH"]);
+    assert_eq!(variables["API_KEY"], "[redacted]", "it does not come back");
+    let without = crate::config("plain").with_variable("API_KEY", Setting::secret("other"));
+    let error = McpServer::new(without, options())
+        .tools(&ToolContext::new())
+        .await
+        .err()
+        .unwrap();
+    assert_eq!(error.kind, ErrorKind::MissingKey);
+}
+
+// attack: G9
+#[tokio::test]
+async fn a_secret_that_a_server_returns_is_redacted() {
+    let config = config("echoes-secret").with_variable("API_KEY", Setting::secret("key"));
+    let server = McpServer::new(config, options());
+    let result = call(&server, "echo", json!({"text": ""})).await.unwrap();
+    assert_eq!(
+        (result.for_llm.as_str(), result.value),
+        ("[redacted]", Some(json!({"key": "[redacted]"})))
+    );
+}
+
+// accept: 90
+#[tokio::test]
+async fn context_values_reach_a_server_only_if_they_are_allowed() {
+    let context = ToolContext::new()
+        .with("tenant", "acme")
+        .with("token", "t-12345678")
+        .with("progressToken", 1);
+    let received = async |meta: MetaFilter| {
+        let config = config("plain")
+            .with_meta(meta)
+            .with_variable("KEY", Setting::context("token"));
+        let server = McpServer::new(config, ClientOptions::default());
+        let result = call_with(&server, "meta", json!({}), &context).await.unwrap();
+        result.value.unwrap()["meta"].as_object().cloned().unwrap_or_default()
+    };
+    assert_eq!(received(MetaFilter::default()).await, Map::new());
+    let tenant = json!({"tenant": "acme"}).as_object().cloned().unwrap();
+    assert_eq!(
+        received(MetaFilter::pass_through()).await,
+        tenant,
+        "a credential is never sent"
+    );
+    assert_eq!(received(MetaFilter::allow(["tenant", "token"])).await, tenant);
+    assert_eq!(received(MetaFilter::deny(["tenant"])).await, Map::new());
+    let custom = MetaFilter::custom(|values| {
+        Map::from_iter([
+            ("org".to_owned(), values["tenant"].clone()),
+            ("t".to_owned(), values["token"].clone()),
+        ])
+    });
+    assert_eq!(
+        received(custom).await,
+        json!({"org": "acme"}).as_object().cloned().unwrap()
+    );
+}
+
+#[tokio::test]
+async fn progress_reaches_the_user_and_a_call_can_be_cancelled() {
+    let server = server("plain");
+    let output = Arc::new(Progress::default());
+    let context = ToolContext::new().with_output(output.clone());
+    let counted = call_with(&server, "count", json!({"to": 3}), &context).await.unwrap();
+    assert_eq!(counted.for_llm, "counted");
+    assert_eq!(output.0.lock().unwrap().first().map(String::as_str), Some("step 1"));
+
+    let cancel = CancellationToken::new();
+    let context = ToolContext::new().with_cancel(cancel.clone());
+    let wait = tool(&server, "wait", &context).await;
+    let waiting = wait.call(Default::default(), &context);
+    let (ended, ()) = tokio::join!(waiting, async {
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err().report().kind, ErrorKind::Cancelled);
+    works(&server).await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cancelled_at_the_server() {
+    let server = McpServer::new(
+        config("plain").with_timeout(Duration::from_millis(200)),
+        ClientOptions::default(),
+    );
+    let error = call(&server, "wait", json!({})).await.unwrap_err();
+    assert_eq!(error.report().kind, ErrorKind::Timeout);
+    assert!(error.report().message.contains("may have taken effect"), "{error}");
+    // The server reads on only after it was told.
+    works(&server).await;
+}
+
+#[tokio::test]
+async fn a_server_that_ended_is_started_again() {
+    let server = server("plain");
+    let error = call(&server, "exit", json!({})).await.unwrap_err();
+    assert_eq!(error.report().kind, ErrorKind::ToolUnavailable);
+    assert!(error.report().message.contains("its process has ended"), "{error}");
+    works(&server).await;
+    server.disconnect();
+    works(&server).await;
+}
+
+#[tokio::test]
+async fn tools_that_a_call_adds_are_known_after_it() {
+    let server = server("plain");
+    let context = ToolContext::new();
+    call(&server, "grow", json!({})).await.unwrap();
+    let known = server.known_tools(&context).unwrap();
+    assert!(known.iter().any(|tool| tool.definition().name() == "grown"));
+    let listed = server.tools(&context).await.unwrap();
+    assert!(
+        known
+            .iter()
+            .zip(&listed)
+            .all(|(known, listed)| Arc::ptr_eq(known, listed)),
+        "tools stay the same objects"
+    );
+}
+
+// accept: 96
+#[tokio::test]
+async fn tools_are_chosen_by_patterns() {
+    let filter = ToolFilter::parse(["^(echo|add|fail)$"], ["fail"]).unwrap();
+    let server = McpServer::new(config("plain").with_tools(filter), ClientOptions::default());
+    assert_eq!(names(&server).await, ["echo", "add"]);
+    let ids: Vec<_> = server.tools(&ToolContext::new()).await.unwrap();
+    assert_eq!(ids[0].definition().id.as_str(), "mcp:test#echo");
+}
+
+#[tokio::test]
+async fn resources_and_prompts_can_be_read_where_asked() {
+    assert!(!names(&server("plain")).await.contains(&"test_read_resource".to_owned()));
+    let server = McpServer::new(
+        config("plain").with_resource_tools().with_prompt_tools(),
+        ClientOptions::default(),
+    );
+    let listed = call(&server, "test_list_resources", json!({}))
+        .await
+        .unwrap()
+        .value
+        .unwrap();
+    assert_eq!(listed["resources"][0]["uri"], "test://greeting");
+    let read = call(&server, "test_read_resource", json!({"uri": "test://greeting"}))
+        .await
+        .unwrap();
+    assert_eq!(read.for_llm, "hello");
+    let missing = call(&server, "test_read_resource", json!({"uri": "test://none"}))
+        .await
+        .unwrap();
+    assert!(missing.is_error());
+    let prompts = call(&server, "test_list_prompts", json!({}))
+        .await
+        .unwrap()
+        .value
+        .unwrap();
+    assert_eq!(prompts["prompts"][0]["name"], "greet");
+    let prompt = call(
+        &server,
+        "test_get_prompt",
+        json!({"name": "greet", "arguments": {"name": "Ada"}}),
+    )
+    .await
+    .unwrap();
+    assert_eq!(prompt.for_llm, "Greet Ada.");
+}
+
+#[tokio::test]
+async fn a_program_is_looked_up_in_the_path_of_the_server() {
+    let config = ServerConfig::process("test", "mcp-test-server")
+        .unwrap()
+        .with_arguments(["plain"]);
+    let directory = std::path::Path::new(PROGRAM).parent().unwrap().to_str().unwrap();
+    let server = McpServer::new(
+        config.clone().with_variable("PATH", directory),
+        ClientOptions::default(),
+    );
+    works(&server).await;
+    let ServerEndpoint::Process(_) = &config.endpoint else {
+        panic!("it is a process");
+    };
+    let error = McpServer::new(config, ClientOptions::default())
+        .tools(&ToolContext::new())
+        .await
+        .err()
+        .unwrap();
+    assert!(error.message.contains("`mcp-test-server` does not exist"), "{error}");
+}

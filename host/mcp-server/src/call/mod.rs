@@ -1,0 +1,6 @@
+//! One call of a client.
+
+mod output;
+mod run;
+
+pub(crate) use run::{Called, call};

@@ -1,0 +1,181 @@
+//! Listening for connections.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::access_token::Tokens;
+use super::options::HttpOptions;
+use super::origin::OriginRules;
+use super::router::{MCP, Router};
+use super::session_owners::SessionOwners;
+use crate::server::McpServer;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Maximum time in which the headers of a request arrive.
+const HEADERS_WALL_MAX: Duration = Duration::from_secs(10);
+
+/// Maximum size of the headers of a request, in bytes.
+const HEADERS_BYTES_MAX: usize = 64 << 10;
+
+/// The time after which an unused session ends.
+const SESSION_IDLE_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// The time that running requests have to end after the server was stopped.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
+
+/// The interval between checks for expired handles.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A server that listens, and does not answer yet.
+#[derive(Debug)]
+pub struct HttpListener {
+    listener: TcpListener,
+    address: SocketAddr,
+    options: HttpOptions,
+}
+
+impl HttpListener {
+    /// Checks the options and listens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a public address without a token, and [`ErrorKind::Io`] if the address is not available.
+    pub async fn bind(options: HttpOptions) -> Result<Self, Error> {
+        options.check()?;
+        let failed = |error: std::io::Error| {
+            let message = format!("cannot listen on `{}`: {error}", options.address);
+            Error::new(ErrorKind::Io, Phase::Execute, message).with_source(error)
+        };
+        let listener = TcpListener::bind(options.address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            listener,
+            address,
+            options,
+        })
+    }
+
+    /// Returns the address, with the port that was selected.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the URL of the protocol, such as `http://127.0.0.1:8080/mcp`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}{MCP}", self.address)
+    }
+
+    /// Answers requests until the token is cancelled. Running requests then have three seconds to end.
+    pub async fn serve(self, server: &McpServer, cancel: CancellationToken) {
+        let router = Arc::new(self.router(server, &cancel));
+        let permits = Arc::new(Semaphore::new(self.options.connections_max));
+        let mut connections = JoinSet::new();
+        let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
+        loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break,
+                _ = expiry.tick() => server.expire(),
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                Some((stream, permit)) = accept(&self.listener, &permits) => {
+                    let (router, cancel) = (router.clone(), cancel.clone());
+                    connections.spawn(async move {
+                        router.metrics.connections.fetch_add(1, Ordering::Relaxed);
+                        serve_connection(stream, &router, &cancel).await;
+                        router.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+                        drop(permit);
+                    });
+                }
+            }
+        }
+        drop(self.listener);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN_MAX, ended).await.is_err() {
+            tracing::warn!("some requests did not end in time");
+        }
+    }
+
+    fn router(&self, server: &McpServer, cancel: &CancellationToken) -> Router {
+        let mut sessions = LocalSessionManager::default();
+        let mut session_config = SessionConfig::default();
+        session_config.keep_alive = Some(SESSION_IDLE_MAX);
+        sessions.session_config = session_config;
+        let sessions = Arc::new(sessions);
+        // The router has checked the host, and the size of the body.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_cancellation_token(cancel.child_token());
+        let handlers = server.clone();
+        let service = StreamableHttpService::new(move || Ok(handlers.connection()), sessions.clone(), config);
+        let options = &self.options;
+        Router {
+            rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
+            tokens: Tokens::new(&options.tokens, server.local(), options.requests_per_minute),
+            owners: SessionOwners::new(sessions, options.sessions_max),
+            protected_resource: options.protected_resource.clone(),
+            metrics: server.metrics().clone(),
+            service,
+        }
+    }
+}
+
+/// Accepts the next connection, as soon as there is room for it. `None` after a failure of a single connection.
+async fn accept(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let permit = permits.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection waits for full packets");
+            }
+            Some((stream, permit))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connection cannot be accepted");
+            // Out of file descriptors: others must end first.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            None
+        }
+    }
+}
+
+/// Answers the requests of one connection, until it ends or the server is stopped.
+async fn serve_connection(stream: TcpStream, router: &Arc<Router>, cancel: &CancellationToken) {
+    let service = service_fn(|request| {
+        let router = router.clone();
+        async move { Ok::<_, Infallible>(router.answer(request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WALL_MAX)
+        .max_buf_size(HEADERS_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = cancel.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended");
+    }
+}

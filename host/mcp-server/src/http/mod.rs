@@ -1,0 +1,15 @@
+//! Many clients over HTTP.
+
+mod access_token;
+mod body;
+mod listener;
+mod options;
+mod origin;
+mod rate_limit;
+mod response;
+mod router;
+mod session_owners;
+
+pub use access_token::AccessToken;
+pub use listener::HttpListener;
+pub use options::{HttpOptions, ProtectedResource};

@@ -1,0 +1,145 @@
+//! The options of an HTTP server.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+
+use super::access_token::AccessToken;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Maximum number of sessions that exist at the same time.
+const SESSIONS_MAX: usize = 1_000;
+
+/// Maximum number of connections that are open at the same time.
+const CONNECTIONS_MAX: usize = 512;
+
+/// Maximum number of requests of a caller without a limit of its own, per minute.
+const REQUESTS_PER_MINUTE_MAX: u32 = 6_000;
+
+/// The options of an HTTP server. By default it listens on a loopback address only, without tokens.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    pub(super) address: SocketAddr,
+    pub(super) tokens: Vec<AccessToken>,
+    pub(super) hosts: Vec<String>,
+    pub(super) origins: Vec<String>,
+    pub(super) protected_resource: Option<ProtectedResource>,
+    pub(super) sessions_max: usize,
+    pub(super) connections_max: usize,
+    pub(super) requests_per_minute: u32,
+}
+
+/// The metadata that tells OAuth clients where to get a token (RFC 9728).
+#[derive(Clone, Debug, Serialize)]
+pub struct ProtectedResource {
+    /// The URL of the server, as its clients see it.
+    pub resource: String,
+    /// The URLs of the authorization servers.
+    pub authorization_servers: Vec<String>,
+    /// The scopes that a client should request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes_supported: Vec<String>,
+}
+
+impl HttpOptions {
+    /// Listens on an address. Port 0 selects a free port.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            tokens: Vec::new(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            protected_resource: None,
+            sessions_max: SESSIONS_MAX,
+            connections_max: CONNECTIONS_MAX,
+            requests_per_minute: REQUESTS_PER_MINUTE_MAX,
+        }
+    }
+
+    /// Adds a bearer token. With one or more, requests without a valid token are refused.
+    #[must_use]
+    pub fn with_token(mut self, token: AccessToken) -> Self {
+        self.tokens.push(token);
+        self
+    }
+
+    /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost` and the loopback addresses are
+    /// always allowed on a loopback address.
+    #[must_use]
+    pub fn with_host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
+        self
+    }
+
+    /// Adds an origin whose web pages may send requests, such as `https://app.example.com`.
+    #[must_use]
+    pub fn with_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// Sets the metadata for OAuth clients.
+    #[must_use]
+    pub fn with_protected_resource(mut self, metadata: ProtectedResource) -> Self {
+        self.protected_resource = Some(metadata);
+        self
+    }
+
+    /// Sets the maximum number of sessions.
+    #[must_use]
+    pub fn with_sessions_max(mut self, sessions: usize) -> Self {
+        self.sessions_max = sessions;
+        self
+    }
+
+    /// Sets the maximum number of requests per minute of a caller without a limit of its own.
+    #[must_use]
+    pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
+        self.requests_per_minute = requests;
+        self
+    }
+
+    /// Checks that only clients with a token can reach the server from other machines.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a public address without a token or a host name, two tokens of one name, or a limit of 0.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let refused = |message: String, hint: &str| {
+            Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
+        };
+        let is_public = !self.address.ip().is_loopback();
+        if is_public && self.tokens.is_empty() {
+            let message = format!(
+                "`{}` can be reached from other machines, and the server has no token",
+                self.address
+            );
+            return refused(message, "add a token, or listen on `127.0.0.1`");
+        }
+        if is_public && self.hosts.is_empty() {
+            let message = format!(
+                "`{}` can be reached from other machines, and the server has no host name",
+                self.address
+            );
+            return refused(
+                message,
+                "add the name under which clients reach it, such as `tools.example.com`",
+            );
+        }
+        let mut names: Vec<_> = self.tokens.iter().map(|token| token.principal().name()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refused(
+                format!("two tokens have the name `{}`", twice[0]),
+                "give each token its own name",
+            );
+        }
+        if self.sessions_max == 0 || self.requests_per_minute == 0 {
+            return refused(
+                "a limit of sessions or requests is 0".to_owned(),
+                "use a limit of at least 1",
+            );
+        }
+        Ok(())
+    }
+}

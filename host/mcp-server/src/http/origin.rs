@@ -1,0 +1,124 @@
+//! The checks against web pages that reach a local server (DNS rebinding).
+
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Uri};
+
+/// The names under which clients may reach a server, and the origins of web pages that may.
+pub(super) struct OriginRules {
+    hosts: Vec<Authority>,
+    origins: Vec<String>,
+    /// Whether loopback names are allowed.
+    is_local: bool,
+}
+
+impl OriginRules {
+    /// Creates the rules. Hosts and origins that are not valid allow nothing.
+    pub(super) fn new(hosts: &[String], origins: &[String], is_local: bool) -> Self {
+        Self {
+            hosts: hosts.iter().filter_map(|host| host.parse().ok()).collect(),
+            origins: origins
+                .iter()
+                .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
+                .collect(),
+            is_local,
+        }
+    }
+
+    /// Whether the host of a request is one of this server.
+    pub(super) fn allows_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(HOST).iter();
+        let host = match (values.next(), values.next()) {
+            (Some(host), None) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
+            (None, _) => uri.authority().cloned(),
+            (Some(_), Some(_)) => None,
+        };
+        host.is_some_and(|host| self.allows_authority(&host))
+    }
+
+    /// Whether a request comes from a program, or from a web page that may send it.
+    pub(super) fn allows_origin(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(ORIGIN).iter();
+        let origin = match (values.next(), values.next()) {
+            (None, _) => return true,
+            (Some(origin), None) => origin.to_str().unwrap_or("?").to_ascii_lowercase(),
+            (Some(_), Some(_)) => return false,
+        };
+        let local = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
+        let local = local.and_then(|host| host.parse::<Authority>().ok());
+        self.origins.contains(&origin) || self.is_local && local.is_some_and(|host| is_loopback(&host))
+    }
+
+    fn allows_authority(&self, host: &Authority) -> bool {
+        if host.as_str().contains('@') {
+            return false;
+        }
+        let is_own = |own: &Authority| {
+            own.host().eq_ignore_ascii_case(host.host()) && (own.port().is_none() || own.port_u16() == host.port_u16())
+        };
+        self.is_local && is_loopback(host) || self.hosts.iter().any(is_own)
+    }
+}
+
+fn is_loopback(host: &Authority) -> bool {
+    !host.as_str().contains('@')
+        && ["localhost", "127.0.0.1", "[::1]"].contains(&host.host().to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn allows(rules: &OriginRules, host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        rules.allows_host(&Uri::from_static("/mcp"), &headers) && rules.allows_origin(&headers)
+    }
+
+    // attack: G1
+    #[test]
+    fn a_local_server_answers_local_names_and_pages_only() {
+        let rules = OriginRules::new(&[], &[], true);
+        for host in ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"] {
+            assert!(allows(&rules, host, None), "{host}");
+        }
+        for host in [
+            "evil.com",
+            "localhost.evil.com",
+            "evil.com:8080",
+            "127.0.0.1.evil.com",
+            "a@localhost",
+            "",
+        ] {
+            assert!(!allows(&rules, host, None), "{host}");
+        }
+        assert!(allows(&rules, "localhost", Some("http://localhost:6274")));
+        for origin in [
+            "http://evil.com",
+            "http://localhost.evil.com",
+            "null",
+            "file://",
+            "http://evil.com@localhost",
+        ] {
+            assert!(!allows(&rules, "localhost", Some(origin)), "{origin}");
+        }
+    }
+
+    // attack: G1
+    #[test]
+    fn a_public_server_answers_its_own_names_only() {
+        let hosts = ["tools.example.com".to_owned(), "other.example:8443".to_owned()];
+        let rules = OriginRules::new(&hosts, &["https://app.example.com/".to_owned()], false);
+        assert!(allows(&rules, "tools.example.com:443", None));
+        assert!(allows(&rules, "other.example:8443", Some("https://app.example.com")));
+        assert!(!allows(&rules, "other.example:80", None));
+        assert!(!allows(&rules, "localhost", None));
+        assert!(!allows(&rules, "tools.example.com", Some("http://localhost")));
+    }
+}

@@ -1,0 +1,56 @@
+//! Limits of requests over time.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A bucket that holds the requests of one minute and is refilled steadily.
+pub(super) struct RateLimit {
+    per_minute: f64,
+    bucket: Mutex<(f64, Instant)>,
+}
+
+impl RateLimit {
+    pub(super) fn per_minute(requests: u32) -> Self {
+        let requests = f64::from(requests);
+        Self {
+            per_minute: requests,
+            bucket: Mutex::new((requests, Instant::now())),
+        }
+    }
+
+    /// Takes one request.
+    ///
+    /// # Errors
+    /// The time after which the next request is possible.
+    pub(super) fn take(&self) -> Result<(), Duration> {
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, since) = *bucket;
+        let now = Instant::now();
+        let minutes = now.duration_since(since).as_secs_f64() / 60.0;
+        let left = minutes.mul_add(self.per_minute, left).min(self.per_minute);
+        if left < 1.0 {
+            *bucket = (left, now);
+            let wait = (1.0 - left) / self.per_minute * 60.0;
+            return Err(Duration::try_from_secs_f64(wait).unwrap_or(Duration::from_secs(60)));
+        }
+        *bucket = (left - 1.0, now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_minute_of_requests_passes_at_once_and_then_at_its_rate() {
+        let limit = RateLimit::per_minute(2);
+        assert_eq!((limit.take(), limit.take()), (Ok(()), Ok(())));
+        assert_eq!(limit.take(), Err(Duration::from_secs(30)));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert_eq!(limit.take(), Ok(()));
+        assert!(limit.take().is_err());
+    }
+}

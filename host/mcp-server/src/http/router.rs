@@ -1,0 +1,200 @@
+//! The paths of a server, and the checks before each request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use rmcp::model::ProtocolVersion;
+use rmcp::transport::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+
+use super::access_token::{Caller, Tokens};
+use super::body::{self, BodyError};
+use super::options::ProtectedResource;
+use super::origin::OriginRules;
+use super::response::{self, HttpResponse, with_header};
+use super::session_owners::SessionOwners;
+use crate::metrics::Metrics;
+use crate::server::Connection;
+
+/// The path of the protocol.
+pub(super) const MCP: &str = "/mcp";
+
+/// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
+const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// The header with the id of a session.
+const SESSION_ID: &str = "mcp-session-id";
+
+/// Answers the requests of all connections.
+pub(super) struct Router {
+    pub(super) rules: OriginRules,
+    pub(super) tokens: Tokens,
+    pub(super) owners: SessionOwners,
+    pub(super) protected_resource: Option<ProtectedResource>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) service: StreamableHttpService<Connection, LocalSessionManager>,
+}
+
+impl Router {
+    /// Answers a request.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
+        let response = match self.route(request).await {
+            Ok(response) => response,
+            Err(Rejection { reason, response }) => {
+                self.metrics.count_rejection(reason);
+                *response
+            }
+        };
+        self.metrics.count_response(response.status().as_u16());
+        response
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Result<HttpResponse, Rejection> {
+        if !self.rules.allows_host(request.uri(), request.headers()) {
+            return Err(rejected(
+                "host",
+                StatusCode::FORBIDDEN,
+                "the `Host` header is not a name of this server",
+            ));
+        }
+        if !self.rules.allows_origin(request.headers()) {
+            return Err(rejected(
+                "origin",
+                StatusCode::FORBIDDEN,
+                "this `Origin` may not send requests",
+            ));
+        }
+        let path = request.uri().path();
+        match path {
+            MCP => self.protocol(request).await,
+            "/healthz" => get(&request, || response::text(StatusCode::OK, "ok\n")),
+            "/metrics" => {
+                self.caller(&request)?;
+                let sessions = self.owners.len().await;
+                get(&request, || response::metrics(self.metrics.render(sessions)))
+            }
+            _ if path
+                .strip_prefix(PROTECTED_RESOURCE)
+                .is_some_and(|rest| rest.is_empty() || rest == MCP) =>
+            {
+                match &self.protected_resource {
+                    Some(metadata) => get(&request, || response::json(metadata)),
+                    None => Err(not_found()),
+                }
+            }
+            _ => Err(not_found()),
+        }
+    }
+
+    /// Passes a request to the protocol.
+    async fn protocol(&self, request: Request<Incoming>) -> Result<HttpResponse, Rejection> {
+        let caller = self.caller(&request)?.clone();
+        if let Err(wait) = caller.rate.take() {
+            let rejection = rejected("rate", StatusCode::TOO_MANY_REQUESTS, "too many requests");
+            let seconds = wait.as_secs().saturating_add(1).to_string();
+            return Err(rejection.with_header(RETRY_AFTER, &seconds));
+        }
+        let principal = caller.principal;
+        let session = request.headers().get(SESSION_ID).cloned();
+        match &session {
+            Some(id) => {
+                let is_own = id.to_str().is_ok_and(|id| self.owners.owns(id, principal.name()));
+                if !is_own {
+                    return Err(rejected("session", StatusCode::NOT_FOUND, "the session does not exist"));
+                }
+            }
+            None if begins_session(&request) && !self.owners.has_room().await => {
+                let rejection = rejected(
+                    "sessions",
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the server has too many sessions",
+                );
+                return Err(rejection.with_header(RETRY_AFTER, "60"));
+            }
+            None => {}
+        }
+        let (mut parts, body) = request.into_parts();
+        let body = body::read(body).await.map_err(|error| match error {
+            BodyError::TooLarge => rejected("body", StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+            BodyError::TooSlow => rejected("body", StatusCode::REQUEST_TIMEOUT, "the body took too long"),
+            BodyError::Broken => rejected("body", StatusCode::BAD_REQUEST, "the body is incomplete"),
+        })?;
+        // The token is not needed any more, and tools must not see it.
+        parts.headers.remove(http::header::AUTHORIZATION);
+        parts.extensions.insert(principal.clone());
+        let answer = self
+            .service
+            .handle(Request::from_parts(parts, Full::<Bytes>::new(body)))
+            .await;
+        let begun = answer.headers().get(SESSION_ID).filter(|_| session.is_none());
+        if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
+            self.owners.add(id, principal.name()).await;
+        }
+        Ok(with_header(answer, CACHE_CONTROL, "no-store"))
+    }
+
+    /// Returns who makes a request.
+    fn caller(&self, request: &Request<Incoming>) -> Result<&Caller, Rejection> {
+        self.tokens.caller(request.headers()).ok_or_else(|| {
+            let challenge = match &self.protected_resource {
+                Some(metadata) => {
+                    let server = metadata.resource.trim_end_matches('/').trim_end_matches(MCP);
+                    format!("Bearer resource_metadata=\"{server}{PROTECTED_RESOURCE}{MCP}\"")
+                }
+                None => "Bearer".to_owned(),
+            };
+            let rejection = rejected("token", StatusCode::UNAUTHORIZED, "a valid bearer token is required");
+            rejection.with_header(WWW_AUTHENTICATE, &challenge)
+        })
+    }
+}
+
+/// Whether a request without a session may begin one. Requests of 2026-07-28 have none.
+fn begins_session(request: &Request<Incoming>) -> bool {
+    let version = request
+        .headers()
+        .get("mcp-protocol-version")
+        .and_then(|version| version.to_str().ok());
+    let is_stateless = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
+    *request.method() == Method::POST && !is_stateless
+}
+
+/// A request that does not reach the protocol.
+struct Rejection {
+    reason: &'static str,
+    response: Box<HttpResponse>,
+}
+
+impl Rejection {
+    fn with_header(mut self, name: http::HeaderName, value: &str) -> Self {
+        self.response = Box::new(with_header(*self.response, name, value));
+        self
+    }
+}
+
+fn rejected(reason: &'static str, status: StatusCode, message: &str) -> Rejection {
+    Rejection {
+        reason,
+        response: Box::new(response::text(status, format!("{message}\n"))),
+    }
+}
+
+fn not_found() -> Rejection {
+    rejected(
+        "path",
+        StatusCode::NOT_FOUND,
+        "there is nothing here; the protocol is at `/mcp`",
+    )
+}
+
+fn get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse) -> Result<HttpResponse, Rejection> {
+    if [Method::GET, Method::HEAD].contains(request.method()) {
+        return Ok(answer());
+    }
+    let rejection = rejected("method", StatusCode::METHOD_NOT_ALLOWED, "only GET is allowed");
+    Err(rejection.with_header(ALLOW, "GET, HEAD"))
+}

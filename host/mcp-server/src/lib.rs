@@ -1,0 +1,45 @@
+//! Serves the tools of a [`Toolwit`](toolwit::Toolwit) host to MCP clients, over standard input and output or HTTP.
+//!
+//! An [`McpServer`] speaks the protocol revisions 2024-11-05 to 2026-07-28. Tools are listed from metadata: nothing is compiled
+//! before its first call.
+//!
+//! ```no_run
+//! use toolwit::Toolwit;
+//! use toolwit_mcp_server::McpServer;
+//!
+//! # async fn example(cancel: tokio_util::sync::CancellationToken) -> Result<(), toolwit::Error> {
+//! let host = Toolwit::builder().plugins("./tools").build().await?;
+//! McpServer::new(host).serve_stdio(cancel).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Map
+//!
+//! Each module depends only on those below it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `http` | many clients over HTTP: tokens, limits, health and metrics |
+//! | `server` | [`McpServer`], and the requests of a connection |
+//! | `stdio` | one client over standard input and output |
+//! | `session` | up to 2025-11-25: a session, whose list of tools changes |
+//! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
+//! | `call` | one call: progress, cancellation, messages to the user |
+//! | `metrics` | counters of requests and calls |
+//! | `principal` | who calls: its host, its tools, the context of its calls |
+//! | `wire` | the forms of the protocol |
+
+mod call;
+mod http;
+mod metrics;
+mod principal;
+mod server;
+mod session;
+mod stateless;
+mod stdio;
+mod wire;
+
+pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource};
+pub use principal::Principal;
+pub use server::McpServer;

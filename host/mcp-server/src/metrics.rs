@@ -1,0 +1,140 @@
+//! Counters of requests and calls, in the format of Prometheus.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The upper limits of the duration histogram, in milliseconds.
+const BUCKETS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
+
+/// The counters of a server.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    requests: [AtomicU64; 6],
+    rejected: Mutex<BTreeMap<&'static str, u64>>,
+    calls: Mutex<BTreeMap<(String, &'static str), u64>>,
+    durations: [AtomicU64; BUCKETS_MS.len() + 1],
+    duration_ms: AtomicU64,
+    pub(crate) connections: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts an HTTP response.
+    pub(crate) fn count_response(&self, status: u16) {
+        if let Some(counter) = self.requests.get(usize::from(status / 100)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a request that was refused before it reached the protocol.
+    pub(crate) fn count_rejection(&self, reason: &'static str) {
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        *rejected.entry(reason).or_default() += 1;
+    }
+
+    /// Counts a call of a principal.
+    pub(crate) fn count_call(&self, principal: &str, outcome: &'static str, duration: Duration) {
+        let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS_MS
+            .iter()
+            .position(|limit| ms <= *limit)
+            .unwrap_or(BUCKETS_MS.len());
+        self.durations[bucket].fetch_add(1, Ordering::Relaxed);
+        self.duration_ms.fetch_add(ms, Ordering::Relaxed);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        *calls.entry((principal.to_owned(), outcome)).or_default() += 1;
+    }
+
+    /// Returns all counters as text. `sessions` is the number of live sessions.
+    pub(crate) fn render(&self, sessions: usize) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text, sessions);
+        text
+    }
+
+    fn write(&self, text: &mut String, sessions: usize) -> std::fmt::Result {
+        writeln!(
+            text,
+            "# TYPE toolwit_mcp_sessions gauge\ntoolwit_mcp_sessions {sessions}"
+        )?;
+        let connections = self.connections.load(Ordering::Relaxed);
+        writeln!(
+            text,
+            "# TYPE toolwit_mcp_connections gauge\ntoolwit_mcp_connections {connections}"
+        )?;
+        writeln!(text, "# TYPE toolwit_mcp_http_responses_total counter")?;
+        for (class, counter) in self.requests.iter().enumerate().skip(2) {
+            let count = counter.load(Ordering::Relaxed);
+            writeln!(text, "toolwit_mcp_http_responses_total{{status=\"{class}xx\"}} {count}")?;
+        }
+        writeln!(text, "# TYPE toolwit_mcp_http_rejected_total counter")?;
+        for (reason, count) in self.rejected.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            writeln!(text, "toolwit_mcp_http_rejected_total{{reason=\"{reason}\"}} {count}")?;
+        }
+        writeln!(text, "# TYPE toolwit_mcp_calls_total counter")?;
+        for ((principal, outcome), count) in self.calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let principal = escaped(principal);
+            writeln!(
+                text,
+                "toolwit_mcp_calls_total{{principal=\"{principal}\",outcome=\"{outcome}\"}} {count}"
+            )?;
+        }
+        writeln!(text, "# TYPE toolwit_mcp_call_seconds histogram")?;
+        let mut sum = 0;
+        for (counter, limit) in self
+            .durations
+            .iter()
+            .zip(BUCKETS_MS.map(Some).into_iter().chain([None]))
+        {
+            sum += counter.load(Ordering::Relaxed);
+            match limit {
+                Some(ms) => {
+                    let seconds = Duration::from_millis(ms).as_secs_f64();
+                    writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"{seconds}\"}} {sum}")?;
+                }
+                None => writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"+Inf\"}} {sum}")?,
+            }
+        }
+        let total = Duration::from_millis(self.duration_ms.load(Ordering::Relaxed)).as_secs_f64();
+        writeln!(
+            text,
+            "toolwit_mcp_call_seconds_sum {total}\ntoolwit_mcp_call_seconds_count {sum}"
+        )
+    }
+}
+
+/// Escapes a label value.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_rendered_with_their_labels() {
+        let metrics = Metrics::default();
+        metrics.count_response(200);
+        metrics.count_response(403);
+        metrics.count_rejection("host");
+        metrics.count_call("a\"b", "ok", Duration::from_millis(7));
+        metrics.count_call("a\"b", "error", Duration::from_secs(1_000));
+        let text = metrics.render(3);
+        for line in [
+            "toolwit_mcp_sessions 3",
+            "toolwit_mcp_http_responses_total{status=\"2xx\"} 1",
+            "toolwit_mcp_http_rejected_total{reason=\"host\"} 1",
+            "toolwit_mcp_calls_total{principal=\"a\\\"b\",outcome=\"ok\"} 1",
+            "toolwit_mcp_call_seconds_bucket{le=\"0.005\"} 0",
+            "toolwit_mcp_call_seconds_bucket{le=\"0.01\"} 1",
+            "toolwit_mcp_call_seconds_bucket{le=\"+Inf\"} 2",
+            "toolwit_mcp_call_seconds_sum 1000.007",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line} in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The requests of one connection.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
+    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, SubscriptionFilter,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::OnceCell;
+
+use super::mcp_server::Shared;
+use crate::principal::Principal;
+use crate::session::ClientSession;
+use crate::wire::{self, Revision};
+
+/// The name of the server in the protocol.
+const NAME: &str = "toolwit";
+
+/// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
+const METHODS: [&str; 4] = ["tools/call", "tools/list", INITIALIZE, "server/discover"];
+
+/// The method that begins a session. Revision 2026-07-28 has none.
+const INITIALIZE: &str = "initialize";
+
+/// The handler of a connection, of a session over HTTP, or of one request without a session.
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    session: OnceCell<Arc<ClientSession>>,
+}
+
+impl Connection {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            session: OnceCell::new(),
+        }
+    }
+
+    /// Returns who makes a request.
+    fn principal<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> &'r Principal {
+        let parts = request.extensions.get::<http::request::Parts>();
+        let authorised = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
+        authorised.map_or(self.shared.local(), |principal| principal)
+    }
+
+    /// Returns the session of the connection. It begins with the first request that needs it.
+    async fn session(&self, request: &RequestContext<RoleServer>) -> Result<&Arc<ClientSession>, ErrorData> {
+        let principal = self.principal(request);
+        let begin = || async {
+            let session = ClientSession::begin(principal.clone()).await.map(Arc::new);
+            let session = session.map_err(|error| wire::internal(&error))?;
+            self.shared.listeners().add_session(&session, request.peer.clone());
+            Ok::<_, ErrorData>(session)
+        };
+        let session = self.session.get_or_try_init(begin).await?;
+        if session.principal().name() != principal.name() {
+            return Err(ErrorData::invalid_request(
+                "the session belongs to another client",
+                None,
+            ));
+        }
+        Ok(session)
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        let info = InitializeResult::new(capabilities)
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+            .with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")));
+        match self.shared.instructions() {
+            Some(instructions) => info.with_instructions(instructions),
+            None => info,
+        }
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if Revision::of(&context) == Revision::Stateless {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, INITIALIZE, None));
+        }
+        if self.session.initialized() {
+            return Err(ErrorData::invalid_request("the session is initialized already", None));
+        }
+        let info = self.get_info();
+        let newest = info.protocol_version.clone();
+        let requested = request.protocol_version.clone();
+        // A later version has no `initialize`. Such a client continues with the newest version that has it.
+        let is_known = self.supported_protocol_versions().contains(&requested) && requested <= newest;
+        let negotiated = if is_known { requested } else { newest };
+        let mut client = request;
+        client.protocol_version = negotiated.clone();
+        context.peer.set_peer_info(client);
+        self.session(&context).await?;
+        Ok(info.with_protocol_version(negotiated))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        match Revision::of(&context) {
+            Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await,
+            Revision::Stateless => self
+                .shared
+                .stateless()
+                .list(self.principal(&context), cursor.as_deref()),
+        }
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let name = &request.name;
+        let principal = self.principal(&context);
+        let started = Instant::now();
+        let result = match Revision::of(&context) {
+            Revision::Session => self.session(&context).await?.call(name, arguments, &context).await,
+            Revision::Stateless => self.shared.stateless().call(principal, name, arguments, &context).await,
+        };
+        let outcome = match &result {
+            Ok(result) if result.is_error == Some(true) => "error",
+            Ok(_) => "ok",
+            Err(_) => "refused",
+        };
+        self.shared
+            .metrics()
+            .count_call(principal.name(), outcome, started.elapsed());
+        result.map(CallToolResponse::from)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.supported_by(&self.get_info().capabilities))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.shared.listeners().add_subscription(context.sink().clone());
+        context.cancelled().await;
+        self.shared.listeners().remove_subscription(context.sink());
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let is_removed = request.method == INITIALIZE && Revision::of(&context) == Revision::Stateless;
+        if METHODS.contains(&request.method.as_str()) && !is_removed {
+            return Err(wire::invalid_params(format!(
+                "the parameters of `{}` are invalid",
+                request.method
+            )));
+        }
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            Cow::Owned(request.method),
+            None,
+        ))
+    }
+}

@@ -1,0 +1,137 @@
+//! The server.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::listeners::{Listeners, follow};
+use crate::metrics::Metrics;
+use crate::principal::Principal;
+use crate::stateless::Stateless;
+use toolwit::Toolwit;
+
+/// The name of the principal of the standard input.
+const LOCAL: &str = "local";
+
+/// Serves the tools of a host to MCP clients. Clones share everything.
+#[derive(Clone)]
+pub struct McpServer {
+    shared: Arc<Shared>,
+}
+
+/// What all connections of a server share.
+pub(crate) struct Shared {
+    /// The principal of requests that no token authorises.
+    local: Principal,
+    listeners: Arc<Listeners>,
+    stateless: Stateless,
+    metrics: Arc<Metrics>,
+    instructions: Option<String>,
+    _followers: Vec<Follower>,
+}
+
+/// A task that follows the packages of a host. It ends with the server.
+struct Follower(JoinHandle<()>);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl McpServer {
+    /// Creates a server of all tools of a host. It must be called inside a Tokio runtime.
+    #[must_use]
+    pub fn new(host: Toolwit) -> Self {
+        Self::for_principal(Principal::new(LOCAL, host))
+    }
+
+    /// Creates a server whose clients are one principal. It must be called inside a Tokio runtime.
+    #[must_use]
+    pub fn for_principal(principal: Principal) -> Self {
+        let listeners = Arc::new(Listeners::default());
+        let follower = tokio::spawn(follow(principal.host().clone(), Arc::downgrade(&listeners)));
+        Self {
+            shared: Arc::new(Shared {
+                local: principal,
+                listeners,
+                stateless: Stateless::default(),
+                metrics: Arc::default(),
+                instructions: None,
+                _followers: vec![Follower(follower)],
+            }),
+        }
+    }
+
+    /// Serves one client over standard input and output, until the input ends or the token is cancelled.
+    ///
+    /// Standard output carries only messages of the protocol: no other part of the program may write to it. At the end of the
+    /// input, running calls have a second to be answered.
+    ///
+    /// # Errors
+    /// If the connection fails before a client has begun a session.
+    pub async fn serve_stdio(&self, cancel: CancellationToken) -> Result<(), toolwit::Error> {
+        crate::stdio::serve(self.connection(), cancel).await
+    }
+
+    /// Returns the principal of requests that no token authorises.
+    pub(crate) fn local(&self) -> &Principal {
+        &self.shared.local
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
+    }
+
+    /// Ends the entities whose handles have expired.
+    pub(crate) fn expire(&self) {
+        self.shared.stateless.expire();
+    }
+
+    /// Serves one client over two streams, such as the ends of a pipe, like [`McpServer::serve_stdio`].
+    ///
+    /// # Errors
+    /// If the connection fails before a client has begun a session.
+    pub async fn serve_streams<R, W>(
+        &self,
+        input: R,
+        output: W,
+        cancel: CancellationToken,
+    ) -> Result<(), toolwit::Error>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        crate::stdio::serve_streams(self.connection(), input, output, cancel).await
+    }
+
+    /// Returns the handler of a new connection.
+    pub(crate) fn connection(&self) -> Connection {
+        Connection::new(self.shared.clone())
+    }
+}
+
+impl Shared {
+    pub(crate) fn local(&self) -> &Principal {
+        &self.local
+    }
+
+    pub(super) fn listeners(&self) -> &Listeners {
+        &self.listeners
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(super) fn stateless(&self) -> &Stateless {
+        &self.stateless
+    }
+
+    pub(super) fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+}

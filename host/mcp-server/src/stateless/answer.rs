@@ -1,0 +1,292 @@
+//! Requests without a session.
+
+use std::sync::Arc;
+
+use rmcp::model::{CacheScope, CallToolResult, ListToolsResult};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+
+use super::catalog::{Catalog, FixedTool, Target};
+use super::catalogs::Catalogs;
+use super::current_sessions::CurrentSessions;
+use super::fixed_method::{EntityKind, FixedMethod, quoted};
+use super::handle_table::{Entity, HandleTable, looks_like_handle};
+use super::handles_in_json::{entities_in, write_handles};
+use super::live_session::{BoundMethod, LiveSession};
+use super::meta_tools;
+use crate::call::{Called, call};
+use crate::principal::Principal;
+use crate::wire::{self, ResultShape, Revision};
+use toolwit::tool::ToolId;
+use toolwit::{Arguments, ToolResult};
+
+/// How long a client may use a list of tools, in milliseconds. A subscription tells it earlier that the list has changed.
+const LIST_TTL_MS: u64 = 60_000;
+
+/// Answers requests without a session.
+#[derive(Default)]
+pub(crate) struct Stateless {
+    catalogs: Catalogs,
+    current: CurrentSessions,
+    handles: HandleTable,
+}
+
+/// One call of a principal.
+struct Caller<'c> {
+    catalog: &'c Catalog,
+    principal: &'c Principal,
+    request: &'c RequestContext<RoleServer>,
+}
+
+impl Stateless {
+    /// Returns a page of the tools of a principal.
+    ///
+    /// # Errors
+    /// If the cursor is invalid.
+    pub(crate) fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+        let catalog = self.catalogs.of(principal);
+        let page = wire::page(catalog.listed().to_vec(), cursor)?;
+        Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// If no tool has the name, or the server fails.
+    pub(crate) async fn call(
+        &self,
+        principal: &Principal,
+        name: &str,
+        arguments: Arguments,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let catalog = self.catalogs.of(principal);
+        let caller = Caller {
+            catalog: &catalog,
+            principal,
+            request,
+        };
+        let tool = known(&catalog, name)?;
+        match &tool.target {
+            Target::Call => {
+                let (name, arguments) = match meta_tools::target(arguments) {
+                    Ok(target) => target,
+                    Err(message) => return Ok(refused(message)),
+                };
+                match known(&catalog, &name) {
+                    // The model reads a result, and not an error of the protocol.
+                    Err(error) => Ok(refused(error.message.into_owned())),
+                    Ok(FixedTool {
+                        target: Target::Call, ..
+                    }) => Ok(refused("/name: this tool does not call itself".to_owned())),
+                    Ok(tool) => self.run(&caller, tool, arguments, ResultShape::Untyped).await,
+                }
+            }
+            _ => {
+                let shape = wire::result_shape(&tool.definition, Revision::Stateless);
+                self.run(&caller, tool, arguments, shape).await
+            }
+        }
+    }
+
+    /// Ends the entities whose handles have expired.
+    pub(crate) fn expire(&self) {
+        self.handles.expire();
+        self.current.expire();
+    }
+
+    async fn run(
+        &self,
+        caller: &Caller<'_>,
+        tool: &FixedTool,
+        arguments: Arguments,
+        shape: ResultShape,
+    ) -> Result<CallToolResult, ErrorData> {
+        let Caller { catalog, principal, .. } = caller;
+        let plain = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
+        match &tool.target {
+            Target::Search => plain(meta_tools::search(catalog, principal, &arguments)),
+            Target::Facade(names) => plain(meta_tools::unfold(catalog, names)),
+            Target::Call => plain(ToolResult::error("/name: this tool does not call itself")),
+            Target::Tool(id) => self.run_tool(caller, id, arguments, shape).await,
+            Target::Method(method) => self.run_method(caller, tool, method, arguments, shape).await,
+        }
+    }
+
+    /// Calls a tool, in the session of the handles in its arguments, or in the current one.
+    async fn run_tool(
+        &self,
+        caller: &Caller<'_>,
+        id: &ToolId,
+        mut arguments: Arguments,
+        shape: ResultShape,
+    ) -> Result<CallToolResult, ErrorData> {
+        let session = match self.replace_handles(caller, &mut arguments, None) {
+            Ok(Some(entity)) => entity.session,
+            Ok(None) => {
+                let session = self.current.of(caller.principal, &caller.catalog.packages).await;
+                session.map_err(|error| wire::internal(&error))?
+            }
+            Err(message) => return Ok(refused(message)),
+        };
+        match session.tools.restored(id).await {
+            Some(tool) => {
+                self.finish(caller, &session, tool.name.as_str(), arguments, shape)
+                    .await
+            }
+            None => Ok(refused("the tool is no longer available".to_owned())),
+        }
+    }
+
+    /// Calls a method of the entity of a handle.
+    async fn run_method(
+        &self,
+        caller: &Caller<'_>,
+        tool: &FixedTool,
+        method: &FixedMethod,
+        mut arguments: Arguments,
+        shape: ResultShape,
+    ) -> Result<CallToolResult, ErrorData> {
+        let parameter = &method.parameter;
+        let Some(Value::String(handle)) = arguments.remove(parameter) else {
+            return Ok(refused(format!(
+                "/{parameter}: it must be the handle of a `{}`",
+                method.kind.name
+            )));
+        };
+        let entity = match self.handles.entity(&handle, caller.principal.name()) {
+            Some(entity) if entity.kind == method.kind => entity,
+            Some(other) => {
+                let message = format!("/{parameter}: it is the handle of a `{}`", other.kind.name);
+                return Ok(refused(format!(
+                    "{message}; the tool needs that of a `{}`",
+                    method.kind.name
+                )));
+            }
+            None => {
+                return Ok(refused(format!(
+                    "/{parameter}: {}",
+                    unknown_handle(caller.catalog, &method.kind)
+                )));
+            }
+        };
+        if let Err(message) = self.replace_handles(caller, &mut arguments, Some(&entity)) {
+            return Ok(refused(message));
+        }
+        match entity.session.method(method, &tool.definition, &entity.id).await {
+            Some(BoundMethod { tool, id_parameter }) => {
+                if let Some(parameter) = id_parameter {
+                    arguments.insert(parameter, Value::String(entity.id.clone()));
+                }
+                self.finish(caller, &entity.session, tool.name.as_str(), arguments, shape)
+                    .await
+            }
+            None => Ok(refused(format!(
+                "/{parameter}: {}",
+                unknown_handle(caller.catalog, &method.kind)
+            ))),
+        }
+    }
+
+    /// Calls a tool of a session, and issues handles for the entities in its result.
+    async fn finish(
+        &self,
+        caller: &Caller<'_>,
+        session: &Arc<LiveSession>,
+        name: &str,
+        arguments: Arguments,
+        shape: ResultShape,
+    ) -> Result<CallToolResult, ErrorData> {
+        let Called { answer, notes } = call(&session.tools, name, arguments, caller.principal, caller.request).await;
+        let mut result = match answer {
+            Ok(answer) => answer.result,
+            Err(error) => return wire::call_error(&error),
+        };
+        let entities = entities_in(&result, caller.catalog);
+        if !entities.is_empty() {
+            let handles = self.handles.issue(session, caller.principal.name(), entities);
+            write_handles(&mut result, handles, caller.catalog);
+        }
+        Ok(wire::call_result(&result, shape, notes))
+    }
+
+    /// Replaces the handles in arguments by the ids of their entities. Returns one of the entities, which all have one session.
+    ///
+    /// # Errors
+    /// A message for the model, if a handle is unknown or belongs to another session than the others.
+    fn replace_handles(
+        &self,
+        caller: &Caller<'_>,
+        arguments: &mut Arguments,
+        known: Option<&Entity>,
+    ) -> Result<Option<Entity>, String> {
+        let mut used = known.cloned();
+        for (name, value) in arguments.iter_mut() {
+            self.replace_in(caller, value, &mut used)
+                .map_err(|message| format!("/{name}: {message}"))?;
+        }
+        Ok(used)
+    }
+
+    fn replace_in(&self, caller: &Caller<'_>, value: &mut Value, used: &mut Option<Entity>) -> Result<(), String> {
+        match value {
+            Value::String(text) => {
+                let Some(entity) = self.handles.entity(text, caller.principal.name()) else {
+                    let kind = caller.catalog.kinds().find(|kind| looks_like_handle(text, &kind.name));
+                    return kind.map_or(Ok(()), |kind| Err(unknown_handle(caller.catalog, kind)));
+                };
+                if used.as_ref().is_some_and(|used| !used.shares_session_with(&entity)) {
+                    return Err(apart(caller.catalog, &entity.kind));
+                }
+                text.clone_from(&entity.id);
+                *used = Some(entity);
+                Ok(())
+            }
+            Value::Array(items) => items
+                .iter_mut()
+                .try_for_each(|item| self.replace_in(caller, item, used)),
+            Value::Object(fields) => fields
+                .values_mut()
+                .try_for_each(|field| self.replace_in(caller, field, used)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the tool of a name.
+///
+/// # Errors
+/// If no tool has it.
+fn known<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c FixedTool, ErrorData> {
+    catalog.tool(name).ok_or_else(|| {
+        let shown: String = name.chars().take(80).collect();
+        let nearest = catalog.nearest(name);
+        let hint = if nearest.is_empty() {
+            String::new()
+        } else {
+            format!("; did you mean {}?", quoted(&nearest))
+        };
+        wire::invalid_params(format!("no tool is named `{shown}`{hint}"))
+    })
+}
+
+fn unknown_handle(catalog: &Catalog, kind: &EntityKind) -> String {
+    let message = format!("the handle of a `{}` is unknown or has expired", kind.name);
+    match catalog.sources(kind) {
+        [] => message,
+        names => format!("{message}; get a new one with {}", quoted(names)),
+    }
+}
+
+fn apart(catalog: &Catalog, kind: &EntityKind) -> String {
+    let message = "the handle belongs to other objects than the handles before it".to_owned();
+    match catalog.sources(kind) {
+        [] => message,
+        names => format!("{message}; get all of them with one call of {}", quoted(names)),
+    }
+}
+
+fn refused(message: String) -> CallToolResult {
+    wire::call_result(&ToolResult::error(message), ResultShape::Untyped, Vec::new())
+}

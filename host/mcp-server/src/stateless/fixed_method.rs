@@ -1,0 +1,93 @@
+//! A method of an entity as a fixed tool.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::handle_table::HANDLE_TTL;
+use toolwit::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
+
+/// A type of entities.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct EntityKind {
+    /// The plugin that has the type.
+    pub(super) plugin: String,
+    /// The name of the type in tool names.
+    pub(super) name: String,
+}
+
+/// The definition of a method that takes a handle. It assigns a name; its calls run in the session of the handle.
+pub(super) struct FixedMethod {
+    definition: ToolDefinition,
+    pub(super) kind: EntityKind,
+    /// The parameter that takes the handle.
+    pub(super) parameter: String,
+}
+
+impl FixedMethod {
+    /// Creates the definition from the form that takes the entity's id as its first parameter. `None` if it has no parameter.
+    pub(super) fn new(kind: EntityKind, by_id: &ToolDefinition) -> Option<Self> {
+        let mut schema = Value::clone(&by_id.input_schema);
+        let fields = schema.as_object_mut()?;
+        let properties = fields.get_mut("properties")?.as_object_mut()?;
+        let by_id_name = properties.keys().next()?.clone();
+        properties.shift_remove(&by_id_name);
+        let mut parameter = kind.name.clone();
+        while properties.contains_key(&parameter) {
+            parameter.push_str("_handle");
+        }
+        let described = json!({"type": "string", "description": format!("The `handle` of a `{}`.", kind.name)});
+        properties.shift_insert(0, parameter.clone(), described);
+        if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
+            let others = required.drain(..).filter(|name| *name != json!(by_id_name));
+            let others: Vec<_> = others.collect();
+            required.push(json!(parameter));
+            required.extend(others);
+        }
+        let mut definition = by_id.clone();
+        definition.input_schema = std::sync::Arc::new(schema);
+        Some(Self {
+            definition,
+            kind,
+            parameter,
+        })
+    }
+
+    /// Adds to the description where handles come from, and how long they are valid.
+    pub(super) fn describe(&self, sources: &[String]) -> ToolDefinition {
+        let mut definition = self.definition.clone();
+        let minutes = HANDLE_TTL.as_secs() / 60;
+        let from = match sources {
+            [] => String::new(),
+            names => format!(" from {}", quoted(names)),
+        };
+        let text = format!(
+            "\n\nTakes the `handle` of a `{}`{from}. A handle is valid for {minutes} minutes after its last use.",
+            self.kind.name
+        );
+        definition.description.push_str(&text);
+        definition
+    }
+}
+
+#[async_trait]
+impl Tool for FixedMethod {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, _: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
+        Err(ToolError::invalid_arguments(format!(
+            "/{}: it is not a handle",
+            self.parameter
+        )))
+    }
+}
+
+/// Returns names in backticks: `` `a`, `b` or `c` ``.
+pub(super) fn quoted(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
+    }
+}

@@ -1,0 +1,200 @@
+//! The handles of a server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tokio::time::Instant;
+
+use super::fixed_method::EntityKind;
+use super::live_session::LiveSession;
+
+/// How long a handle is valid after its last use.
+pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
+
+/// The random bytes of a handle: 144 bits cannot be guessed.
+const RANDOM_BYTES: usize = 18;
+
+/// Maximum number of live sessions of one principal. Beyond it, the one that was used least recently ends with its handles.
+const SESSIONS_PER_PRINCIPAL_MAX: usize = 100;
+
+/// Maximum number of handles of one session.
+const HANDLES_PER_SESSION_MAX: usize = 10_000;
+
+/// The handles that were issued, with the sessions of their entities.
+#[derive(Default)]
+pub(crate) struct HandleTable {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<u64, KeptSession>,
+    handles: HashMap<String, Handle>,
+    next_session: u64,
+}
+
+struct KeptSession {
+    session: Arc<LiveSession>,
+    principal: String,
+    last_use: Instant,
+    /// The handles, by type and id.
+    handles: HashMap<(EntityKind, String), String>,
+}
+
+struct Handle {
+    session: u64,
+    kind: EntityKind,
+    id: String,
+}
+
+/// The entity of a handle.
+#[derive(Clone)]
+pub(super) struct Entity {
+    pub(super) kind: EntityKind,
+    pub(super) id: String,
+    pub(super) session: Arc<LiveSession>,
+    session_number: u64,
+}
+
+impl Entity {
+    pub(super) fn shares_session_with(&self, other: &Self) -> bool {
+        self.session_number == other.session_number
+    }
+}
+
+impl HandleTable {
+    /// Returns the entity of a handle, if the principal was given it and it has not expired.
+    pub(super) fn entity(&self, handle: &str, principal: &str) -> Option<Entity> {
+        let mut state = self.state();
+        state.expire();
+        let State { sessions, handles, .. } = &mut *state;
+        let handle = handles.get(handle)?;
+        let kept = sessions.get_mut(&handle.session)?;
+        if kept.principal != principal {
+            return None;
+        }
+        kept.last_use = Instant::now();
+        Some(Entity {
+            kind: handle.kind.clone(),
+            id: handle.id.clone(),
+            session: kept.session.clone(),
+            session_number: handle.session,
+        })
+    }
+
+    /// Issues handles for entities of a session, the same as before for an entity that has one.
+    pub(super) fn issue(
+        &self,
+        session: &Arc<LiveSession>,
+        principal: &str,
+        entities: impl IntoIterator<Item = (EntityKind, String)>,
+    ) -> Vec<Option<String>> {
+        let mut state = self.state();
+        state.expire();
+        let number = state.number_of(session, principal);
+        entities.into_iter().map(|entity| state.issue(number, entity)).collect()
+    }
+
+    /// Ends the sessions whose handles have expired.
+    pub(crate) fn expire(&self) {
+        self.state().expire();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.state().handles.len()
+    }
+}
+
+impl State {
+    fn expire(&mut self) {
+        let now = Instant::now();
+        let is_live = |kept: &KeptSession| now.duration_since(kept.last_use) < HANDLE_TTL;
+        if self.sessions.values().all(is_live) {
+            return;
+        }
+        self.sessions.retain(|_, kept| is_live(kept));
+        let sessions = &self.sessions;
+        self.handles.retain(|_, handle| sessions.contains_key(&handle.session));
+    }
+
+    /// Returns the number of a session, and keeps it from now on.
+    fn number_of(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
+        let kept = self
+            .sessions
+            .iter_mut()
+            .find(|(_, kept)| Arc::ptr_eq(&kept.session, session));
+        if let Some((number, kept)) = kept {
+            kept.last_use = Instant::now();
+            return *number;
+        }
+        self.make_room(principal);
+        self.next_session += 1;
+        let kept = KeptSession {
+            session: session.clone(),
+            principal: principal.to_owned(),
+            last_use: Instant::now(),
+            handles: HashMap::new(),
+        };
+        self.sessions.insert(self.next_session, kept);
+        self.next_session
+    }
+
+    /// Ends the least recently used session of a principal that has too many.
+    fn make_room(&mut self, principal: &str) {
+        let own = self.sessions.iter().filter(|(_, kept)| kept.principal == principal);
+        let mut own: Vec<_> = own.map(|(number, kept)| (kept.last_use, *number)).collect();
+        if own.len() < SESSIONS_PER_PRINCIPAL_MAX {
+            return;
+        }
+        own.sort_unstable();
+        if let Some((_, oldest)) = own.first() {
+            self.sessions.remove(oldest);
+            self.handles.retain(|_, handle| handle.session != *oldest);
+        }
+    }
+
+    fn issue(&mut self, session: u64, entity: (EntityKind, String)) -> Option<String> {
+        let kept = self.sessions.get_mut(&session)?;
+        if let Some(handle) = kept.handles.get(&entity) {
+            return Some(handle.clone());
+        }
+        if kept.handles.len() >= HANDLES_PER_SESSION_MAX {
+            return None;
+        }
+        let handle = random_handle(&entity.0.name)?;
+        kept.handles.insert(entity.clone(), handle.clone());
+        let (kind, id) = entity;
+        self.handles.insert(handle.clone(), Handle { session, kind, id });
+        Some(handle)
+    }
+}
+
+/// Returns a handle that cannot be guessed. `None` if the system has no randomness.
+fn random_handle(prefix: &str) -> Option<String> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random)
+        .inspect_err(|error| tracing::error!(%error, "the system has no randomness for a handle"))
+        .ok()?;
+    Some(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(random)))
+}
+
+/// Returns whether a text has the form of a handle of a type.
+pub(super) fn looks_like_handle(text: &str, prefix: &str) -> bool {
+    let random = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_'));
+    random.is_some_and(|random| {
+        URL_SAFE_NO_PAD
+            .decode(random)
+            .is_ok_and(|bytes| bytes.len() == RANDOM_BYTES)
+    })
+}
+
+#[cfg(test)]
+mod tests;

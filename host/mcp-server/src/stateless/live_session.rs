@@ -1,0 +1,65 @@
+//! The live entities behind handles.
+
+use toolwit::agent::{LoopLimits, SessionTool, ToolSession};
+use toolwit::tool::ToolId;
+use toolwit::{Error, ToolDefinition};
+
+use super::fixed_method::FixedMethod;
+use crate::principal::Principal;
+
+/// A conversation without a model, in which the entities of some handles live.
+pub(super) struct LiveSession {
+    pub(super) tools: ToolSession,
+}
+
+/// The tool of a session that a fixed method calls.
+pub(super) struct BoundMethod {
+    pub(super) tool: SessionTool,
+    /// The parameter for the entity's id, if the tool is shared by the entities of its type.
+    pub(super) id_parameter: Option<String>,
+}
+
+impl LiveSession {
+    /// Begins a session with the tools of a principal.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub(super) async fn begin(principal: &Principal) -> Result<Self, Error> {
+        let rule = principal.rule();
+        let limits = LoopLimits {
+            result_bytes_max: usize::MAX,
+            tools_max: usize::MAX,
+            tools_warn: usize::MAX,
+            ..LoopLimits::default()
+        };
+        let conversation = principal.host().conversation_among(move |id| rule(id)).limits(limits);
+        let tools = ToolSession::begin(conversation).await?;
+        Ok(Self { tools })
+    }
+
+    /// Returns the tool that calls a method of an entity: one that is bound to the entity, or shared by its type.
+    pub(super) async fn method(
+        &self,
+        method: &FixedMethod,
+        definition: &ToolDefinition,
+        id: &str,
+    ) -> Option<BoundMethod> {
+        let unbound = definition.id.unbound();
+        debug_assert_eq!(method.kind.plugin, unbound.owner());
+        if let Some(tool) = self.tools.tool_by_id(&unbound.bound_to(id)).await {
+            return Some(BoundMethod {
+                tool,
+                id_parameter: None,
+            });
+        }
+        let shared: [ToolId; 2] = [unbound.clone(), unbound.bound_by("any")];
+        for candidate in &shared {
+            if let Some(tool) = self.tools.tool_by_id(candidate).await {
+                let properties = tool.definition.input_schema["properties"].as_object()?;
+                let id_parameter = Some(properties.keys().next()?.clone());
+                return Some(BoundMethod { tool, id_parameter });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,123 @@
+//! The tools that stand for others: `search_tools` and `call_tool`.
+
+use serde_json::{Value, json};
+
+use super::catalog::{Catalog, FixedTool};
+use crate::principal::Principal;
+use toolwit::injection::SEARCH_TOOLS;
+use toolwit::registry::Query;
+use toolwit::tool::{ToolId, ToolResult};
+use toolwit::{Arguments, ToolDefinition};
+
+/// The name of the tool that calls others.
+pub(super) const CALL_TOOL: &str = "call_tool";
+
+/// Maximum number of tools that a search returns.
+const HITS_MAX: usize = 8;
+
+/// Returns the definition of `search_tools`.
+pub(super) fn search_tools() -> ToolDefinition {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "need": {
+                "type": "string",
+                "description": "The capability that you need, as a description of the tool: `a tool that converts currencies`.",
+            },
+            "task": {
+                "type": "string",
+                "description": "What the user wants to achieve, in a few words.",
+            },
+        },
+        "required": ["need"],
+        "additionalProperties": false,
+    });
+    let description = "Finds tools for a capability. Call a tool that was found with `call_tool`.";
+    ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema)
+}
+
+/// Returns the definition of `call_tool`.
+pub(super) fn call_tool() -> ToolDefinition {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The name of the tool."},
+            "arguments": {"type": "object", "description": "The arguments, which fit the tool's `input_schema`."},
+        },
+        "required": ["name"],
+        "additionalProperties": false,
+    });
+    let description = "Calls a tool that a search or another tool described, and that is not in the list of tools.";
+    ToolDefinition::new(ToolId::host(CALL_TOOL), CALL_TOOL, description, schema)
+}
+
+/// Searches the tools of a principal.
+pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Arguments) -> ToolResult {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let Some(need) = text("need").or_else(|| text("query")) else {
+        return ToolResult::error("`need` must describe the tool: `a tool that …`");
+    };
+    let query = Query::new(need).with_task(text("task").unwrap_or_default());
+    let found = catalog.packages.search(&query, |id| principal.may_use(id));
+    let mut names: Vec<&str> = Vec::new();
+    let mut hits = Vec::new();
+    for hit in found {
+        let inner = hit.leads_to.as_ref().map(|inner| inner.id.as_str());
+        for tool in [Some(hit.id.as_str()), inner]
+            .into_iter()
+            .flatten()
+            .filter_map(|id| catalog.by_id(id))
+        {
+            if !names.contains(&tool.name.as_str()) && hits.len() < HITS_MAX {
+                names.push(&tool.name);
+                hits.push(described(tool));
+            }
+        }
+    }
+    let note = if hits.is_empty() {
+        "no tool fits; do without, or search with other words"
+    } else {
+        "call the one that fits with `call_tool`"
+    };
+    ToolResult::value(json!({"hits": hits, "note": note}))
+}
+
+/// Describes the tools behind a facade.
+pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
+    let tools: Vec<_> = names
+        .iter()
+        .filter_map(|name| catalog.tool(name))
+        .map(described)
+        .collect();
+    ToolResult::value(json!({"tools": tools, "note": "call the one that fits with `call_tool`"}))
+}
+
+/// Returns the tool and the arguments of a call of `call_tool`. Arguments that a model wrote as text are accepted.
+///
+/// # Errors
+/// A message for the model.
+pub(super) fn target(mut arguments: Arguments) -> Result<(String, Arguments), String> {
+    let Some(Value::String(name)) = arguments.remove("name") else {
+        return Err("/name: it must be the name of a tool".to_owned());
+    };
+    let inner = match arguments.remove("arguments") {
+        None | Some(Value::Null) => Arguments::new(),
+        Some(Value::Object(inner)) => inner,
+        Some(Value::String(text)) => {
+            let parsed = toolwit::tool::parse_arguments(&text);
+            parsed
+                .map_err(|error| format!("/arguments: {}", error.report()))?
+                .arguments
+        }
+        Some(_) => return Err("/arguments: it must be an object".to_owned()),
+    };
+    Ok((name, inner))
+}
+
+fn described(tool: &FixedTool) -> Value {
+    json!({
+        "name": tool.name,
+        "description": tool.definition.description,
+        "input_schema": tool.definition.input_schema,
+    })
+}

@@ -1,0 +1,16 @@
+//! From 2026-07-28: requests without a session, and a list of tools that is the same for all of them.
+//!
+//! What a session adds to its list, this list contains from the start: a method of an entity is a fixed tool that takes a handle.
+//! Tools behind a facade or a search are called through `call_tool`.
+
+mod answer;
+mod catalog;
+mod catalogs;
+mod current_sessions;
+mod fixed_method;
+mod handle_table;
+mod handles_in_json;
+mod live_session;
+mod meta_tools;
+
+pub(crate) use answer::Stateless;

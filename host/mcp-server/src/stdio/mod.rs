@@ -1,0 +1,8 @@
+//! One client over standard input and output.
+
+mod line_reader;
+mod message;
+mod serve;
+mod transport;
+
+pub(crate) use serve::{serve, serve_streams};

@@ -1,0 +1,46 @@
+//! Serving standard input and output.
+
+use rmcp::ServerHandler;
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::transport::LineTransport;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Serves a client over standard input and output, until the input ends or the token is cancelled.
+///
+/// # Errors
+/// If the connection fails before it has begun.
+pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
+    serve_streams(connection, tokio::io::stdin(), tokio::io::stdout(), cancel).await
+}
+
+/// Serves a client over two streams; see [`serve`].
+pub(crate) async fn serve_streams<R, W>(
+    connection: impl ServerHandler,
+    input: R,
+    output: W,
+    cancel: CancellationToken,
+) -> Result<(), Error>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let transport = LineTransport::new(input, output);
+    let running = match serve_server_with_ct(connection, transport, cancel).await {
+        Ok(running) => running,
+        // The input ended, or the server was stopped, before a client had begun.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
+        Err(error) => return Err(failure(error)),
+    };
+    match running.waiting().await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn failure(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    let message = format!("the connection to the client failed: {error}");
+    Error::new(ErrorKind::Io, Phase::Execute, message).with_source(error)
+}

@@ -1,0 +1,169 @@
+//! The transport over lines of JSON.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+use super::line_reader::{Line, LineReader};
+use super::message::{Incoming, beginning_error, parse, refusal};
+
+/// Maximum length of a message, in bytes. The arguments of a call are limited to less.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// The time that running requests have to be answered after the end of the input.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// The messages of one client.
+pub(super) struct LineTransport<R, W> {
+    input: LineReader<R>,
+    output: Arc<AsyncMutex<W>>,
+    open: Arc<OpenRequests>,
+    /// Whether a request has begun the connection.
+    has_begun: bool,
+}
+
+/// The requests that are not answered yet, by their ids as JSON text.
+#[derive(Default)]
+struct OpenRequests {
+    ids: Mutex<HashSet<String>>,
+    answered: Notify,
+}
+
+impl OpenRequests {
+    fn ids(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self, id: &RequestId) {
+        let id = serde_json::to_string(id).unwrap_or_default();
+        self.ids().remove(&id);
+        self.answered.notify_one();
+    }
+
+    /// Waits until every request is answered.
+    async fn wait(&self) {
+        while !self.ids().is_empty() {
+            self.answered.notified().await;
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
+    pub(super) fn new(input: R, output: W) -> Self {
+        Self {
+            input: LineReader::new(input, MESSAGE_BYTES_MAX),
+            output: Arc::new(AsyncMutex::new(output)),
+            open: Arc::default(),
+            has_begun: false,
+        }
+    }
+
+    /// Checks a line. Returns the message for the server, if there is one, and otherwise the answer.
+    fn accept(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
+        let (message, request) = match parse(line) {
+            Incoming::Message { message, request } => (*message, request),
+            Incoming::Refused(answer) => return Err(Some(answer)),
+            Incoming::Ignored => return Err(None),
+        };
+        if !self.has_begun {
+            // The server would end at any other message.
+            let Some(id) = &request else { return Err(None) };
+            if let Some(error) = beginning_error(line) {
+                return Err(Some(refusal(json_of(id), error.code, &error.message)));
+            }
+            self.has_begun = !is_ping(line);
+        }
+        if let Some(id) = request
+            && !self.open.ids().insert(id.clone())
+        {
+            let message = "a request with this id is not answered yet";
+            return Err(Some(refusal(json_of(&id), ErrorCode::INVALID_REQUEST, message)));
+        }
+        if let ClientJsonRpcMessage::Notification(notification) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            // A cancelled request is not answered.
+            self.open.close(id);
+        }
+        Ok(message)
+    }
+}
+
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let (output, open) = (self.output.clone(), self.open.clone());
+        async move {
+            let answered = match &item {
+                ServerJsonRpcMessage::Response(response) => Some(&response.id),
+                ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+                _ => None,
+            };
+            let sent = write(&output, &item).await;
+            if let Some(id) = answered {
+                open.close(id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let answer = match self.input.next().await {
+                Ok(Line::Complete(line)) => match self.accept(&line) {
+                    Ok(message) => return Some(message),
+                    Err(answer) => answer,
+                },
+                Ok(Line::TooLong) => {
+                    let message = format!("a message is limited to {MESSAGE_BYTES_MAX} bytes");
+                    Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message))
+                }
+                Ok(Line::End) | Err(_) => {
+                    // Answers to requests that were piped in are still wanted.
+                    drop(tokio::time::timeout(DRAIN_MAX, self.open.wait()).await);
+                    return None;
+                }
+            };
+            if let Some(answer) = answer
+                && write(&self.output, &answer).await.is_err()
+            {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.output.lock().await.flush().await
+    }
+}
+
+/// Writes a message as one line.
+async fn write<W: AsyncWrite + Unpin>(output: &AsyncMutex<W>, message: &impl serde::Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+fn json_of(id: &str) -> Value {
+    serde_json::from_str(id).unwrap_or_default()
+}
+
+fn is_ping(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|message| message["method"] == "ping")
+}

@@ -1,0 +1,108 @@
+//! Pages of a list of tools.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rmcp::ErrorData;
+use rmcp::model::{ListToolsResult, Tool};
+
+use super::error::invalid_params;
+
+/// Maximum number of tools of one page. Few clients show more, and a page stays well below a megabyte.
+const PAGE_TOOLS_MAX: usize = 200;
+
+/// The number of bytes of a list's digest in a cursor.
+const DIGEST_BYTES: usize = 16;
+
+/// Returns the page of a list at a cursor. A cursor holds the digest of its list, so that all pages come from one list.
+///
+/// # Errors
+/// If the cursor was not issued by the server, or the list has changed.
+pub(crate) fn page(mut tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+    let start = match cursor {
+        None => 0,
+        Some(cursor) => {
+            let (digest, start) = parse(cursor).ok_or_else(|| invalid_params("the cursor is invalid"))?;
+            if digest != digest_of(&tools) {
+                return Err(invalid_params("the list of tools has changed; list it from the start"));
+            }
+            start
+        }
+    };
+    if start > tools.len() {
+        return Err(invalid_params("the cursor is invalid"));
+    }
+    let end = tools.len().min(start + PAGE_TOOLS_MAX);
+    let next_cursor = (end < tools.len()).then(|| format(digest_of(&tools), end));
+    tools.truncate(end);
+    let mut result = ListToolsResult::with_all_items(tools.split_off(start));
+    result.next_cursor = next_cursor;
+    Ok(result)
+}
+
+fn format(digest: [u8; DIGEST_BYTES], start: usize) -> String {
+    let mut bytes = digest.to_vec();
+    bytes.extend(u32::try_from(start).unwrap_or(u32::MAX).to_be_bytes());
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn parse(cursor: &str) -> Option<([u8; DIGEST_BYTES], usize)> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let (digest, start) = bytes.split_at_checked(DIGEST_BYTES)?;
+    let start = u32::from_be_bytes(start.try_into().ok()?);
+    Some((digest.try_into().ok()?, usize::try_from(start).ok()?))
+}
+
+/// Returns the digest of the names of a list, in order.
+fn digest_of(tools: &[Tool]) -> [u8; DIGEST_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    for tool in tools {
+        hasher.update(tool.name.as_bytes());
+        hasher.update(b"\n");
+    }
+    let mut digest = [0; DIGEST_BYTES];
+    digest.copy_from_slice(&hasher.finalize().as_bytes()[..DIGEST_BYTES]);
+    digest
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rmcp::model::JsonObject;
+
+    use super::*;
+
+    fn tools(count: usize) -> Vec<Tool> {
+        let tool = |number: usize| Tool::new(format!("t{number}"), "", JsonObject::new());
+        (0..count).map(tool).collect()
+    }
+
+    #[test]
+    fn all_tools_are_on_some_page_exactly_once() {
+        let all = tools(2 * PAGE_TOOLS_MAX + 1);
+        let mut seen = Vec::new();
+        let mut cursor = None;
+        loop {
+            let result = page(all.clone(), cursor.as_deref()).unwrap();
+            seen.extend(result.tools);
+            cursor = result.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, all);
+        assert_eq!(page(tools(PAGE_TOOLS_MAX), None).unwrap().next_cursor, None);
+    }
+
+    // attack: G8
+    #[test]
+    fn foreign_cursors_and_cursors_of_an_earlier_list_are_refused() {
+        let cursor = page(tools(PAGE_TOOLS_MAX + 1), None).unwrap().next_cursor.unwrap();
+        let refused = |cursor: &str, count: usize| page(tools(count), Some(cursor)).unwrap_err().message.to_string();
+        assert!(refused(&cursor, PAGE_TOOLS_MAX + 2).contains("changed"));
+        for garbage in ["", "x", "../../etc/passwd", "\u{0}", &"A".repeat(100_000)] {
+            assert!(refused(garbage, 3).contains("invalid"));
+        }
+        let beyond = format(digest_of(&tools(3)), 4);
+        assert!(refused(&beyond, 3).contains("invalid"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Definitions of tools.
+
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool};
+use serde_json::{Value, json};
+
+use super::revision::Revision;
+use toolwit::ToolDefinition;
+
+/// The property with the value of a result that is not an object, for clients that expect an object.
+pub(crate) const RESULT: &str = "result";
+
+/// The form of the structured content of a tool's results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultShape {
+    /// The tool has no output schema.
+    Untyped,
+    /// The value itself.
+    Plain,
+    /// An object with the value under [`RESULT`].
+    Wrapped,
+}
+
+/// Returns the form of a tool's structured content. Up to 2025-11-25 it must be an object.
+pub(crate) fn result_shape(definition: &ToolDefinition, revision: Revision) -> ResultShape {
+    let Some(schema) = &definition.output_schema else {
+        return ResultShape::Untyped;
+    };
+    if revision == Revision::Stateless || schema["type"] == "object" {
+        return ResultShape::Plain;
+    }
+    // A reference to a part of the schema would point elsewhere after wrapping.
+    if has_reference(schema) {
+        ResultShape::Untyped
+    } else {
+        ResultShape::Wrapped
+    }
+}
+
+/// Returns the definition of a tool as a client reads it.
+pub(crate) fn tool(name: &str, definition: &ToolDefinition, revision: Revision) -> Tool {
+    let input = object(&definition.input_schema).unwrap_or_else(|| Arc::new(empty_input()));
+    let tool = Tool::new(name.to_owned(), definition.description.clone(), input);
+    match (result_shape(definition, revision), &definition.output_schema) {
+        (ResultShape::Plain, Some(schema)) => match object(schema) {
+            Some(schema) => tool.with_raw_output_schema(schema),
+            None => tool,
+        },
+        (ResultShape::Wrapped, Some(schema)) => tool.with_raw_output_schema(Arc::new(wrapped(schema))),
+        _ => tool,
+    }
+}
+
+fn object(schema: &Value) -> Option<Arc<JsonObject>> {
+    schema.as_object().cloned().map(Arc::new)
+}
+
+fn empty_input() -> JsonObject {
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema
+}
+
+/// Returns the schema of an object with the value of another schema.
+fn wrapped(schema: &Value) -> JsonObject {
+    let mut outer = JsonObject::new();
+    outer.insert("type".to_owned(), json!("object"));
+    outer.insert("properties".to_owned(), json!({RESULT: schema}));
+    outer.insert("required".to_owned(), json!([RESULT]));
+    outer
+}
+
+fn has_reference(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            fields.keys().any(|key| key == "$ref" || key == "$dynamicRef") || fields.values().any(has_reference)
+        }
+        Value::Array(items) => items.iter().any(has_reference),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolwit::tool::ToolId;
+
+    fn definition(output: Value) -> ToolDefinition {
+        let input = json!({"type": "object", "properties": {}});
+        ToolDefinition::new(ToolId::native("x"), "x", "Does x.", input).with_output_schema(output)
+    }
+
+    #[test]
+    fn results_that_are_no_objects_are_wrapped_for_older_clients_only() {
+        let list = definition(json!({"type": "array", "items": {"type": "string"}}));
+        let older = tool("x", &list, Revision::Session)
+            .output_schema
+            .map(|schema| json!(*schema));
+        let expected = json!({
+            "type": "object",
+            "properties": {"result": {"type": "array", "items": {"type": "string"}}},
+            "required": ["result"],
+        });
+        assert_eq!(older, Some(expected));
+        let newer = tool("x", &list, Revision::Stateless)
+            .output_schema
+            .map(|schema| json!(*schema));
+        assert_eq!(newer, list.output_schema.as_deref().cloned());
+    }
+
+    #[test]
+    fn objects_are_never_wrapped_and_schemas_with_references_are_left_out() {
+        let record = definition(json!({"type": "object", "properties": {}}));
+        assert_eq!(result_shape(&record, Revision::Session), ResultShape::Plain);
+        let list = definition(json!({"type": "array", "items": {"$ref": "#/$defs/x"}, "$defs": {"x": {}}}));
+        assert_eq!(result_shape(&list, Revision::Session), ResultShape::Untyped);
+        assert_eq!(tool("x", &list, Revision::Session).output_schema, None);
+    }
+}

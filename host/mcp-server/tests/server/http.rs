@@ -1,0 +1,294 @@
+//! HTTP: addresses, tokens, sessions and limits.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::line_client::meta;
+use crate::{server, tools};
+use toolwit::Toolwit;
+use toolwit_mcp_server::{AccessToken, HttpListener, HttpOptions, McpServer, Principal, ProtectedResource};
+
+const ADA: &str = "ada-0123456789abcdef0123";
+const BOB: &str = "bob-0123456789abcdef0123";
+
+struct Served {
+    address: SocketAddr,
+    cancel: CancellationToken,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+/// A response: status, headers in lower case, and body.
+struct Answer {
+    status: u16,
+    headers: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        let line = self.headers.lines().find(|line| line.starts_with(&format!("{name}:")));
+        line.map(|line| line[name.len() + 1..].trim())
+    }
+
+    /// Returns the last message of the body, which is JSON or a stream of events.
+    fn message(&self) -> Value {
+        let mut event = self
+            .body
+            .lines()
+            .filter_map(|line| line.strip_prefix("data:"))
+            .filter(|data| !data.trim().is_empty());
+        let text = event.next_back().unwrap_or(&self.body);
+        serde_json::from_str(text.trim()).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+async fn serve(options: impl FnOnce(HttpOptions) -> HttpOptions) -> Served {
+    let options = options(HttpOptions::new(([127, 0, 0, 1], 0).into()));
+    let listener = HttpListener::bind(options).await.unwrap();
+    let (address, cancel) = (listener.address(), CancellationToken::new());
+    let (server, token) = (server().await, cancel.clone());
+    tokio::spawn(async move { listener.serve(&server, token).await });
+    Served { address, cancel }
+}
+
+async fn host() -> Toolwit {
+    Toolwit::builder().tools(tools()).build().await.unwrap()
+}
+
+impl Served {
+    /// Sends a request on a connection of its own.
+    async fn send(&self, head: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head = head.replace('\n', "\r\n");
+        let request = format!(
+            "{head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        Answer {
+            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+            headers: head.to_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    async fn get(&self, path: &str, headers: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\nhost: localhost{headers}"), "")
+            .await
+    }
+
+    async fn post(&self, headers: &str, message: &Value) -> Answer {
+        let types = "content-type: application/json\naccept: application/json, text/event-stream";
+        let head = format!("POST /mcp HTTP/1.1\nhost: localhost\n{types}{headers}");
+        self.send(&head, &message.to_string()).await
+    }
+
+    /// Begins a session, and returns its id.
+    async fn session(&self, headers: &str) -> String {
+        let client = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let answer = self.post(headers, &request("initialize", params)).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.header("mcp-session-id").expect("a session").to_owned()
+    }
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+fn call_hello() -> Value {
+    request("tools/call", json!({"name": "hello", "arguments": {}}))
+}
+
+// attack: G1
+#[tokio::test]
+async fn web_pages_and_foreign_names_are_refused() {
+    let served = serve(|options| options).await;
+    assert_eq!(served.get("/healthz", "").await.status, 200);
+    let evil = served.send("POST /mcp HTTP/1.1\nhost: evil.com", "{}").await;
+    assert_eq!(evil.status, 403);
+    let evil = served
+        .send("POST /mcp HTTP/1.1\nhost: localhost\norigin: http://evil.com", "{}")
+        .await;
+    assert_eq!(evil.status, 403);
+    let metrics = served.get("/metrics", "").await;
+    assert!(
+        metrics
+            .body
+            .contains("toolwit_mcp_http_rejected_total{reason=\"origin\"} 1"),
+        "{}",
+        metrics.body
+    );
+}
+
+// attack: G5
+#[tokio::test]
+async fn a_session_is_served_and_forged_ones_are_not() {
+    let served = serve(|options| options).await;
+    let session = served.session("").await;
+    let headers = format!("\nmcp-session-id: {session}\nmcp-protocol-version: 2025-11-25");
+    let answer = served.post(&headers, &call_hello()).await;
+    assert_eq!(answer.message()["result"]["content"][0]["text"], "hello");
+    let forged = "\nmcp-session-id: 00000000-0000-4000-8000-000000000000";
+    assert_eq!(served.post(forged, &call_hello()).await.status, 404);
+    assert_eq!(
+        served.get("/mcp", "\naccept: text/event-stream").await.status,
+        400,
+        "no session"
+    );
+    assert_eq!(served.get("/mcp", &headers).await.status, 406, "no `accept`");
+    let html = format!("POST /mcp HTTP/1.1\nhost: localhost\ncontent-type: text/html{headers}");
+    assert!((400..500).contains(&served.send(&html, "{}").await.status));
+    let deleted = served
+        .send(&format!("DELETE /mcp HTTP/1.1\nhost: localhost{headers}"), "")
+        .await;
+    assert!(deleted.status < 300, "{}", deleted.status);
+    assert_eq!(served.post(&headers, &call_hello()).await.status, 404, "ended");
+}
+
+// attack: G5
+#[tokio::test]
+async fn bodies_and_sessions_are_limited() {
+    let served = serve(|options| options.with_sessions_max(1)).await;
+    let large = request("tools/call", json!({"name": "x".repeat(5 << 20)}));
+    assert_eq!(served.post("", &large).await.status, 413);
+    served.session("").await;
+    let second = served.post("", &request("initialize", json!({}))).await;
+    assert_eq!((second.status, second.header("retry-after")), (503, Some("60")));
+}
+
+// attack: G6
+#[tokio::test]
+async fn requests_without_a_session_need_matching_headers() {
+    let served = serve(|options| options).await;
+    let params = json!({"name": "hello", "arguments": {}, "_meta": meta()});
+    let message = request("tools/call", params);
+    let headers = |method: &str, name: &str| {
+        format!("\nmcp-protocol-version: 2026-07-28\nmcp-method: {method}\nmcp-name: {name}")
+    };
+    let answer = served.post(&headers("tools/call", "hello"), &message).await;
+    assert_eq!(answer.message()["result"]["content"][0]["text"], "hello");
+    assert_eq!(answer.header("mcp-session-id"), None);
+    for wrong in [headers("tools/list", "hello"), headers("tools/call", "other")] {
+        let refused = served.post(&wrong, &message).await;
+        assert_eq!(
+            (refused.status, &refused.message()["error"]["code"]),
+            (400, &json!(-32020)),
+            "{wrong}"
+        );
+    }
+    let undeclared = served.post(&headers("tools/call", "hello"), &call_hello()).await;
+    assert_eq!(undeclared.status, 400, "no `_meta`");
+}
+
+#[tokio::test]
+async fn each_token_has_its_own_tools_limit_and_sessions() {
+    let host = host().await;
+    let ada = Principal::new("ada", host.clone());
+    let bob = Principal::new("bob", host).restricted_to(|id| id == "native#hello");
+    let bob = AccessToken::new(BOB, bob).unwrap().with_requests_per_minute(4);
+    let metadata = ProtectedResource {
+        resource: "https://tools.example/mcp".to_owned(),
+        authorization_servers: vec!["https://login.example".to_owned()],
+        scopes_supported: Vec::new(),
+    };
+    let served = serve(|options| {
+        let options = options.with_token(AccessToken::new(ADA, ada).unwrap()).with_token(bob);
+        options.with_protected_resource(metadata)
+    });
+    let served = served.await;
+    let refused = served.post("", &call_hello()).await;
+    assert_eq!(refused.status, 401);
+    let challenge = "bearer resource_metadata=\"https://tools.example/.well-known/oauth-protected-resource/mcp\"";
+    assert_eq!(refused.header("www-authenticate"), Some(challenge));
+    assert_eq!(served.get("/metrics", "").await.status, 401);
+    let metadata = served.get("/.well-known/oauth-protected-resource/mcp", "").await;
+    assert_eq!(
+        metadata.message()["authorization_servers"],
+        json!(["https://login.example"])
+    );
+    assert_eq!(
+        served.post("\nauthorization: Bearer wrong", &call_hello()).await.status,
+        401
+    );
+
+    let (ada, bob) = (
+        format!("\nauthorization: Bearer {ADA}"),
+        format!("\nauthorization: Bearer {BOB}"),
+    );
+    let session = served.session(&ada).await;
+    let session = format!("\nmcp-session-id: {session}\nmcp-protocol-version: 2025-11-25");
+    assert_eq!(
+        served.post(&format!("{bob}{session}"), &call_hello()).await.status,
+        404,
+        "of another token"
+    );
+    let own = served.post(&format!("{ada}{session}"), &call_hello()).await;
+    assert_eq!(own.message()["result"]["content"][0]["text"], "hello");
+    let bobs = served.session(&bob).await;
+    let bobs = format!("{bob}\nmcp-session-id: {bobs}\nmcp-protocol-version: 2025-11-25");
+    let listed = served.post(&bobs, &request("tools/list", json!({}))).await.message();
+    let names: Vec<_> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
+    assert_eq!(names, ["hello"]);
+    assert_eq!(served.post(&bobs, &call_hello()).await.status, 200);
+    let limited = served.post(&bobs, &call_hello()).await;
+    assert_eq!(limited.status, 429);
+    assert!(limited.header("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn a_public_address_needs_a_token_and_a_name() {
+    let public = || HttpOptions::new(([0, 0, 0, 0], 0).into());
+    let refused = async |options: HttpOptions| HttpListener::bind(options).await.unwrap_err().to_string();
+    assert!(refused(public()).await.contains("no token"));
+    let token = AccessToken::new(ADA, Principal::new("ada", host().await)).unwrap();
+    assert!(
+        refused(public().with_token(token.clone()))
+            .await
+            .contains("no host name")
+    );
+    let twice = HttpOptions::new(([127, 0, 0, 1], 0).into())
+        .with_token(token.clone())
+        .with_token(token);
+    assert!(refused(twice).await.contains("`ada`"));
+    let short = AccessToken::new("short", Principal::new("x", host().await)).unwrap_err();
+    assert!(short.to_string().contains("5 characters"), "{short}");
+}
+
+#[tokio::test]
+async fn a_stopped_server_ends_its_connections() {
+    let listener = HttpListener::bind(HttpOptions::new(([127, 0, 0, 1], 0).into()))
+        .await
+        .unwrap();
+    let (address, cancel) = (listener.address(), CancellationToken::new());
+    let server = McpServer::new(host().await);
+    let serving = tokio::spawn({
+        let cancel = cancel.clone();
+        async move { listener.serve(&server, cancel).await }
+    });
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    cancel.cancel();
+    serving.await.unwrap();
+    let mut rest = Vec::new();
+    drop(idle.read_to_end(&mut rest).await);
+    assert!(rest.is_empty());
+    assert!(TcpStream::connect(address).await.is_err());
+}

@@ -1,0 +1,114 @@
+//! A client that writes and reads lines.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::server;
+use toolwit::Error;
+
+/// A connection to a server in this process.
+pub(crate) struct LineClient {
+    input: Option<DuplexStream>,
+    output: Lines<BufReader<DuplexStream>>,
+    server: JoinHandle<Result<(), Error>>,
+}
+
+/// The `_meta` of a request of 2026-07-28.
+pub(crate) fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+impl LineClient {
+    /// Connects, and begins nothing.
+    pub(crate) async fn connect() -> Self {
+        let server = server().await;
+        let (input, server_input) = tokio::io::duplex(64 << 10);
+        let (server_output, output) = tokio::io::duplex(64 << 10);
+        let serve = async move {
+            server
+                .serve_streams(server_input, server_output, CancellationToken::new())
+                .await
+        };
+        Self {
+            input: Some(input),
+            output: BufReader::new(output).lines(),
+            server: tokio::spawn(serve),
+        }
+    }
+
+    /// Connects and initializes a session.
+    pub(crate) async fn session() -> Self {
+        let mut client = Self::connect().await;
+        let answer = client.initialize("2025-11-25").await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        client
+            .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await;
+        client
+    }
+
+    pub(crate) async fn initialize(&mut self, version: &str) -> Value {
+        let client = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        self.request("init", "initialize", params).await
+    }
+
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.send_line(message.to_string().as_bytes()).await;
+    }
+
+    pub(crate) async fn send_line(&mut self, line: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line).await.unwrap();
+        input.write_all(b"\n").await.unwrap();
+    }
+
+    /// Returns the next message of the server.
+    pub(crate) async fn next(&mut self) -> Value {
+        let line = self.output.next_line().await.unwrap().expect("the server answers");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// Sends a request, and returns its answer. Notifications before it are dropped.
+    pub(crate) async fn request(&mut self, id: &str, method: &str, params: Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+        loop {
+            let message = self.next().await;
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    pub(crate) async fn call(&mut self, tool: &str) -> Value {
+        self.request("call", "tools/call", json!({"name": tool, "arguments": {}}))
+            .await
+    }
+
+    pub(crate) async fn tool_names(&mut self) -> Vec<String> {
+        let answer = self.request("list", "tools/list", json!({})).await;
+        let tools = answer["result"]["tools"].as_array().cloned().unwrap_or_default();
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Ends the input, and waits for the end of the server. Returns what it still sent.
+    pub(crate) async fn finish(mut self) -> Vec<Value> {
+        drop(self.input.take());
+        let mut messages = Vec::new();
+        while let Some(line) = self.output.next_line().await.unwrap() {
+            messages.push(serde_json::from_str(&line).unwrap());
+        }
+        self.server.await.unwrap().unwrap();
+        messages
+    }
+}

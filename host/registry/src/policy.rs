@@ -1,0 +1,158 @@
+//! The policy file of an operator: which calls need an approval, and the effect classes of tools.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::text_file;
+use toolwit_core::limits::PROJECT_BYTES_MAX;
+use toolwit_core::{ApprovalMode, ApprovalPolicy, ApprovalRule, EffectClass, Error};
+
+/// The policy file of an operator. All keys are optional. Unknown keys are errors.
+///
+/// ```toml
+/// [[effect]]
+/// tool = "crm/*#upsert"
+/// class = "idempotent"
+///
+/// [approval]
+/// default = "writes"          # or by class: read, idempotent, write
+///
+/// [[approval.rule]]
+/// tool = "files#write"
+/// arguments = { path = "/tmp/*" }
+/// ask = "never"
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct OperatorPolicy {
+    /// The approval of calls.
+    pub approval: ApprovalSettings,
+    /// The effect classes that the operator sets. Of several patterns, the first that matches applies.
+    pub effect: Vec<EffectSetting>,
+}
+
+/// The approval of calls.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ApprovalSettings {
+    /// The mode of all classes without a mode of their own.
+    pub default: Option<ApprovalMode>,
+    /// The mode of calls that only read.
+    pub read: Option<ApprovalMode>,
+    /// The mode of idempotent calls.
+    pub idempotent: Option<ApprovalMode>,
+    /// The mode of all other calls.
+    pub write: Option<ApprovalMode>,
+    /// Rules for single tools. The first that applies decides.
+    pub rule: Vec<ApprovalRule>,
+}
+
+/// The effect class of some tools.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct EffectSetting {
+    /// A pattern of tool ids.
+    pub tool: String,
+    /// Their class.
+    pub class: EffectClass,
+}
+
+impl OperatorPolicy {
+    /// The usual name of the file.
+    pub const FILE_NAME: &str = "policy.toml";
+
+    /// Reads a policy file. `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown key;
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
+    pub fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let Some(text) = text_file::read(path, PROJECT_BYTES_MAX)? else {
+            return Ok(None);
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let hint = "its keys are `[approval]`, `[[approval.rule]]` and `[[effect]]`; see `docs/src/operating.md`";
+        text_file::parse(&text, &name, hint).map(Some)
+    }
+
+    /// Returns the policy. `mode` replaces the modes of all classes; the rules for single tools remain.
+    #[must_use]
+    pub fn approvals(&self, mode: Option<ApprovalMode>) -> ApprovalPolicy {
+        let settings = &self.approval;
+        let mut policy = ApprovalPolicy::default();
+        if let Some(mode) = mode.or(settings.default) {
+            policy = policy.with_mode(mode);
+        }
+        if mode.is_none() {
+            let classes = [
+                (EffectClass::Read, settings.read),
+                (EffectClass::Idempotent, settings.idempotent),
+                (EffectClass::Write, settings.write),
+            ];
+            for (class, mode) in classes {
+                policy = mode
+                    .into_iter()
+                    .fold(policy, |policy, mode| policy.with_class(class, mode));
+            }
+        }
+        policy = settings.rule.iter().cloned().fold(policy, ApprovalPolicy::with_rule);
+        self.effect
+            .iter()
+            .fold(policy, |policy, effect| policy.with_effect(&effect.tool, effect.class))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<OperatorPolicy, Error> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(OperatorPolicy::FILE_NAME);
+        fs::write(&path, text).unwrap();
+        OperatorPolicy::read(&path).map(Option::unwrap)
+    }
+
+    #[test]
+    fn policy_has_modes_rules_and_effects() {
+        let policy = read(
+            "[approval]\nwrite = \"first-time\"\n[[approval.rule]]\ntool = \"bank\"\nask = \"deny\"\n\
+             [[effect]]\ntool = \"crm/*\"\nclass = \"idempotent\"\n",
+        );
+        let policy = policy.unwrap();
+        let expected = ApprovalPolicy::default()
+            .with_class(EffectClass::Write, ApprovalMode::FirstTime)
+            .with_rule(ApprovalRule::new("bank", ApprovalMode::Deny))
+            .with_effect("crm/*", EffectClass::Idempotent);
+        assert_eq!(policy.approvals(None), expected);
+        let always = policy.approvals(Some(ApprovalMode::Always));
+        assert_eq!(
+            always,
+            ApprovalPolicy::of_mode(ApprovalMode::Always)
+                .with_rule(ApprovalRule::new("bank", ApprovalMode::Deny))
+                .with_effect("crm/*", EffectClass::Idempotent),
+            "an option replaces the modes and keeps the rules"
+        );
+        assert_eq!(OperatorPolicy::default().approvals(None), ApprovalPolicy::default());
+    }
+
+    #[test]
+    fn invalid_policy_is_refused_with_its_line() {
+        for (text, place) in [
+            ("[approval]\nwrites = \"never\"\n", "policy.toml:2:1: "),
+            ("[approval]\nwrite = \"nevr\"\n", "policy.toml:2:9: "),
+            ("[[effect]]\ntool = \"x\"\nclass = \"none\"\n", "policy.toml:3:9: "),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.message.starts_with(place), "{error}");
+        }
+        assert_eq!(OperatorPolicy::read(Path::new("/nonexistent")).unwrap(), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! The access of a call before it begins: its effect class, and the grants that it would use.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::plugin::Plugin;
+use crate::grants::EffectiveRights;
+use crate::grants::authority::ConversationNumber;
+use crate::link::host::host_api::CallStack;
+use toolwit_core::{Arguments, CallAccess, Effect, EffectClass, ToolContext, ToolDefinition};
+
+impl Plugin {
+    /// Returns the access that the next call of one of its tools has in a new conversation. Uses up no grant.
+    ///
+    /// The sandbox proves [`EffectClass::Read`] if the plugin has no granted import that can change anything outside its own
+    /// instance. Tools that the plugin may call are looked up in the context; without them, nothing is proved of a plugin that may
+    /// call others.
+    pub async fn access(&self, definition: &ToolDefinition, context: &ToolContext) -> CallAccess {
+        self.access_in(ConversationNumber::default(), definition.effect, context)
+            .await
+    }
+
+    /// Returns the access of a call in a conversation. `claim` is the class that the author declares.
+    pub(super) async fn access_in(
+        &self,
+        conversation: ConversationNumber,
+        claim: Option<EffectClass>,
+        context: &ToolContext,
+    ) -> CallAccess {
+        let caller = CallStack::of(context).map(CallStack::caller);
+        let rights = match self.current_rights(conversation, caller).await {
+            Ok(rights) => rights,
+            // The call itself fails with this error. Until then, nothing is known.
+            Err(_) => {
+                return CallAccess::of(Effect::of_untrusted(EffectClass::Write, claim));
+            }
+        };
+        let writing_rule = writing_rule(&rights, context).await;
+        let proof = match writing_rule {
+            None => EffectClass::Read,
+            Some(_) => EffectClass::Write,
+        };
+        let mut access = CallAccess::of(Effect::of_untrusted(proof, claim));
+        access.grant = rights.rules.describe();
+        access.writing_rule = writing_rule;
+        access.code = Some(self.digest().to_owned());
+        access
+    }
+}
+
+impl Plugin {
+    /// Redacts the secrets that the plugin is granted now.
+    pub(super) async fn redacted(
+        &self,
+        conversation: ConversationNumber,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Arguments {
+        let caller = CallStack::of(context).map(CallStack::caller);
+        match self.redactor(conversation, caller, context).await {
+            Ok(redactor) => redactor.fields(arguments),
+            // Without the secrets, no text can be recognised as one of them. The call itself fails with this error.
+            Err(_) => Arguments::new(),
+        }
+    }
+}
+
+/// Returns the first rule with which a plugin could change something outside its own instance; `None` proves that there is none.
+async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option<String> {
+    if let Some(rule) = rights.writing_rule() {
+        return Some(rule);
+    }
+    if rights.rules.tools.is_empty() {
+        return None;
+    }
+    let visited = context.extension::<VisitedTools>().cloned().unwrap_or_default();
+    let context = context.clone().with_extension(visited.clone());
+    for tool in rights.rules.tools.iter().filter(|tool| visited.is_new(tool)) {
+        let effect = match context.tools() {
+            Some(tools) => tools.effect_of(tool, &context).await,
+            None => None,
+        };
+        if effect.is_none_or(|effect| effect.class != EffectClass::Read) {
+            return Some(format!("tool {tool}"));
+        }
+    }
+    None
+}
+
+/// The tools whose effects are being looked up. Tools that call each other are looked up once: their effect is that of all of them.
+#[derive(Clone, Default)]
+struct VisitedTools(Arc<Mutex<HashSet<String>>>);
+
+impl VisitedTools {
+    fn is_new(&self, tool: &str) -> bool {
+        let mut visited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        visited.insert(tool.to_owned())
+    }
+}

@@ -1,0 +1,79 @@
+//! The doc tag `@effect`, with which an author claims the effect class of a function.
+//!
+//! The tag is a line of the docs: `@effect read`. It is removed from the docs, so that the model does not read it. A tag with another
+//! word claims nothing.
+
+use crate::values::types::Shape;
+use toolwit_core::EffectClass;
+
+const TAG: &str = "@effect";
+
+/// Moves the tags from the docs of the functions to their effect classes.
+pub(super) fn take(shape: &mut Shape) {
+    for function in &mut shape.functions {
+        let Some((docs, claim)) = function.docs.as_deref().and_then(split) else {
+            continue;
+        };
+        function.effect = claim;
+        function.docs = (!docs.is_empty()).then_some(docs);
+    }
+}
+
+/// Splits docs into the text without tags and the claimed class; `None` without a tag. Of several tags, the most careful class counts.
+fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
+    if !docs.contains(TAG) {
+        return None;
+    }
+    let mut claims = Vec::new();
+    let mut lines = Vec::new();
+    for line in docs.lines() {
+        match line
+            .trim()
+            .strip_prefix(TAG)
+            .filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+        {
+            Some(class) => claims.push(class.trim().trim_end_matches('.').parse().ok()),
+            None => lines.push(line),
+        }
+    }
+    if claims.is_empty() {
+        return None;
+    }
+    // One tag that claims nothing makes the claim of another one doubtful.
+    let claim = claims.into_iter().collect::<Option<Vec<EffectClass>>>();
+    Some((
+        lines.join("\n").trim().to_owned(),
+        claim.and_then(|claims| claims.into_iter().max()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tag_is_a_line_of_its_own_and_leaves_the_docs() {
+        let read = Some(EffectClass::Read);
+        assert_eq!(split("Adds.\n\n@effect read"), Some(("Adds.".to_owned(), read)));
+        assert_eq!(
+            split("@effect write.\nStores."),
+            Some(("Stores.".to_owned(), Some(EffectClass::Write)))
+        );
+        assert_eq!(
+            split("  @effect\tidempotent"),
+            Some((String::new(), Some(EffectClass::Idempotent)))
+        );
+        assert_eq!(split("Has the @effect read of a tag."), None);
+        assert_eq!(split("@effects read"), None);
+    }
+
+    #[test]
+    fn doubtful_tags_claim_nothing_or_the_most_careful_class() {
+        assert_eq!(split("@effect none"), Some((String::new(), None)));
+        assert_eq!(split("@effect read\n@effect oops"), Some((String::new(), None)));
+        assert_eq!(
+            split("@effect read\n@effect write"),
+            Some((String::new(), Some(EffectClass::Write)))
+        );
+    }
+}

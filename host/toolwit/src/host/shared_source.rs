@@ -1,0 +1,45 @@
+//! A source whose tools are restricted for one conversation.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use toolwit_agent::ToolSource;
+use toolwit_core::{Error, Tool, ToolContext};
+
+/// The tools of a shared source that one conversation may use.
+#[derive(Clone)]
+pub(super) struct SharedSource {
+    source: Arc<dyn ToolSource>,
+    may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl SharedSource {
+    pub(super) fn new(source: Arc<dyn ToolSource>, may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>) -> Self {
+        Self { source, may_use }
+    }
+
+    fn usable(&self, mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        tools.retain(|tool| (self.may_use)(tool.definition().id.as_str()));
+        tools
+    }
+}
+
+#[async_trait]
+impl ToolSource for SharedSource {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn known_names(&self) -> Option<Vec<String>> {
+        self.source.known_names()
+    }
+
+    fn known_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+        self.source.known_tools(context).map(|tools| self.usable(tools))
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        self.source.tools(context).await.map(|tools| self.usable(tools))
+    }
+}

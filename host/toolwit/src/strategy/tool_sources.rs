@@ -1,0 +1,158 @@
+//! A strategy that shows the tools of sources, such as servers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+
+use super::tool_search::ToolSearch;
+use toolwit_agent::ToolSource;
+use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
+use toolwit_core::limits::SOURCE_WALL_MAX;
+use toolwit_core::{Tool, ToolContext, ToolId, ToolSet};
+
+/// Shows all tools of sources, such as servers. The sources are queried when a turn begins, with its context, so that nothing is contacted
+/// before the first turn. A source that cannot be reached is reported in the log; its earlier tools stay, and the others work.
+///
+/// Tools that a source adds during a call are there for the next call. An instance belongs to one conversation.
+pub struct ToolSources {
+    sources: Vec<Arc<dyn ToolSource>>,
+    search: Option<Search>,
+    state: Mutex<State>,
+}
+
+/// The search that replaces the list if there are too many tools.
+struct Search {
+    tools_max: usize,
+    strategy: ToolSearch,
+}
+
+#[derive(Default)]
+struct State {
+    /// The tools that were added, by the position of their source.
+    offered: HashMap<usize, Vec<Arc<dyn Tool>>>,
+    is_searching: bool,
+}
+
+impl ToolSources {
+    /// Shows the tools of these sources.
+    #[must_use]
+    pub fn new(sources: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
+        Self {
+            sources: sources.into_iter().collect(),
+            search: None,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Shows the tools that a search finds, if the conversation would have more than `tools_max` at its first turn. The search must
+    /// cover the sources.
+    #[must_use]
+    pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
+        self.search = Some(Search {
+            tools_max,
+            strategy: search,
+        });
+        self
+    }
+
+    /// Returns the changes that make the conversation have the current tools of the sources.
+    fn changes(&self, current: Vec<(usize, Vec<Arc<dyn Tool>>)>, tools: &ToolSet) -> Injection {
+        let mut injection = Injection::none();
+        let mut state = self.state();
+        for (source, current) in current {
+            let earlier: HashMap<ToolId, Arc<dyn Tool>> = state
+                .offered
+                .remove(&source)
+                .into_iter()
+                .flatten()
+                .map(|tool| (tool.definition().id.clone(), tool))
+                .collect();
+            let ids: Vec<_> = current.iter().map(|tool| tool.definition().id.clone()).collect();
+            let is_new = |tool: &&Arc<dyn Tool>| {
+                let id = &tool.definition().id;
+                let is_same = earlier.get(id).is_some_and(|earlier| Arc::ptr_eq(earlier, tool));
+                !is_same || tools.by_id(id).is_none()
+            };
+            injection.add.extend(current.iter().filter(is_new).cloned());
+            let mut gone: Vec<_> = earlier.into_keys().filter(|id| !ids.contains(id)).collect();
+            gone.sort();
+            injection.remove.extend(gone);
+            state.offered.insert(source, current);
+        }
+        injection
+    }
+
+    /// Returns the tools of the sources that can be reached in time.
+    async fn query(&self, context: &ToolContext) -> Vec<(usize, Vec<Arc<dyn Tool>>)> {
+        let query = |(at, source): (usize, &Arc<dyn ToolSource>)| {
+            let source = source.clone();
+            async move {
+                let queried = tokio::time::timeout(SOURCE_WALL_MAX, source.tools(context)).await;
+                let name = source.name();
+                match queried {
+                    Ok(Ok(tools)) => return Some((at, tools)),
+                    Ok(Err(error)) => tracing::warn!(source = name, %error, "a source of tools cannot be reached"),
+                    Err(_) => {
+                        tracing::warn!(source = name, limit = ?SOURCE_WALL_MAX, "a source of tools takes too long; its tools come later");
+                    }
+                }
+                None
+            }
+        };
+        let queried = join_all(self.sources.iter().enumerate().map(query)).await;
+        queried.into_iter().flatten().collect()
+    }
+
+    fn searching(&self) -> Option<&ToolSearch> {
+        let search = self.search.as_ref()?;
+        self.state().is_searching.then_some(&search.strategy)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl InjectionStrategy for ToolSources {
+    fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
+        if let Some(search) = self.searching() {
+            return search.evaluate(context);
+        }
+        let view = context.view();
+        let sources = self.sources.iter().enumerate();
+        let known = sources.filter_map(|(at, source)| Some((at, source.known_tools(view.context())?)));
+        self.changes(known.collect(), view.tools())
+    }
+
+    async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
+        if let Some(search) = self.searching() {
+            return search.begin_turn(turn).await;
+        }
+        let current = self.query(turn.context()).await;
+        let is_first = self.state().offered.is_empty();
+        let count = turn.tools().iter().count() + current.iter().map(|(_, tools)| tools.len()).sum::<usize>();
+        if let Some(search) = self
+            .search
+            .as_ref()
+            .filter(|search| is_first && count > search.tools_max)
+        {
+            self.state().is_searching = true;
+            let mut injection = Injection::add(vec![search.strategy.tool()]);
+            injection.merge(search.strategy.begin_turn(turn).await);
+            return injection;
+        }
+        self.changes(current, turn.tools())
+    }
+
+    fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
+        if let Some(search) = self.searching() {
+            return search.restore(tool);
+        }
+        let state = self.state();
+        let mut offered = state.offered.values().flatten();
+        offered.find(|offered| offered.definition().id == *tool).cloned()
+    }
+}
