@@ -25,6 +25,7 @@ pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod show;
+pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod vectors;
 
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Chat(Box<chat::Chat>),
     Resume(Box<resume::Resume>),
     Sessions(sessions::Sessions),
+    Trace(trace::DrawTrace),
     List(list::List),
     Search(search::Search),
     Show(show::Show),
@@ -90,6 +92,7 @@ impl Command {
             Self::Chat(chat) => chat.run(printer, cancel).await,
             Self::Resume(resume) => resume.run(printer, cancel).await,
             Self::Sessions(sessions) => sessions.run(printer).await,
+            Self::Trace(trace) => trace.run(printer, cancel).await,
             Self::List(list) => list.run(printer).await,
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,

@@ -24,4 +24,5 @@ mod script;
 mod show;
 mod support;
 mod terminal;
+mod trace;
 mod vectors;

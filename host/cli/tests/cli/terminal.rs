@@ -6,12 +6,13 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "demo",
     "run",
     "chat",
     "resume",
     "sessions",
+    "trace",
     "list",
     "search",
     "show",

@@ -1,0 +1,155 @@
+//! `toolwit trace`: draws the run that a trace recorded.
+
+mod html;
+mod rows;
+
+use anstyle::Style;
+use tokio_util::sync::CancellationToken;
+
+use self::html::document;
+use self::rows::{Kind, Row, rows};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::call_arguments::read_text;
+use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN};
+use crate::output::printer::{Format, Printer};
+use toolwit::agent::{TRACE_VERSION, TraceEntry};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Maximum size of a trace, in bytes.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Width of the bars, in columns.
+const BAR_COLUMNS: u64 = 24;
+
+/// Width of the column of names.
+const NAME_COLUMNS: usize = 32;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit run \"Count the words\" --model openai:gpt-5 --trace run.jsonl
+  toolwit trace run.jsonl
+  toolwit trace run.jsonl --html > run.html";
+
+/// Draw a recorded run as a waterfall
+///
+/// Shows the turns, inferences, calls, nested calls and injected tools of a trace with their time. Nothing is executed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DrawTrace {
+    /// Path to the trace
+    file: String,
+    /// Print one HTML page without external resources
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
+}
+
+impl DrawTrace {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let text = read_text(format!("@{}", self.file), BYTES_MAX, cancel).await?;
+        let rows = rows(&parse(&self.file, &text)?);
+        if self.html {
+            printer.text(&document(&self.file, &rows))?;
+        } else if printer.format() == Format::Json {
+            printer.document(&rows)?;
+        } else {
+            printer.data(&draw(&rows))?;
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Parses the lines of a trace.
+fn parse(file: &str, text: &str) -> Result<Vec<TraceEntry>, Error> {
+    let refused = |line: usize, reason: String| {
+        let message = format!("{file}:{line}: {reason}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`")
+    };
+    let mut entries = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let entry: TraceEntry = serde_json::from_str(line)
+            .map_err(|error| refused(index + 1, format!("not an event of a trace: {error}")))?;
+        if entry.version != TRACE_VERSION {
+            let version = entry.version;
+            return Err(refused(
+                index + 1,
+                format!("version {version} of traces is not supported"),
+            ));
+        }
+        entries.push(entry);
+    }
+    if entries.is_empty() {
+        return Err(refused(1, "the trace has no events".to_owned()));
+    }
+    Ok(entries)
+}
+
+fn draw(rows: &[Row]) -> Page {
+    let mut page = Page::new();
+    let end = rows.iter().map(Row::end_ms).max().unwrap_or(0);
+    for row in rows {
+        let style = match row.kind {
+            Kind::Turn => TITLE,
+            Kind::Model | Kind::Note => Style::new(),
+            Kind::Call => NAME,
+            Kind::Tools => WARN,
+        };
+        page.indent(row.depth * 2);
+        let name: String = row.name.chars().take(NAME_COLUMNS).collect();
+        let used = row.depth * 2 + name.chars().count();
+        page.styled(style, &name).indent(NAME_COLUMNS.saturating_sub(used) + 2);
+        match row.wall_ms {
+            Some(wall) => {
+                page.styled(FAINT, bar(row.start_ms, wall, end))
+                    .text(format_args!(" {wall:>6} ms  "));
+            }
+            None => {
+                page.indent(BAR_COLUMNS as usize + 12);
+            }
+        }
+        page.styled(if row.is_error { BAD } else { FAINT }, row.detail.replace('\n', " "))
+            .end();
+    }
+    page
+}
+
+/// Returns a bar at its position in the time of the trace.
+fn bar(start: u64, wall: u64, end: u64) -> String {
+    let column = |at: u64| u128::from(at) * u128::from(BAR_COLUMNS) / u128::from(end.max(1));
+    let column = |at: u64| u64::try_from(column(at)).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS);
+    let from = column(start).min(BAR_COLUMNS - 1);
+    let to = column(start.saturating_add(wall)).max(from + 1);
+    (0..BAR_COLUMNS)
+        .map(|at| if (from..to).contains(&at) { '█' } else { '·' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_stay_in_their_columns() {
+        for (start, wall, end) in [
+            (0, 0, 0),
+            (0, 10, 10),
+            (10, 0, 10),
+            (u64::MAX, u64::MAX, u64::MAX),
+            (5, 5, 1),
+        ] {
+            let bar = bar(start, wall, end);
+            assert_eq!(bar.chars().count() as u64, BAR_COLUMNS);
+            assert!(bar.contains('█'), "{start} {wall} {end}");
+        }
+    }
+
+    #[test]
+    fn line_that_is_not_an_event_is_reported_with_its_number() {
+        let error = parse("t.jsonl", "\n{}\n")
+            .map(|_| ())
+            .map_err(|error| error.message.clone());
+        assert!(error.is_err_and(|message| message.starts_with("t.jsonl:2: not an event")));
+        assert!(parse("t.jsonl", "").is_err());
+    }
+}

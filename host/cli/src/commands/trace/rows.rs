@@ -1,0 +1,156 @@
+//! The rows of a waterfall.
+
+use serde::Serialize;
+
+use toolwit::agent::{Event, TraceEntry};
+use toolwit::tool::ToolName;
+
+/// Maximum length of a detail, in characters.
+const DETAIL_CHARS_MAX: usize = 160;
+
+/// The kind of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Turn,
+    Model,
+    Call,
+    Tools,
+    Note,
+}
+
+/// A row: something with a time, or a change of the tools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Row {
+    pub(super) sequence: u64,
+    pub(super) kind: Kind,
+    pub(super) depth: usize,
+    pub(super) name: String,
+    /// The time since the first event, in milliseconds.
+    pub(super) start_ms: u64,
+    /// The duration in milliseconds, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) wall_ms: Option<u64>,
+    pub(super) is_error: bool,
+    pub(super) detail: String,
+}
+
+impl Row {
+    /// Returns the time at which it ended.
+    pub(super) fn end_ms(&self) -> u64 {
+        self.start_ms.saturating_add(self.wall_ms.unwrap_or(0))
+    }
+}
+
+/// Returns the rows of a trace, in the order of its events.
+pub(super) fn rows(entries: &[TraceEntry]) -> Vec<Row> {
+    let first = entries.iter().map(|entry| entry.at_ms).min().unwrap_or(0);
+    entries.iter().filter_map(|entry| row(entry, first)).collect()
+}
+
+fn row(entry: &TraceEntry, first: u64) -> Option<Row> {
+    let (kind, name, wall_ms, detail) = content(&entry.event)?;
+    let at = entry.at_ms.saturating_sub(first);
+    let is_nested = matches!(entry.event, Event::NestedCallFinished { .. });
+    let is_inner = usize::from(kind != Kind::Turn) + usize::from(is_nested);
+    Some(Row {
+        sequence: entry.sequence,
+        kind,
+        depth: is_inner + 2 * usize::from(entry.origin.parent_call.is_some()),
+        name,
+        // An event is written when its work ends.
+        start_ms: at.saturating_sub(wall_ms.unwrap_or(0)),
+        wall_ms,
+        is_error: is_error(&entry.event),
+        detail: detail.chars().take(DETAIL_CHARS_MAX).collect(),
+    })
+}
+
+fn is_error(event: &Event) -> bool {
+    match event {
+        Event::ToolFinished { is_error, .. }
+        | Event::NestedCallFinished { is_error, .. }
+        | Event::LateResult { is_error, .. } => *is_error,
+        Event::CallRefused { .. } | Event::AccessDenied { .. } | Event::StrategyFailed { .. } => true,
+        _ => false,
+    }
+}
+
+/// Returns kind, name, duration and detail; `None` for an event that is not drawn.
+fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
+    Some(match event {
+        Event::TurnStarted { turn, prompt, .. } => {
+            let prompt = prompt.clone().unwrap_or_default();
+            (Kind::Turn, format!("turn {turn}"), None, prompt)
+        }
+        Event::ModelAnswered {
+            iteration,
+            wall_ms,
+            usage,
+            content,
+            tool_calls,
+            ..
+        } => {
+            let calls: Vec<_> = tool_calls.iter().map(|call| call.name.as_str()).collect();
+            let tokens = format!("{} + {} tokens", usage.input_tokens, usage.output_tokens);
+            let said = if calls.is_empty() {
+                content.clone()
+            } else {
+                format!("calls {}", calls.join(", "))
+            };
+            (
+                Kind::Model,
+                format!("inference {iteration}"),
+                Some(*wall_ms),
+                format!("{tokens}  {said}"),
+            )
+        }
+        Event::ToolFinished {
+            name, wall_ms, content, ..
+        } => (Kind::Call, name.to_string(), Some(*wall_ms), content.clone()),
+        Event::NestedCallFinished {
+            tool, wall_ms, kind, ..
+        } => {
+            let failed = kind.map(|kind| kind.to_string()).unwrap_or_default();
+            (Kind::Call, tool.to_string(), Some(*wall_ms), failed)
+        }
+        Event::LateResult { name, content, .. } => (Kind::Call, format!("{name} (late)"), None, content.clone()),
+        Event::CallRefused { name, content, .. } => (Kind::Call, name.clone(), None, content.clone()),
+        Event::ToolsInjected {
+            names, prompt_bytes, ..
+        } => tools("tools added", names, &format!("  {prompt_bytes} bytes")),
+        Event::ToolsRemoved { names, .. } => tools("tools removed", names, ""),
+        Event::ToolsEvicted { names } => tools("tools hidden", names, ""),
+        Event::AccessDenied { denied, .. } => {
+            let denied: Vec<_> = denied
+                .iter()
+                .map(|one| format!("{}: {}", one.plugin, one.access))
+                .collect();
+            (Kind::Note, "access denied".to_owned(), None, denied.join(", "))
+        }
+        Event::ApprovalDecided(decided) => {
+            let detail = format!("{}: {:?}", decided.tool, decided.decision);
+            (Kind::Note, "approval".to_owned(), None, detail)
+        }
+        Event::Finished {
+            stop,
+            iterations,
+            tool_calls,
+            ..
+        } => {
+            let detail = format!("{stop:?}, {iterations} inferences, {tool_calls} calls");
+            (Kind::Note, "end".to_owned(), None, detail)
+        }
+        _ => return None,
+    })
+}
+
+fn tools(label: &str, names: &[ToolName], more: &str) -> (Kind, String, Option<u64>, String) {
+    let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
+    (
+        Kind::Tools,
+        label.to_owned(),
+        None,
+        format!("{}{more}", names.join(" ")),
+    )
+}
