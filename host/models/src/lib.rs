@@ -36,4 +36,6 @@ pub use model_spec::{ModelSpec, connect};
 pub use responses::{OpenAiResponses, Responses};
 
 #[cfg(test)]
+mod option_tests;
+#[cfg(test)]
 mod tests;
