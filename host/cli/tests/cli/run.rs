@@ -90,7 +90,8 @@ fn trace_has_the_events() {
     assert_eq!(run.code, Some(0), "{run}");
     let trace = std::fs::read_to_string(workspace.path().join("trace.jsonl")).unwrap();
     let events: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(events.first().unwrap()["event"], "turn_started");
+    assert_eq!(events[0]["event"], "trace_started");
+    assert_eq!(events[1]["event"], "turn_started");
     assert_eq!(events.last().unwrap()["event"], "finished");
     assert!(events.iter().any(|event| event["event"] == "tools_injected"));
 }

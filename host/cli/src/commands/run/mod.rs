@@ -1,9 +1,8 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
 mod progress;
+mod recording;
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,18 +28,24 @@ use crate::input::vectors::with_word_vectors;
 use crate::output::printer::{Format, Printer};
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{
-    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace, TypedOutcome,
+    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, StartedReplay,
+    TypedOutcome,
 };
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
-use toolwit::{Conversation, Exposure, ToolwitBuilder};
+use toolwit::tool::{
+    Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver, Origin, OutputSink, ToolContext,
+};
+use toolwit::{Conversation, ConversationBuilder, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
+use recording::start_trace;
+
 pub(crate) use progress::RunProgress;
+pub(crate) use recording::Replaying;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,7 +82,7 @@ pub(crate) struct Run {
 }
 
 /// The model, the tools and the limits of a run.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct RunFlags {
     /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE
     #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
@@ -116,6 +121,12 @@ pub(crate) struct RunFlags {
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    /// The replay that runs instead of a new conversation.
+    #[clap(skip)]
+    replay: Option<StartedReplay>,
+    /// Whether calls of the replay run as in a new conversation from an event on.
+    #[clap(skip)]
+    is_forked: bool,
 }
 
 impl Run {
@@ -190,7 +201,16 @@ pub(crate) fn print_end(
 impl RunFlags {
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.budget.priced(self.unpriced_model().await?, cancel).await?)
+        self.priced(self.unpriced_model().await?, cancel).await
+    }
+
+    /// Adds the price to a model, if it is known.
+    pub(crate) async fn priced(
+        &self,
+        model: Arc<dyn ChatModel>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn ChatModel>, Failure> {
+        Ok(self.budget.priced(model, cancel).await?)
     }
 
     /// Builds the conversation, which prints its events.
@@ -201,6 +221,7 @@ impl RunFlags {
         progress: Arc<RunProgress>,
         cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
+        let settings = self.settings();
         let budget = self.budget.budget()?;
         let options = self.model_options.options()?;
         let policy = self.approvals.policy()?;
@@ -214,6 +235,11 @@ impl RunFlags {
         let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
+        let frozen = self
+            .replay
+            .as_ref()
+            .map(|replay| replay.recording().started_at_ms() / 1000);
+        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
         let host = host.exposure(exposure).build().await?;
         connect_required(&servers, &*progress, cancel).await?;
         let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
@@ -222,6 +248,7 @@ impl RunFlags {
         } else {
             host.conversation_for(self.roles)
         };
+        let conversation = self.replay.iter().fold(conversation, ConversationBuilder::replay);
         let mut builder = conversation
             .model(model.clone())
             .limits(limits)
@@ -233,13 +260,19 @@ impl RunFlags {
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
+        // A trace needs all events that a journal gets.
+        let journal = journal.or_else(|| self.trace.is_some().then(Journal::unstored));
         if let Some(path) = &self.trace {
-            builder = builder.observer(trace(path)?);
+            builder = builder.observer(start_trace(path, model.name(), settings, journal.as_ref())?);
         }
         if let Some(journal) = journal {
             builder = builder.journal(journal);
         }
-        builder = builder.approvals(approvals(policy, &progress));
+        builder = match self.replay {
+            Some(replay) if self.is_forked => builder.approvals(forked_approvals(policy, &progress, &replay)),
+            Some(_) => builder,
+            None => builder.approvals(approvals(policy, &progress)),
+        };
         let observer = progress.clone();
         let builder = builder
             .output(progress)
@@ -299,12 +332,16 @@ fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
     }
 }
 
-fn trace(path: &PathBuf) -> Result<Trace<BufWriter<File>>, Error> {
-    let file = File::create(path).map_err(|error| {
-        let message = format!("the trace `{}` cannot be written: {error}", path.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
-    })?;
-    Ok(Trace::new(BufWriter::new(file)))
+/// Returns the approvals of a fork: the recorded decisions before it, a person at the terminal after it.
+fn forked_approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>, replay: &StartedReplay) -> Approvals {
+    let approver: Arc<dyn Approver> = if can_ask() {
+        Arc::new(TerminalApprover::new(progress.clone()))
+    } else {
+        Arc::new(|_: &ApprovalRequest| Approval::Unanswered {
+            reason: "nobody can be asked".to_owned(),
+        })
+    };
+    Approvals::new(policy).with_approver(replay.approver(approver))
 }
 
 /// A failed run, with the part of the outcome that it reached.
