@@ -1,5 +1,6 @@
 //! The public interface of a conversation: building, running, resuming.
 
+mod answer_schema;
 mod build;
 mod builder;
 mod conversation_handle;
@@ -12,6 +13,7 @@ mod unavailable_tool;
 mod user_turn;
 mod workflows;
 
+pub use answer_schema::AnswerSchema;
 pub use builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 pub use conversation_handle::Conversation;
 pub use loop_config::LoopConfig;

@@ -11,7 +11,7 @@ use super::refusal::{not_run, with_expectation};
 use crate::event::{Event, Observers, RecordedStart};
 use crate::journal::{IDEMPOTENCY_KEY, Journal};
 use toolwit_core::{
-    Arguments, CallChain, Effect, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
+    Arguments, CallAccess, CallChain, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
 };
 
 /// A call that is about to start.
@@ -60,10 +60,7 @@ impl CallStart {
         let edited = permitted.is_edited.then(|| permitted.arguments.clone());
         self.arguments = permitted.arguments;
         let finished = match self.journal.clone() {
-            Some(journal) => {
-                self.run_recorded(&journal, permitted.access.effect, edited.is_some())
-                    .await
-            }
+            Some(journal) => self.run_recorded(&journal, permitted.access, edited.is_some()).await,
             None => {
                 self.announce(None);
                 self.run().await
@@ -73,7 +70,7 @@ impl CallStart {
     }
 
     /// Runs the call between two entries of the journal: one before it can have an effect, and one with its outcome.
-    async fn run_recorded(mut self, journal: &Journal, effect: Effect, is_edited: bool) -> FinishedCall {
+    async fn run_recorded(mut self, journal: &Journal, access: CallAccess, is_edited: bool) -> FinishedCall {
         let key = journal.key(&self.id);
         let shown = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
         let is_redacted = shown != self.arguments;
@@ -81,7 +78,9 @@ impl CallStart {
         self.announce(Some(RecordedStart {
             is_edited,
             is_redacted,
-            ..RecordedStart::new(self.tool.definition.digest(), shown, effect, key)
+            grant: access.grant,
+            code: access.code,
+            ..RecordedStart::new(self.tool.definition.digest(), shown, access.effect, key)
         }));
         if let Err(error) = journal.commit().await {
             let error = Error::from(error).with_tool(self.tool.name.as_str());

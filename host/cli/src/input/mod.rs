@@ -12,6 +12,7 @@ pub(crate) mod index;
 pub(crate) mod interceptors;
 pub(crate) mod limits;
 pub(crate) mod mcp;
+pub(crate) mod model_options;
 pub(crate) mod plugins;
 pub(crate) mod project_servers;
 pub(crate) mod project_trust;

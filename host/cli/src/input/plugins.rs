@@ -164,6 +164,14 @@ impl PluginFlags {
         }
     }
 
+    /// Uses the directories of a trace if no option names others.
+    pub(crate) fn with_recorded(mut self, directories: &[String]) -> Self {
+        if self.directories.is_empty() {
+            self.directories = directories.iter().map(PathBuf::from).collect();
+        }
+        self
+    }
+
     /// Returns the plugin directories: those of the options, of the environment, or `tools` if it exists.
     pub(crate) fn directories(&self) -> Result<Vec<PathBuf>, Error> {
         if !self.directories.is_empty() {

@@ -19,6 +19,7 @@ mod json;
 mod list;
 mod mcp;
 mod operator;
+mod replay;
 mod roles;
 mod run;
 mod script;

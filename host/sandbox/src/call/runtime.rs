@@ -46,6 +46,9 @@ pub struct RuntimeOptions {
     pub protected: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
     pub plugins: Vec<PathBuf>,
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so that calls
+    /// can be replayed; by default the grants decide.
+    pub frozen_at: Option<u64>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
@@ -85,6 +88,7 @@ impl Runtime {
             secrets_file: options.secrets,
             secret_values: options.secret_values,
             keyvalue: options.keyvalue,
+            frozen_at: options.frozen_at,
             protected,
             plugins: options.plugins,
         })?;

@@ -72,6 +72,12 @@ impl DeclaredCapabilities {
         Self { capabilities }
     }
 
+    /// Returns all capabilities, as if a component declared them.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::from_imports(INTERFACES.map(|(name, _)| name))
+    }
+
     /// Returns whether the component declares a capability.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {

@@ -248,6 +248,14 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so that calls can be
+    /// replayed. It replaces the rules `clock` and `random` of the grants. A plugin that imports no clock gets none.
+    #[must_use]
+    pub fn frozen_at(mut self, seconds: u64) -> Self {
+        self.runtime.frozen_at = Some(seconds);
+        self
+    }
+
     /// Adds a grant of the application, in addition to those of the grants file. A plugin without a grant in either can only
     /// compute.
     ///

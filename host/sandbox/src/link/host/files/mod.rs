@@ -156,11 +156,14 @@ impl FilesView<'_> {
         joined(base, path)
     }
 
-    /// Returns the result of an operation on a path unchanged. If it failed because the guest has no right to the path, the denial is
-    /// recorded for the operator. The guest cannot distinguish a path without a grant from one that does not exist.
+    /// Returns the result of an operation on a path unchanged, and records the access. If it failed because the guest has no right
+    /// to the path, the denial is recorded for the operator. The guest cannot distinguish a path without a grant from one that does not exist.
     fn checked<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
-        if let (Err(_), Some(authority)) = (&result, self.authority) {
-            let _ = authority.require_access(&AccessRequest::File(path, mode));
+        let request = AccessRequest::File(path, mode);
+        match (&result, self.authority) {
+            (Ok(_), Some(authority)) => authority.record_access(&request),
+            (Err(_), Some(authority)) => drop(authority.require_access(&request)),
+            (_, None) => {}
         }
         result
     }

@@ -179,6 +179,7 @@ impl HttpGate {
             call.authority.record_denial(&AccessRequest::Http(&target), &denial);
             Error::HttpRequestDenied
         })?;
+        call.authority.record_access(&AccessRequest::Http(&target));
         let rule = rule.clone();
         let budget = call.budget();
         if let Err(exceeded) = budget.take_request() {
