@@ -50,7 +50,9 @@ mod tools;
 mod tests;
 
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
-pub use conversation::{Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
+pub use conversation::{
+    AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn,
+};
 pub use event::{
     DecidedApproval, Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart, RecordedUsage,
     RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,

@@ -47,6 +47,9 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     });
     let mut options = conversation.options.clone();
     options.tool_choice = choice.unwrap_or_else(|| tool_choice(&options, run.tally.iterations));
+    if let Some(schema) = &run.answer_schema {
+        options.answer_schema = Some(schema.clone());
+    }
     announce_request(run, &options).await?;
     let conversation = &*run.conversation;
     let toolbox = &conversation.toolbox;

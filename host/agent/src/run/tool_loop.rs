@@ -1,5 +1,6 @@
 //! The tool loop: it repeats inference and calls until the run ends.
 
+use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
@@ -48,6 +49,12 @@ impl<'c> ToolLoop<'c> {
     /// Adds the tools of roles for this turn.
     pub(crate) fn with_roles(mut self, roles: Vec<String>) -> Self {
         self.roles = roles;
+        self
+    }
+
+    /// Sets the schema of the answer.
+    pub(crate) fn answering(mut self, schema: Value) -> Self {
+        self.run.answer_schema = Some(schema);
         self
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{AnswerFile, TerminalApprover};
@@ -17,8 +18,10 @@ use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
 use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
+use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
@@ -27,6 +30,7 @@ use crate::output::printer::{Format, Printer};
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{
     Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, StartedReplay,
+    TypedOutcome,
 };
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
@@ -52,6 +56,7 @@ Examples:
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
   toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
+  toolwit run \"How warm is Rome?\" --model gemini:gemini-3-pro --answer-schema weather.json
   toolwit run \"And in euros?\" --model openai:gpt-5 --session spend
 
 Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
@@ -68,6 +73,9 @@ pub(crate) struct Run {
     /// Name of the session that stores the conversation; a session that exists is continued
     #[arg(long, value_name = "NAME")]
     session: Option<SessionId>,
+    /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
+    #[arg(long, value_name = "FILE")]
+    answer_schema: Option<String>,
     #[command(flatten)]
     sessions: SessionFlags,
     #[command(flatten)]
@@ -99,11 +107,15 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     #[command(flatten)]
+    model_options: ModelOptionFlags,
+    #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
     mcp: McpFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    interceptors: InterceptorFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
     #[command(flatten)]
@@ -128,6 +140,10 @@ impl Run {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
+        let schema = match self.answer_schema {
+            Some(file) => Some(read_answer_schema(file, cancel).await?),
+            None => None,
+        };
         let journal = match &self.session {
             Some(session) => Some(open_or_create(&self.sessions, session).await?),
             None => None,
@@ -137,11 +153,22 @@ impl Run {
         if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
             return Err(interrupted(session).into());
         }
-        let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
+        let turn = conversation.turn(prompt).cancel(cancel.clone());
+        let ended = match &schema {
+            Some(schema) => turn.run_json(schema).await.map(json_outcome),
+            None => turn.run().await,
+        };
         // Removes the spinner before the answer is printed.
         drop(conversation);
         print_end(ended, &*model, printer)
     }
+}
+
+/// Returns an outcome whose answer is the parsed value, without the words around it.
+fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
+    let mut outcome = typed.outcome;
+    outcome.answer = Some(format!("{:#}", typed.value));
+    outcome
 }
 
 /// Opens the session, or creates it if it does not exist.
@@ -199,12 +226,13 @@ impl RunFlags {
     ) -> Result<Conversation, Failure> {
         let settings = self.settings();
         let budget = self.budget.budget()?;
+        let options = self.model_options.options()?;
         let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let servers = self.mcp.servers(&self.authority.secrets)?;
         let host = self
             .plugins
-            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+            .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
         let host = with_word_vectors(host);
         // A plugin that could write to it would approve its own calls.
         let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
@@ -224,7 +252,11 @@ impl RunFlags {
             host.conversation_for(self.roles)
         };
         let conversation = self.replay.iter().fold(conversation, ConversationBuilder::replay);
-        let mut builder = conversation.model(model.clone()).limits(limits).budget(budget);
+        let mut builder = conversation
+            .model(model.clone())
+            .limits(limits)
+            .budget(budget)
+            .options(options);
         if self.budget.budget_tools {
             builder = builder.tools(ProcessTools::tools()?);
         }
