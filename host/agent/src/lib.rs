@@ -39,6 +39,7 @@ mod millis;
 pub mod model;
 mod outcome;
 mod process;
+mod replay;
 mod run;
 mod session;
 mod state;
@@ -49,9 +50,11 @@ mod tools;
 mod tests;
 
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
-pub use conversation::{Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn};
+pub use conversation::{
+    AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn,
+};
 pub use event::{
-    DecidedApproval, Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart,
+    DecidedApproval, Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome, RecordedStart, RecordedUsage,
     RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
 };
 pub use group::{
@@ -65,6 +68,10 @@ pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{
     Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
+};
+pub use replay::{
+    CallOrigin, Difference, RecordedTraceCall, Recording, RecordingError, Replay, ReplayedCall, StartedReplay,
+    differences, line_diff,
 };
 pub use session::{SessionAnswer, SessionTool, ToolSession};
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

@@ -28,12 +28,14 @@ mod responses;
 mod schema;
 
 pub use anthropic::{Anthropic, Messages};
-pub use chat::{ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
+pub use chat::{AnswerFormat, ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
 pub use client::{ClientBuilder, ModelClient};
 pub use gemini::{Gemini, GenerateContent};
 pub use http::{KeyHeader, PlainHttp, ResponseMode, RetryPolicy, Secret};
 pub use model_spec::{ModelSpec, connect};
 pub use responses::{OpenAiResponses, Responses};
 
+#[cfg(test)]
+mod option_tests;
 #[cfg(test)]
 mod tests;

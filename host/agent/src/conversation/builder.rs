@@ -10,6 +10,7 @@ use crate::journal::Journal;
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
 use crate::process::Budget;
+use crate::replay::StartedReplay;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
 use toolwit_core::{
@@ -214,6 +215,14 @@ impl ConversationBuilder {
         self.configured(|config| config.with_decorator(tools, decorator))
     }
 
+    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
+    /// [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the tool runs. It also applies
+    /// to the selected tools of agents, at any depth, once if they have the same guard. It need not select a tool.
+    #[must_use]
+    pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
+        self.configured(|config| config.with_guard(tools, guard))
+    }
+
     /// Adds the tools of a registry, and follows its changes while the conversation runs.
     #[must_use]
     pub fn registry(self, registry: &ToolRegistry) -> Self {
@@ -286,6 +295,17 @@ impl ConversationBuilder {
     pub fn journal(mut self, journal: Journal) -> Self {
         self.journal = Some(journal);
         self
+    }
+
+    /// Sets the model, the approvals and the tools' decorator of a replay. Set the same tools and strategies as when the trace was
+    /// recorded. [`approvals`](Self::approvals) that are set after it replace those of the replay.
+    #[must_use]
+    pub fn replay(self, replay: &StartedReplay) -> Self {
+        self.model(replay.model())
+            .journal(Journal::unstored())
+            .approvals(replay.approvals())
+            .decorate(ToolSelector::all(), replay.decorator())
+            .shared_observer(replay.observer())
     }
 
     /// Sets how injected tools are delivered to the model.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::answer_schema::AnswerSchema;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
@@ -96,9 +98,10 @@ impl<'c> UserTurn<'c> {
         run.run(Some(&self.prompt)).await
     }
 
-    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, and the answer is parsed as
-    /// JSON, with or without a code fence. If it is not a `T`, the model receives the reason and answers once more; the
-    /// outcome then has the usage of both runs.
+    /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, the model receives it as
+    /// [`ChatOptions::answer_schema`](crate::model::ChatOptions::answer_schema), and the answer is parsed as JSON, with or
+    /// without a code fence. If it is not a `T`, the model receives the reason and answers once more; the outcome then has the
+    /// usage of both runs.
     ///
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
@@ -107,22 +110,40 @@ impl<'c> UserTurn<'c> {
         T: DeserializeOwned + JsonSchema,
     {
         let schema = schemars::schema_for!(T).to_value();
+        let parse = |text: &str| serde_json::from_str(text).map_err(|error| error.to_string());
+        self.run_answering(&schema, parse).await
+    }
+
+    /// Runs the turn and parses its answer as JSON that fits a schema, like [`run_typed`](Self::run_typed) for a schema that is
+    /// known at run time only.
+    ///
+    /// # Errors
+    /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
+    pub async fn run_json(self, schema: &AnswerSchema) -> Result<TypedOutcome<Value>, RunError> {
+        self.run_answering(schema.schema(), |text| schema.parse(text)).await
+    }
+
+    async fn run_answering<T>(
+        self,
+        schema: &Value,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<TypedOutcome<T>, RunError> {
+        let parsed = |text: &str| parse(without_fence(text));
         let prompt = format!(
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
-        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles.clone());
-        let first = run.run(Some(&prompt)).await?;
+        let first = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, schema).await?;
         let error = match parsed(first.text()) {
             Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
             // Only the model can correct its answer, not a tool that ended the run.
-            Err(error) if first.stop != StopReason::Answered => return Err(malformed(&error, first)),
+            Err(error) if first.stop != StopReason::Answered => return Err(malformed(error, first)),
             Err(error) => error,
         };
         let repair =
             format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
-        let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
-        let outcome = match run.run(Some(&repair)).await {
+        let run = run_with_schema(self.state, &self.context, self.roles, &repair, schema);
+        let outcome = match run.await {
             Ok(second) => second.after(first),
             Err(mut error) => {
                 let outcome = error.outcome.after(first);
@@ -132,17 +153,24 @@ impl<'c> UserTurn<'c> {
         };
         match parsed(outcome.text()) {
             Ok(value) => Ok(TypedOutcome { value, outcome }),
-            Err(error) => Err(malformed(&error, outcome)),
+            Err(error) => Err(malformed(error, outcome)),
         }
     }
 }
 
-fn parsed<T: DeserializeOwned>(answer: &str) -> Result<T, serde_json::Error> {
-    serde_json::from_str(without_fence(answer))
+/// Runs a turn whose answer follows a schema, as far as the model supports it.
+async fn run_with_schema(
+    state: &mut ConversationState,
+    context: &ToolContext,
+    roles: Vec<String>,
+    prompt: &str,
+    schema: &Value,
+) -> Result<RunOutcome, RunError> {
+    let run = ToolLoop::new(state, context).with_roles(roles);
+    run.answering(schema.clone()).run(Some(prompt)).await
 }
 
-fn malformed(error: &serde_json::Error, outcome: RunOutcome) -> RunError {
-    let message = error.to_string();
+fn malformed(message: String, outcome: RunOutcome) -> RunError {
     RunError::new(RunFailure::AnswerMalformed { message }, outcome)
 }
 

@@ -7,6 +7,8 @@ mod recorded_call;
 mod trace;
 mod visible_tools;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::injection::EntityBinding;
@@ -18,7 +20,7 @@ pub use approval::{DecidedApproval, RequestedApproval};
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
-pub use recorded_call::{RecordedArtifact, RecordedOutcome, RecordedStart, Resolution};
+pub use recorded_call::{RecordedArtifact, RecordedOutcome, RecordedStart, RecordedUsage, Resolution};
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;
 
@@ -29,6 +31,14 @@ pub use visible_tools::visible_tools;
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
+    /// A trace begins. Only traces have it: it is what a replay needs to know of the program that recorded it.
+    TraceStarted {
+        /// The name of the model.
+        model: String,
+        /// The options of the program, each with its values.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        settings: BTreeMap<String, Vec<String>>,
+    },
     /// A turn began with a user message, or with a late result.
     TurnStarted {
         /// The unique id of the run, which tools find in their context.
@@ -92,6 +102,9 @@ pub enum Event {
         reasoning: String,
         /// The requested calls, as stored in the history.
         tool_calls: Vec<ToolCall>,
+        /// The calls as the model wrote them; empty if they are those of the history.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        requested: Vec<ToolCall>,
         /// The parts that the provider requires back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ProviderBlock>,

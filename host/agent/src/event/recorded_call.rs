@@ -34,6 +34,12 @@ pub struct RecordedStart {
     /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_redacted: bool,
+    /// The granted rules that applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grant: Vec<String>,
+    /// The digest of the code that ran, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 impl RecordedStart {
@@ -47,6 +53,8 @@ impl RecordedStart {
             key: key.into(),
             is_edited: false,
             is_redacted: false,
+            grant: Vec::new(),
+            code: None,
         }
     }
 }
@@ -84,6 +92,22 @@ pub struct RecordedOutcome {
     /// Whether the result had live objects, which end with their process.
     #[serde(skip_serializing_if = "is_false")]
     pub has_entities: bool,
+    /// The accesses that grants allowed during the call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accesses: Vec<String>,
+    /// The resources that the call used, if they were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<RecordedUsage>,
+}
+
+/// The resources that a call used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecordedUsage {
+    /// The fuel that the guest consumed.
+    pub fuel: u64,
+    /// The peak memory of the instance, in bytes.
+    pub memory_bytes: u64,
 }
 
 /// An artifact of a result.
@@ -115,6 +139,11 @@ impl RecordedOutcome {
             signal: result.signal.clone(),
             denied: result.denied.clone(),
             has_entities: !result.providers.is_empty(),
+            accesses: result.accesses.clone(),
+            usage: result.usage.map(|usage| RecordedUsage {
+                fuel: usage.fuel,
+                memory_bytes: usage.memory_bytes,
+            }),
         }
     }
 
@@ -148,6 +177,7 @@ impl RecordedOutcome {
             .collect();
         result.signal = self.signal;
         result.denied = self.denied;
+        result.accesses = self.accesses;
         if self.is_final { result.as_answer() } else { result }
     }
 }

@@ -71,20 +71,40 @@ impl<W: Write> Trace<W> {
         }
     }
 
+    /// Writes entries of an earlier process, with the numbers of this trace.
+    pub fn write_earlier(&self, entries: impl IntoIterator<Item = TraceEntry>) {
+        self.append(entries);
+    }
+
     /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).writer
     }
 }
 
+impl<W: Write> Trace<W> {
+    fn append(&self, entries: impl IntoIterator<Item = TraceEntry>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for entry in entries {
+            if state.has_failed {
+                return;
+            }
+            if let Err(error) = state.write(entry) {
+                state.has_failed = true;
+                tracing::warn!(%error, "the trace cannot be written and ends here");
+            }
+        }
+    }
+}
+
 impl<W: Write> TraceState<W> {
-    fn write(&mut self, event: &Event, origin: &Origin) -> io::Result<()> {
-        let entry = TraceEntry::now(self.sequence, event.clone(), origin.clone());
+    fn write(&mut self, mut entry: TraceEntry) -> io::Result<()> {
+        entry.sequence = self.sequence;
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
         self.writer.write_all(&line)?;
         self.sequence += 1;
-        if matches!(event, Event::Finished { .. }) {
+        if matches!(entry.event, Event::Finished { .. }) {
             self.writer.flush()?;
         }
         Ok(())
@@ -93,14 +113,7 @@ impl<W: Write> TraceState<W> {
 
 impl<W: Write + Send> Observer for Trace<W> {
     fn observe(&self, event: &Event, origin: &Origin) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.has_failed {
-            return;
-        }
-        if let Err(error) = state.write(event, origin) {
-            state.has_failed = true;
-            tracing::warn!(%error, "the trace cannot be written and ends here");
-        }
+        self.append([TraceEntry::now(0, event.clone(), origin.clone())]);
     }
 }
 

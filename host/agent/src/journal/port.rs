@@ -20,6 +20,11 @@ const NAME_CHARS_MAX: usize = 64;
 pub struct SessionId(String);
 
 impl SessionId {
+    /// The name of a session that is not stored.
+    pub(super) fn unstored() -> Self {
+        Self("trace".to_owned())
+    }
+
     /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
+
 use super::error::JournalError;
 use super::port::{JournalStore, JournalWriter, SessionId};
 use crate::event::{Event, Observer, TraceEntry};
@@ -48,6 +50,20 @@ impl Journal {
         let writer = store.open(session).await?;
         let earlier = store.entries(session).await?;
         Ok(Self::new(session.clone(), writer, earlier))
+    }
+
+    /// Creates a journal that stores nothing. Its conversation emits all events that a [`Replay`](crate::Replay) needs, such as to a
+    /// [`Trace`](crate::Trace).
+    #[must_use]
+    pub fn unstored() -> Self {
+        Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
+    }
+
+    /// Returns the entries of the earlier processes. They are no longer available when a conversation was built with the journal.
+    #[must_use]
+    pub fn earlier_entries(&self) -> Vec<TraceEntry> {
+        let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        earlier.clone()
     }
 
     fn new(session: SessionId, writer: Arc<dyn JournalWriter>, earlier: Vec<TraceEntry>) -> Self {
@@ -114,6 +130,15 @@ impl Journal {
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct UnstoredWriter;
+
+#[async_trait]
+impl JournalWriter for UnstoredWriter {
+    async fn append(&self, _entries: Vec<TraceEntry>) -> Result<(), JournalError> {
+        Ok(())
     }
 }
 

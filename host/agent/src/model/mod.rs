@@ -21,6 +21,6 @@ pub use port::ChatModel;
 pub use price::{Cost, Price};
 pub use price_table::PriceTable;
 pub use priced_model::PricedModel;
-pub use request::{ChatOptions, ChatRequest, DeclaredTool, Delivery, ToolChoice};
+pub use request::{ChatOptions, ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
 pub use response::{ChatResponse, FinishReason, TokenUsage};
 pub use scripted::{Expectation, RecordedRequest, ScriptedModel, ScriptedTurn, TextMatch};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::delta::ChatDelta;
@@ -98,12 +99,49 @@ pub struct DeclaredTool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatOptions {
-    /// Limit on the tokens of the response.
+    /// Limit on the tokens of the response. Clients of providers always send a limit, so that a model that repeats itself ends.
     pub max_tokens: Option<u32>,
     /// Sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
     /// Whether the model may call tools.
     pub tool_choice: ToolChoice,
+    /// How much the model reasons before it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls; others ignore it, so
+    /// that the prompt must also describe the answer, and the caller must check it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Value>,
+}
+
+/// How much a model reasons before it answers. A model that does not know a level gets the nearest one that it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasoningEffort {
+    /// No reasoning, if the model can answer without it.
+    None,
+    /// As little reasoning as possible.
+    Minimal,
+    /// Little reasoning.
+    Low,
+    /// Moderate reasoning.
+    Medium,
+    /// Much reasoning.
+    High,
+}
+
+impl ReasoningEffort {
+    /// Returns the name, as in configuration files and requests of OpenAI's APIs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
 }
 
 /// Whether the model may call tools.

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use tracing::Instrument;
 
 use super::call_queue::{CallOutcome, FinishedCall, run_tool};
 use super::refusal::{not_run, with_expectation};
+use super::spans;
 use crate::event::{Event, Observers, RecordedStart};
 use crate::journal::{IDEMPOTENCY_KEY, Journal};
 use toolwit_core::{
-    Arguments, CallChain, Effect, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
+    Arguments, CallAccess, CallChain, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
 };
 
 /// A call that is about to start.
@@ -52,6 +54,7 @@ impl CallStart {
     }
 
     async fn run_if_permitted(mut self) -> FinishedCall {
+        self.context = self.context.for_new_call();
         let permitted = match self.permit().await {
             Ok(permitted) => permitted,
             Err(error) => return FinishedCall::refused(error),
@@ -59,10 +62,7 @@ impl CallStart {
         let edited = permitted.is_edited.then(|| permitted.arguments.clone());
         self.arguments = permitted.arguments;
         let finished = match self.journal.clone() {
-            Some(journal) => {
-                self.run_recorded(&journal, permitted.access.effect, edited.is_some())
-                    .await
-            }
+            Some(journal) => self.run_recorded(&journal, permitted.access, edited.is_some()).await,
             None => {
                 self.announce(None);
                 self.run().await
@@ -72,7 +72,7 @@ impl CallStart {
     }
 
     /// Runs the call between two entries of the journal: one before it can have an effect, and one with its outcome.
-    async fn run_recorded(mut self, journal: &Journal, effect: Effect, is_edited: bool) -> FinishedCall {
+    async fn run_recorded(mut self, journal: &Journal, access: CallAccess, is_edited: bool) -> FinishedCall {
         let key = journal.key(&self.id);
         let shown = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
         let is_redacted = shown != self.arguments;
@@ -80,7 +80,9 @@ impl CallStart {
         self.announce(Some(RecordedStart {
             is_edited,
             is_redacted,
-            ..RecordedStart::new(self.tool.definition.digest(), shown, effect, key)
+            grant: access.grant,
+            code: access.code,
+            ..RecordedStart::new(self.tool.definition.digest(), shown, access.effect, key)
         }));
         if let Err(error) = journal.commit().await {
             let error = Error::from(error).with_tool(self.tool.name.as_str());
@@ -115,6 +117,11 @@ impl CallStart {
 
     async fn run(self) -> FinishedCall {
         let context = CallChain::enter(self.context, &self.tool.definition.id, self.id);
-        run_tool(self.tool, self.arguments, context).await
+        let span = spans::execute_tool(&self.tool, CallChain::id_of(&context), &self.arguments);
+        let finished = run_tool(self.tool, self.arguments, context)
+            .instrument(span.clone())
+            .await;
+        spans::end_tool(&span, &finished);
+        finished
     }
 }

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::prepared_call::{PreparedCall, prepare};
 use super::run_state::RunState;
+use super::spans;
 use super::stop::Stop;
 use crate::event::Event;
 use crate::millis::millis;
@@ -45,6 +47,9 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     });
     let mut options = conversation.options.clone();
     options.tool_choice = choice.unwrap_or_else(|| tool_choice(&options, run.tally.iterations));
+    if let Some(schema) = &run.answer_schema {
+        options.answer_schema = Some(schema.clone());
+    }
     announce_request(run, &options).await?;
     let conversation = &*run.conversation;
     let toolbox = &conversation.toolbox;
@@ -58,7 +63,10 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         stop: &run.stop,
     };
     let started = Instant::now();
-    let response = inference.run().await?;
+    let span = spans::chat(inference.model.name(), inference.options);
+    let response = inference.run().instrument(span.clone()).await;
+    spans::end_chat(&span, &response);
+    let response = response?;
     Ok(record(run, response, started.elapsed()))
 }
 
@@ -148,8 +156,10 @@ impl Inference<'_> {
 fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;
+    let requested = response.tool_calls.clone();
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
+    let requested = if requested == tool_calls { Vec::new() } else { requested };
     history.respond(content.clone(), tool_calls.clone(), response.blocks.clone());
     let model = &run.conversation.model;
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
@@ -166,6 +176,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
         content: content.clone(),
         reasoning: response.reasoning,
         tool_calls,
+        requested,
         blocks: response.blocks,
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {

@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::loop_guard::guarded;
 use super::stop::Stop;
 use super::tally::RunTally;
@@ -24,6 +26,8 @@ pub(super) struct RunState<'c> {
     /// The usage of this run, nested agents included.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
+    /// The schema of the answer, which takes precedence over that of the options.
+    pub(super) answer_schema: Option<Value>,
     /// Whether tools may deliver results after their call was answered.
     pub(super) receives_late_results: bool,
 }
@@ -62,6 +66,7 @@ impl<'c> RunState<'c> {
             stop,
             account,
             tally: RunTally::default(),
+            answer_schema: None,
             receives_late_results: true,
         }
     }
@@ -84,6 +89,7 @@ impl<'c> RunState<'c> {
             account: run.account,
             tally: RunTally::default(),
             receives_late_results: false,
+            answer_schema: None,
         }
     }
 

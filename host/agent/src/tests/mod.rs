@@ -28,6 +28,7 @@ mod nested_events;
 mod ordered_agents;
 mod processes;
 mod property;
+mod replay;
 mod resume;
 mod roles;
 mod runs;

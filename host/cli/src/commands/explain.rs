@@ -13,6 +13,21 @@ use toolwit::grants::{AccessMode, AccessRequest, Explanation, RequestTarget};
 use toolwit::sandbox::Plugin;
 use toolwit::{Error, ErrorKind, Phase};
 
+/// The first words of accesses that are not requests.
+const VERBS: [&str; 11] = [
+    "read",
+    "write",
+    "secret",
+    "env",
+    "config",
+    "keyvalue",
+    "clock",
+    "random",
+    "tool",
+    "context",
+    "blackboard",
+];
+
 const EXAMPLES: &str = "\
 Examples:
   toolwit explain fetch 'GET https://api.example.com:8443/a'
@@ -67,9 +82,30 @@ impl Explain {
 
 /// Parses an access and explains it.
 async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
+    let target = parse_target(access)?;
+    plugin.explain(&parse_access(access, target.as_ref())).await
+}
+
+/// Parses the target of an access that is a request; `None` for any other access.
+pub(crate) fn parse_target(access: &str) -> Result<Option<RequestTarget>, Error> {
+    let verb = access.split(' ').next().unwrap_or_default();
+    if VERBS.contains(&verb) {
+        return Ok(None);
+    }
+    let target = RequestTarget::parse(access).map_err(|error| {
+        Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
+            .with_suggestion("write a request as `GET https://example.com/a`, or `read PATH`, `env NAME`, …")
+    })?;
+    Ok(Some(target))
+}
+
+/// Parses an access, after its target.
+pub(crate) fn parse_access<'a>(access: &'a str, target: Option<&'a RequestTarget>) -> AccessRequest<'a> {
+    if let Some(target) = target {
+        return AccessRequest::Http(target);
+    }
     let (verb, name) = access.split_once(' ').unwrap_or((access, ""));
-    let target;
-    let request = match verb {
+    match verb {
         "read" => AccessRequest::File(name, AccessMode::Read),
         "write" => AccessRequest::File(name, AccessMode::ReadWrite),
         "secret" => AccessRequest::Secret(name),
@@ -81,14 +117,6 @@ async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
         "tool" => AccessRequest::Tool(name),
         "context" => AccessRequest::ContextKey(name),
         "blackboard" if name == "write" => AccessRequest::Blackboard(AccessMode::ReadWrite),
-        "blackboard" => AccessRequest::Blackboard(AccessMode::Read),
-        _ => {
-            target = RequestTarget::parse(access).map_err(|error| {
-                Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
-                    .with_suggestion("write a request as `GET https://example.com/a`, or `read PATH`, `env NAME`, …")
-            })?;
-            AccessRequest::Http(&target)
-        }
-    };
-    plugin.explain(&request).await
+        _ => AccessRequest::Blackboard(AccessMode::Read),
+    }
 }

@@ -20,6 +20,7 @@ pub(crate) mod new;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
+pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Resume(Box<resume::Resume>),
     Sessions(sessions::Sessions),
     Trace(trace::DrawTrace),
+    Replay(Box<replay::ReplayTrace>),
     List(list::List),
     Search(search::Search),
     Show(show::Show),
@@ -99,6 +101,7 @@ impl Command {
             Self::Resume(resume) => resume.run(printer, cancel).await,
             Self::Sessions(sessions) => sessions.run(printer).await,
             Self::Trace(trace) => trace.run(printer, cancel).await,
+            Self::Replay(replay) => replay.run(printer, cancel).await,
             Self::List(list) => list.run(printer).await,
             Self::Search(search) => search.run(printer).await,
             Self::Show(show) => show.run(printer).await,

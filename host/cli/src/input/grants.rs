@@ -22,6 +22,14 @@ pub(crate) struct GrantFlags {
 }
 
 impl GrantFlags {
+    /// Uses the file of a trace if no option names another.
+    pub(crate) fn with_recorded(mut self, file: Option<&String>) -> Self {
+        if self.grants_file.is_none() {
+            self.grants_file = file.map(PathBuf::from);
+        }
+        self
+    }
+
     /// Returns the file, which need not exist.
     pub(crate) fn file(&self) -> Result<GrantsFile, Error> {
         self.path().map(GrantsFile::new)

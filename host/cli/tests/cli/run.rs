@@ -90,7 +90,8 @@ fn trace_has_the_events() {
     assert_eq!(run.code, Some(0), "{run}");
     let trace = std::fs::read_to_string(workspace.path().join("trace.jsonl")).unwrap();
     let events: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(events.first().unwrap()["event"], "turn_started");
+    assert_eq!(events[0]["event"], "trace_started");
+    assert_eq!(events[1]["event"], "turn_started");
     assert_eq!(events.last().unwrap()["event"], "finished");
     assert!(events.iter().any(|event| event["event"] == "tools_injected"));
 }
@@ -242,4 +243,61 @@ fn cost_is_limited_only_for_a_model_with_a_price() {
         "{run}"
     );
     assert_eq!(counting().run(&[&COUNT[..], &["--cost", "-1"]].concat()).code, Some(2));
+}
+
+const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
+
+// accept: 5
+#[test]
+fn answer_that_fits_a_schema_is_printed_as_json() {
+    let script = "[[turn]]\nanswer = \"Sure: 42\"\n[[turn]]\nanswer = \"```json\\n{\\\"n\\\": 42}\\n```\"";
+    let workspace = Workspace::with("plain", PLAIN)
+        .file("script.toml", script)
+        .file("schema.json", SCHEMA);
+    let run = [
+        "run",
+        "How many?",
+        "--model",
+        "scripted:script.toml",
+        "--answer-schema",
+        "schema.json",
+    ];
+    let ended = workspace.run(&run);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "{\n  \"n\": 42\n}\n"),
+        "{ended}"
+    );
+}
+
+#[test]
+fn answer_that_never_fits_the_schema_fails_the_run() {
+    let script = "[[turn]]\nanswer = \"one\"\n[[turn]]\nanswer = \"two\"";
+    let workspace = Workspace::with("plain", PLAIN)
+        .file("script.toml", script)
+        .file("schema.json", SCHEMA)
+        .file("text.json", r#"{"type":"string"}"#);
+    let run = |schema| {
+        workspace.run(&[
+            "run",
+            "How many?",
+            "--model",
+            "scripted:script.toml",
+            "--answer-schema",
+            schema,
+        ])
+    };
+    let ended = run("schema.json");
+    assert!(
+        ended.code == Some(1) && ended.stderr.contains("does not have the requested type"),
+        "{ended}"
+    );
+    for (schema, message) in [
+        ("text.json", "`\"type\": \"object\"`"),
+        ("script.toml", "is not JSON"),
+        ("absent.json", "could not be read"),
+    ] {
+        let refused = run(schema);
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "{refused}");
+    }
 }

@@ -6,13 +6,14 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 33] = [
     "demo",
     "run",
     "chat",
     "resume",
     "sessions",
     "trace",
+    "replay",
     "list",
     "search",
     "show",

@@ -84,6 +84,8 @@ pub struct ToolResult {
     pub log: Option<Arc<str>>,
     /// The accesses that the host denied during the call, for the operator.
     pub denied: Vec<DeniedAccess>,
+    /// The accesses that grants allowed during the call, as `toolwit explain` reads them.
+    pub accesses: Vec<String>,
     /// The cause of a failure, for the log.
     pub source: Option<Arc<dyn StdError + Send + Sync>>,
 }

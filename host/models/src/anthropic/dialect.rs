@@ -4,13 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::history::{mark_cached, messages, system};
 use super::reader::MessageReader;
-use crate::client::{ApiProfile, Dialect};
+use super::reasoning::{Reasoning, constrains_answers};
+use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
-use crate::schema::SchemaSubset;
+use crate::schema::{SchemaSubset, closed_schema};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
-
-/// The limit on the tokens of a response, which the API requires, if the options set none. Every current model accepts it.
-const MAX_TOKENS_DEFAULT: u32 = 8_192;
 
 /// The Anthropic messages API.
 ///
@@ -44,7 +42,10 @@ impl Dialect for Messages {
         let mut body = Map::new();
         let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
         set("model", json!(model));
-        set("max_tokens", json!(options.max_tokens.unwrap_or(MAX_TOKENS_DEFAULT)));
+        let max_tokens = options
+            .max_tokens
+            .unwrap_or_else(|| default_max_tokens(options.reasoning_effort));
+        set("max_tokens", json!(max_tokens));
         // Tools come first in the provider's prompt, then the system prompt, then the messages.
         if !request.tools.is_empty() {
             set("tools", request.tools.iter().map(tool).collect());
@@ -70,8 +71,25 @@ impl Dialect for Messages {
             mark_cached(last);
         }
         set("messages", json!(messages));
-        if let Some(temperature) = options.temperature {
+        let reasoning = Reasoning::of(model, options, max_tokens);
+        // The API refuses another temperature than its default with thinking.
+        if let Some(temperature) = options.temperature.filter(|_| !reasoning.is_thinking()) {
             set("temperature", json!(temperature));
+        }
+        if let Some(thinking) = reasoning.thinking {
+            set("thinking", thinking);
+        }
+        let format = options.answer_schema.as_ref().filter(|_| constrains_answers(model));
+        let format = format.and_then(closed_schema);
+        let mut config = Map::new();
+        if let Some(effort) = reasoning.effort {
+            config.insert("effort".to_owned(), json!(effort));
+        }
+        if let Some(schema) = format {
+            config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
+        }
+        if !config.is_empty() {
+            set("output_config", Value::Object(config));
         }
         set("stream", json!(mode == ResponseMode::Streaming));
         Value::Object(body)

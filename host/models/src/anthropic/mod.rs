@@ -3,6 +3,7 @@
 mod dialect;
 mod history;
 mod reader;
+mod reasoning;
 
 pub use dialect::Messages;
 

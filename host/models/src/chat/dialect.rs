@@ -2,20 +2,25 @@
 
 use serde_json::{Value, json};
 
+use super::answer_format::AnswerFormat;
 use super::history::OpenAiHistory;
 use super::max_tokens::MaxTokensField;
 use super::reader::ChunkReader;
 use super::request::WireRequest;
-use crate::client::{ApiProfile, CallIdForm, ClientBuilder, Dialect};
+use crate::client::{ApiProfile, CallIdForm, ClientBuilder, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::without_added_nulls;
-use toolwit_agent::model::{ChatRequest, DeclaredTool};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
 use toolwit_core::ToolCall;
+
+/// The limit on the tokens of a response of a server on this machine, which may refuse a limit above its context.
+const MAX_TOKENS_LOCAL: u32 = 2_048;
 
 /// The chat-completions API.
 #[derive(Clone, Debug, Default)]
 pub struct ChatCompletions {
     max_tokens_field: Option<MaxTokensField>,
+    answer_format: Option<AnswerFormat>,
     provider: ChatProvider,
 }
 
@@ -26,12 +31,23 @@ pub(super) enum ChatProvider {
     OpenAi,
     /// Mistral: it refuses unknown fields, and ids of calls have nine characters.
     Mistral,
+    /// DeepSeek: it answers with JSON, but without a schema.
+    DeepSeek,
+    /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context.
+    Local,
     /// Another provider or server.
     #[default]
     Other,
 }
 
 impl ClientBuilder<ChatCompletions> {
+    /// Sets the way in which the provider constrains an answer to a schema. The default follows from the host: a schema for OpenAI,
+    /// Azure, Mistral and servers on this machine, JSON for DeepSeek, the prompt for others.
+    pub fn answer_format(mut self, format: AnswerFormat) -> Self {
+        self.dialect.answer_format = Some(format);
+        self
+    }
+
     /// Sets the field that limits the tokens of a response. The default is `max_completion_tokens` for OpenAI's own API and
     /// `max_tokens` for others.
     pub fn max_tokens_field(mut self, field: MaxTokensField) -> Self {
@@ -45,6 +61,8 @@ impl ChatProvider {
         match host {
             "api.openai.com" => Self::OpenAi,
             "api.mistral.ai" => Self::Mistral,
+            "api.deepseek.com" => Self::DeepSeek,
+            "localhost" | "127.0.0.1" | "::1" | "[::1]" => Self::Local,
             host if host.ends_with(".openai.azure.com") => Self::OpenAi,
             _ => Self::Other,
         }
@@ -58,7 +76,16 @@ impl ChatProvider {
     pub(super) fn call_ids(self) -> CallIdForm {
         match self {
             Self::Mistral => CallIdForm::NineCharacters,
-            Self::OpenAi | Self::Other => CallIdForm::Any,
+            _ => CallIdForm::Any,
+        }
+    }
+
+    /// Returns the way in which the provider constrains an answer to a schema. Others may refuse the field.
+    fn answer_format(self) -> AnswerFormat {
+        match self {
+            Self::OpenAi | Self::Mistral | Self::Local => AnswerFormat::Schema,
+            Self::DeepSeek => AnswerFormat::Json,
+            Self::Other => AnswerFormat::Prompt,
         }
     }
 
@@ -85,7 +112,7 @@ impl Dialect for ChatCompletions {
         self.provider = ChatProvider::of(host);
         let default_field = match self.provider {
             ChatProvider::OpenAi => MaxTokensField::MaxCompletionTokens,
-            ChatProvider::Mistral | ChatProvider::Other => MaxTokensField::MaxTokens,
+            _ => MaxTokensField::MaxTokens,
         };
         self.max_tokens_field.get_or_insert(default_field);
         self
@@ -98,8 +125,22 @@ impl Dialect for ChatCompletions {
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
         let field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
         let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_ids());
-        let wire = WireRequest::new(model, request, messages, self.provider, mode).with_max_tokens_field(field);
+        let answer = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
+        let answer = request.options.answer_schema.as_ref().and_then(|schema| {
+            let is_strict = self.provider.is_strict();
+            answer.field(schema, is_strict)
+        });
+        let wire = WireRequest::new(model, request, messages, self.provider, mode)
+            .with_max_tokens_field(field)
+            .with_response_format(answer);
         serde_json::to_value(wire).unwrap_or_default()
+    }
+
+    fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        match self.provider {
+            ChatProvider::Local => MAX_TOKENS_LOCAL,
+            _ => default_max_tokens(effort),
+        }
     }
 
     fn reader(&self) -> ChunkReader {
@@ -113,5 +154,10 @@ impl Dialect for ChatCompletions {
         if let Some(arguments) = without_added_nulls(&tool.definition.input_schema, &call.arguments) {
             call.arguments = arguments;
         }
+    }
+
+    fn restore_answer(&self, answer: &str, schema: &Value) -> Option<String> {
+        let is_strict = self.provider.is_strict();
+        is_strict.then(|| without_added_nulls(schema, answer)).flatten()
     }
 }

@@ -1,11 +1,13 @@
 //! The OpenAI chat-completions API, which most providers and local servers implement.
 
+mod answer_format;
 mod dialect;
 mod history;
 mod max_tokens;
 mod reader;
 mod request;
 
+pub use answer_format::AnswerFormat;
 pub use dialect::ChatCompletions;
 pub use history::OpenAiHistory;
 pub use max_tokens::MaxTokensField;

@@ -8,7 +8,7 @@ use super::history::OpenAiHistory;
 use super::max_tokens::MaxTokensField;
 use crate::http::ResponseMode;
 use crate::schema::{SchemaSubset, strict_schema};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
 
 #[derive(Serialize)]
 pub(super) struct WireRequest<'a> {
@@ -24,6 +24,10 @@ pub(super) struct WireRequest<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<Value>,
@@ -51,9 +55,17 @@ impl<'a> WireRequest<'a> {
             max_tokens: request.options.max_tokens,
             max_completion_tokens: None,
             temperature: request.options.temperature,
+            reasoning_effort: request.options.reasoning_effort.map(ReasoningEffort::as_str),
+            response_format: None,
             stream: mode == ResponseMode::Streaming,
             stream_options: provider.stream_options(mode),
         }
+    }
+
+    /// Constrains the answer.
+    pub(super) fn with_response_format(mut self, format: Option<Value>) -> Self {
+        self.response_format = format;
+        self
     }
 
     /// Sends the limit of tokens in this field.

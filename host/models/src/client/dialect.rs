@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::assembly::ResponseAssembly;
 use crate::http::{AttemptFailure, KeyHeader, ResponseMode};
-use toolwit_agent::model::{ChatRequest, DeclaredTool};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
 use toolwit_core::ToolCall;
 
 /// The fixed properties of an API.
@@ -42,11 +42,36 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Returns the body of a request. Opaque parts of the history are sent back to their issuer only.
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
 
+    /// Returns the limit on the tokens of a response if the options set none. Reasoning counts.
+    fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        default_max_tokens(effort)
+    }
+
     /// Returns a reader for one response.
     fn reader(&self) -> Self::Reader;
 
     /// Maps the arguments of a call back to the tool's own schema.
     fn restore(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
+
+    /// Maps an answer back to the schema of the options. `None` if it is unchanged.
+    fn restore_answer(&self, _answer: &str, _schema: &Value) -> Option<String> {
+        None
+    }
+}
+
+/// The limit on the tokens of a response without reasoning. Every current model accepts it.
+const MAX_TOKENS_DEFAULT: u32 = 8_192;
+
+/// The limit for a model that reasons, whose reasoning counts.
+const MAX_TOKENS_REASONING: u32 = 32_768;
+
+/// Returns the limit on the tokens of a response for a level of reasoning.
+pub(crate) fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
+    if effort > Some(ReasoningEffort::None) {
+        MAX_TOKENS_REASONING
+    } else {
+        MAX_TOKENS_DEFAULT
+    }
 }
 
 /// Whether a stream continues.

@@ -10,7 +10,7 @@ mod response_body;
 mod tool_call_id;
 
 pub use builder::ClientBuilder;
-pub(super) use dialect::{ApiProfile, Dialect, ReaderState, ResponseReader};
+pub(super) use dialect::{ApiProfile, Dialect, ReaderState, ResponseReader, default_max_tokens};
 pub(super) use message_parts::{MessagePart, message_parts};
 pub use model_client::ModelClient;
 pub(super) use tool_call_id::CallIdForm;

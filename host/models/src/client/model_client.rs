@@ -112,6 +112,11 @@ impl<D: Dialect> ModelClient<D> {
                 self.dialect.restore(call, tool);
             }
         }
+        if let Some(schema) = &request.options.answer_schema
+            && let Some(answer) = self.dialect.restore_answer(&response.content, schema)
+        {
+            response.content = answer;
+        }
         response
     }
 }
@@ -123,6 +128,11 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        let mut options = request.options.clone();
+        let default = || self.dialect.max_tokens(&self.model, options.reasoning_effort);
+        options.max_tokens = Some(options.max_tokens.unwrap_or_else(default));
+        let mut request = request;
+        request.options = &options;
         let body = self
             .dialect
             .body(&self.model, request, &self.issuer, self.endpoint.mode());

@@ -4,10 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::history::{contents, system_instruction};
 use super::reader::CandidateReader;
-use crate::client::{ApiProfile, Dialect};
+use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::SchemaSubset;
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
+
+/// The part of the names of models that have levels of thinking.
+const LEVEL_MODELS: &str = "gemini-3";
 
 /// The Gemini API. Thought signatures are sent back.
 #[derive(Clone, Debug, Default)]
@@ -61,17 +64,16 @@ impl Dialect for GenerateContent {
             }
         }
         set("contents", json!(contents(request.messages, issuer, model)));
-        let mut config = Map::new();
-        if let Some(tokens) = options.max_tokens {
-            config.insert("maxOutputTokens".to_owned(), json!(tokens));
-        }
-        if let Some(temperature) = options.temperature {
-            config.insert("temperature".to_owned(), json!(temperature));
-        }
+        let config = generation_config(model, request);
         if !config.is_empty() {
             set("generationConfig", Value::Object(config));
         }
         Value::Object(body)
+    }
+
+    fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        let reasons = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
+        default_max_tokens(effort.or_else(|| reasons.then_some(ReasoningEffort::Medium)))
     }
 
     fn reader(&self) -> CandidateReader {
@@ -85,4 +87,49 @@ fn declaration(tool: &DeclaredTool) -> Value {
         "description": tool.definition.description,
         "parametersJsonSchema": SchemaSubset::Gemini.of(&tool.definition.input_schema),
     })
+}
+
+/// Returns the options of the inference.
+fn generation_config(model: &str, request: ChatRequest<'_>) -> Map<String, Value> {
+    let options = request.options;
+    let mut config = Map::new();
+    let mut set = |key: &str, value: Value| config.insert(key.to_owned(), value);
+    if let Some(tokens) = options.max_tokens {
+        set("maxOutputTokens", json!(tokens));
+    }
+    if let Some(temperature) = options.temperature {
+        set("temperature", json!(temperature));
+    }
+    if let Some(effort) = options.reasoning_effort {
+        set("thinkingConfig", thinking(model, effort));
+    }
+    // Earlier models refuse a schema together with tools.
+    let can_constrain = request.tools.is_empty() || model.contains(LEVEL_MODELS);
+    if let Some(schema) = options.answer_schema.as_ref().filter(|_| can_constrain) {
+        set("responseMimeType", json!("application/json"));
+        set("responseJsonSchema", SchemaSubset::Gemini.of(schema));
+    }
+    config
+}
+
+/// Returns the thinking options: a level or, for earlier models, a number of tokens.
+fn thinking(model: &str, effort: ReasoningEffort) -> Value {
+    if model.contains(LEVEL_MODELS) {
+        let level = match effort {
+            // These models cannot answer without thinking.
+            ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => "low",
+            ReasoningEffort::Medium | ReasoningEffort::High => "high",
+        };
+        return json!({"thinkingLevel": level});
+    }
+    let budget = match effort {
+        // The smallest budget of the larger model, which cannot answer without thinking.
+        ReasoningEffort::None if model.contains("pro") => 128,
+        ReasoningEffort::None => 0,
+        ReasoningEffort::Minimal => 512,
+        ReasoningEffort::Low => 2_048,
+        ReasoningEffort::Medium => 8_192,
+        ReasoningEffort::High => 24_576,
+    };
+    json!({"thinkingBudget": budget})
 }

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::history::input;
 use super::reader::ItemReader;
-use crate::client::{ApiProfile, Dialect};
+use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
 use toolwit_core::ToolCall;
 
 /// The beginnings of the names of models that reason. Others refuse the request for encrypted reasoning.
@@ -60,6 +60,13 @@ impl Dialect for Responses {
         if let Some(temperature) = options.temperature {
             set("temperature", json!(temperature));
         }
+        if let Some(effort) = options.reasoning_effort {
+            set("reasoning", json!({"effort": effort.as_str()}));
+        }
+        if let Some(schema) = options.answer_schema.as_ref().and_then(strict_schema) {
+            let format = json!({"type": "json_schema", "name": "answer", "strict": true, "schema": schema});
+            set("text", json!({"format": format}));
+        }
         // The history is sent with each request, and reasoning in an encrypted form, instead of being stored at the provider.
         set("store", json!(false));
         if REASONING_MODELS.iter().any(|name| model.starts_with(name)) {
@@ -77,6 +84,15 @@ impl Dialect for Responses {
         if let Some(arguments) = without_added_nulls(&tool.definition.input_schema, &call.arguments) {
             call.arguments = arguments;
         }
+    }
+
+    fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        let reasons = REASONING_MODELS.iter().any(|name| model.starts_with(name));
+        default_max_tokens(effort.or_else(|| reasons.then_some(ReasoningEffort::Medium)))
+    }
+
+    fn restore_answer(&self, answer: &str, schema: &Value) -> Option<String> {
+        without_added_nulls(schema, answer)
     }
 }
 

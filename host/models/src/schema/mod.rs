@@ -3,8 +3,10 @@
 //! Every conversion depends on the definition only, so that the same tools give the same bytes in every request. It accepts at
 //! least what the tool accepts: the loop checks arguments against the tool's own schema.
 
+mod closed;
 mod strict;
 mod subset;
 
+pub(super) use closed::closed_schema;
 pub(super) use strict::{strict_schema, without_added_nulls};
 pub(super) use subset::SchemaSubset;

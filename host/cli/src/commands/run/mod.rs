@@ -1,13 +1,13 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
 mod progress;
+mod recording;
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{AnswerFile, TerminalApprover};
@@ -18,25 +18,35 @@ use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
 use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
+use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
 use crate::output::printer::{Format, Printer};
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, Trace};
+use toolwit::agent::{
+    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, StartedReplay,
+    TypedOutcome,
+};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{ApprovalMemory, ApprovalPolicy, Approvals, Origin, OutputSink, ToolContext};
-use toolwit::{Conversation, Exposure, ToolwitBuilder};
+use toolwit::tool::{
+    Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver, Origin, OutputSink, ToolContext,
+};
+use toolwit::{Conversation, ConversationBuilder, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
+use recording::start_trace;
+
 pub(crate) use progress::RunProgress;
+pub(crate) use recording::Replaying;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +56,7 @@ Examples:
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
   toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
+  toolwit run \"How warm is Rome?\" --model gemini:gemini-3-pro --answer-schema weather.json
   toolwit run \"And in euros?\" --model openai:gpt-5 --session spend
 
 Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
@@ -62,6 +73,9 @@ pub(crate) struct Run {
     /// Name of the session that stores the conversation; a session that exists is continued
     #[arg(long, value_name = "NAME")]
     session: Option<SessionId>,
+    /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
+    #[arg(long, value_name = "FILE")]
+    answer_schema: Option<String>,
     #[command(flatten)]
     sessions: SessionFlags,
     #[command(flatten)]
@@ -69,7 +83,7 @@ pub(crate) struct Run {
 }
 
 /// The model, the tools and the limits of a run.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct RunFlags {
     /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE
     #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
@@ -93,11 +107,15 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     #[command(flatten)]
+    model_options: ModelOptionFlags,
+    #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
     mcp: McpFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    interceptors: InterceptorFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
     #[command(flatten)]
@@ -106,6 +124,12 @@ pub(crate) struct RunFlags {
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    /// The replay that runs instead of a new conversation.
+    #[clap(skip)]
+    replay: Option<StartedReplay>,
+    /// Whether calls of the replay run as in a new conversation from an event on.
+    #[clap(skip)]
+    is_forked: bool,
 }
 
 impl Run {
@@ -116,6 +140,10 @@ impl Run {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
         };
+        let schema = match self.answer_schema {
+            Some(file) => Some(read_answer_schema(file, cancel).await?),
+            None => None,
+        };
         let journal = match &self.session {
             Some(session) => Some(open_or_create(&self.sessions, session).await?),
             None => None,
@@ -125,11 +153,22 @@ impl Run {
         if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
             return Err(interrupted(session).into());
         }
-        let ended = conversation.turn(prompt).cancel(cancel.clone()).run().await;
+        let turn = conversation.turn(prompt).cancel(cancel.clone());
+        let ended = match &schema {
+            Some(schema) => turn.run_json(schema).await.map(json_outcome),
+            None => turn.run().await,
+        };
         // Removes the spinner before the answer is printed.
         drop(conversation);
         print_end(ended, &*model, printer)
     }
+}
+
+/// Returns an outcome whose answer is the parsed value, without the words around it.
+fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
+    let mut outcome = typed.outcome;
+    outcome.answer = Some(format!("{:#}", typed.value));
+    outcome
 }
 
 /// Opens the session, or creates it if it does not exist.
@@ -165,7 +204,16 @@ pub(crate) fn print_end(
 impl RunFlags {
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.budget.priced(self.unpriced_model().await?, cancel).await?)
+        self.priced(self.unpriced_model().await?, cancel).await
+    }
+
+    /// Adds the price to a model, if it is known.
+    pub(crate) async fn priced(
+        &self,
+        model: Arc<dyn ChatModel>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn ChatModel>, Failure> {
+        Ok(self.budget.priced(model, cancel).await?)
     }
 
     /// Builds the conversation, which prints its events.
@@ -176,18 +224,25 @@ impl RunFlags {
         progress: Arc<RunProgress>,
         cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
+        let settings = self.settings();
         let budget = self.budget.budget()?;
+        let options = self.model_options.options()?;
         let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let servers = self.mcp.servers(&self.authority.secrets)?;
         let host = self
             .plugins
-            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+            .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
         let host = with_word_vectors(host);
         // A plugin that could write to it would approve its own calls.
         let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.groups, &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
+        let frozen = self
+            .replay
+            .as_ref()
+            .map(|replay| replay.recording().started_at_ms() / 1000);
+        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
         let host = host.exposure(exposure).build().await?;
         connect_required(&servers, &*progress, cancel).await?;
         let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
@@ -196,20 +251,31 @@ impl RunFlags {
         } else {
             host.conversation_for(self.roles)
         };
-        let mut builder = conversation.model(model.clone()).limits(limits).budget(budget);
+        let conversation = self.replay.iter().fold(conversation, ConversationBuilder::replay);
+        let mut builder = conversation
+            .model(model.clone())
+            .limits(limits)
+            .budget(budget)
+            .options(options);
         if self.budget.budget_tools {
             builder = builder.tools(ProcessTools::tools()?);
         }
         if let Some(system) = self.system {
             builder = builder.system(system);
         }
+        // A trace needs all events that a journal gets.
+        let journal = journal.or_else(|| self.trace.is_some().then(Journal::unstored));
         if let Some(path) = &self.trace {
-            builder = builder.observer(trace(path)?);
+            builder = builder.observer(start_trace(path, model.name(), settings, journal.as_ref())?);
         }
         if let Some(journal) = journal {
             builder = builder.journal(journal);
         }
-        builder = builder.approvals(approvals(policy, &progress));
+        builder = match self.replay {
+            Some(replay) if self.is_forked => builder.approvals(forked_approvals(policy, &progress, &replay)),
+            Some(_) => builder,
+            None => builder.approvals(approvals(policy, &progress)),
+        };
         let observer = progress.clone();
         let builder = builder
             .output(progress)
@@ -269,12 +335,16 @@ fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
     }
 }
 
-fn trace(path: &PathBuf) -> Result<Trace<BufWriter<File>>, Error> {
-    let file = File::create(path).map_err(|error| {
-        let message = format!("the trace `{}` cannot be written: {error}", path.display());
-        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
-    })?;
-    Ok(Trace::new(BufWriter::new(file)))
+/// Returns the approvals of a fork: the recorded decisions before it, a person at the terminal after it.
+fn forked_approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>, replay: &StartedReplay) -> Approvals {
+    let approver: Arc<dyn Approver> = if can_ask() {
+        Arc::new(TerminalApprover::new(progress.clone()))
+    } else {
+        Arc::new(|_: &ApprovalRequest| Approval::Unanswered {
+            reason: "nobody can be asked".to_owned(),
+        })
+    };
+    Approvals::new(policy).with_approver(replay.approver(approver))
 }
 
 /// A failed run, with the part of the outcome that it reached.

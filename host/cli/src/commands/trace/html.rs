@@ -48,10 +48,12 @@ pub(super) fn document(title: &str, rows: &[Row]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             page,
-            "<tr class=\"{kind}{error}\"><td class=\"name\" style=\"padding-left:{}em\">{}</td><td class=\"bar\">{bar}</td>\
-             <td class=\"time\">{time}</td><td class=\"detail\">{}</td></tr>",
+            "<tr class=\"{kind}{error}\"><td class=\"time\">{}</td><td class=\"name\" style=\"padding-left:{}em\">{}</td><td class=\"bar\">{bar}</td>\
+             <td class=\"time\">{time}</td><td class=\"time\">{}</td><td class=\"detail\">{}</td></tr>",
+            row.sequence,
             row.depth,
             escaped(&row.name),
+            escaped(&row.usage()),
             escaped(&row.detail)
         );
     }
@@ -91,6 +93,8 @@ mod tests {
             start_ms: u64::MAX,
             wall_ms: Some(u64::MAX),
             is_error: true,
+            fuel: Some(1),
+            memory_bytes: Some(u64::MAX),
             detail: hostile.to_owned(),
         };
         let page = document(hostile, &[row]);

@@ -3,6 +3,8 @@
 mod html;
 mod rows;
 
+use std::path::Path;
+
 use anstyle::Style;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +15,7 @@ use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN};
 use crate::output::printer::{Format, Printer};
-use toolwit::agent::{TRACE_VERSION, TraceEntry};
+use toolwit::agent::Recording;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of a trace, in bytes.
@@ -46,8 +48,8 @@ pub(crate) struct DrawTrace {
 
 impl DrawTrace {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let text = read_text(format!("@{}", self.file), BYTES_MAX, cancel).await?;
-        let rows = rows(&parse(&self.file, &text)?);
+        let recording = read_recording(Path::new(&self.file), cancel).await?;
+        let rows = rows(recording.entries());
         if self.html {
             printer.text(&document(&self.file, &rows))?;
         } else if printer.format() == Format::Json {
@@ -59,30 +61,14 @@ impl DrawTrace {
     }
 }
 
-/// Parses the lines of a trace.
-fn parse(file: &str, text: &str) -> Result<Vec<TraceEntry>, Error> {
-    let refused = |line: usize, reason: String| {
-        let message = format!("{file}:{line}: {reason}");
-        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+/// Reads a trace.
+pub(crate) async fn read_recording(path: &Path, cancel: &CancellationToken) -> Result<Recording, Error> {
+    let file = path.display();
+    let text = read_text(format!("@{file}"), BYTES_MAX, cancel).await?;
+    Recording::parse(&text).map_err(|error| {
+        Error::new(ErrorKind::Configuration, Phase::Registry, format!("{file}: {error}"))
             .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`")
-    };
-    let mut entries = Vec::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let entry: TraceEntry = serde_json::from_str(line)
-            .map_err(|error| refused(index + 1, format!("not an event of a trace: {error}")))?;
-        if entry.version != TRACE_VERSION {
-            let version = entry.version;
-            return Err(refused(
-                index + 1,
-                format!("version {version} of traces is not supported"),
-            ));
-        }
-        entries.push(entry);
-    }
-    if entries.is_empty() {
-        return Err(refused(1, "the trace has no events".to_owned()));
-    }
-    Ok(entries)
+    })
 }
 
 fn draw(rows: &[Row]) -> Page {
@@ -95,6 +81,7 @@ fn draw(rows: &[Row]) -> Page {
             Kind::Call => NAME,
             Kind::Tools => WARN,
         };
+        page.styled(FAINT, format_args!("{:>4} ", row.sequence));
         page.indent(row.depth * 2);
         let name: String = row.name.chars().take(NAME_COLUMNS).collect();
         let used = row.depth * 2 + name.chars().count();
@@ -107,6 +94,10 @@ fn draw(rows: &[Row]) -> Page {
             None => {
                 page.indent(BAR_COLUMNS as usize + 12);
             }
+        }
+        let usage = row.usage();
+        if !usage.is_empty() {
+            page.styled(FAINT, format_args!("{usage}  "));
         }
         page.styled(if row.is_error { BAD } else { FAINT }, row.detail.replace('\n', " "))
             .end();
@@ -142,14 +133,5 @@ mod tests {
             assert_eq!(bar.chars().count() as u64, BAR_COLUMNS);
             assert!(bar.contains('█'), "{start} {wall} {end}");
         }
-    }
-
-    #[test]
-    fn line_that_is_not_an_event_is_reported_with_its_number() {
-        let error = parse("t.jsonl", "\n{}\n")
-            .map(|_| ())
-            .map_err(|error| error.message.clone());
-        assert!(error.is_err_and(|message| message.starts_with("t.jsonl:2: not an event")));
-        assert!(parse("t.jsonl", "").is_err());
     }
 }

@@ -1,8 +1,10 @@
 //! The rows of a waterfall.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
-use toolwit::agent::{Event, TraceEntry};
+use toolwit::agent::{Event, RecordedUsage, TraceEntry};
 use toolwit::tool::ToolName;
 
 /// Maximum length of a detail, in characters.
@@ -32,10 +34,24 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) wall_ms: Option<u64>,
     pub(super) is_error: bool,
+    /// The fuel that the guest consumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fuel: Option<u64>,
+    /// The peak memory of the guest, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) memory_bytes: Option<u64>,
     pub(super) detail: String,
 }
 
 impl Row {
+    /// Returns fuel and memory as text; empty if they were not recorded.
+    pub(super) fn usage(&self) -> String {
+        match (self.fuel, self.memory_bytes) {
+            (Some(fuel), Some(bytes)) => format!("{fuel} fuel, {} KiB", bytes.div_ceil(1024)),
+            _ => String::new(),
+        }
+    }
+
     /// Returns the time at which it ended.
     pub(super) fn end_ms(&self) -> u64 {
         self.start_ms.saturating_add(self.wall_ms.unwrap_or(0))
@@ -45,11 +61,27 @@ impl Row {
 /// Returns the rows of a trace, in the order of its events.
 pub(super) fn rows(entries: &[TraceEntry]) -> Vec<Row> {
     let first = entries.iter().map(|entry| entry.at_ms).min().unwrap_or(0);
-    entries.iter().filter_map(|entry| row(entry, first)).collect()
+    let usage = usage_by_call(entries);
+    let rows = entries.iter().filter_map(|entry| row(entry, first, &usage));
+    rows.collect()
 }
 
-fn row(entry: &TraceEntry, first: u64) -> Option<Row> {
+type UsageByCall<'e> = HashMap<&'e str, RecordedUsage>;
+
+fn usage_by_call(entries: &[TraceEntry]) -> UsageByCall<'_> {
+    let usage = entries.iter().filter_map(|entry| match &entry.event {
+        Event::ToolReturned { id, outcome } => Some((id.as_str(), outcome.usage?)),
+        _ => None,
+    });
+    usage.collect()
+}
+
+fn row(entry: &TraceEntry, first: u64, usage: &UsageByCall<'_>) -> Option<Row> {
     let (kind, name, wall_ms, detail) = content(&entry.event)?;
+    let usage = match &entry.event {
+        Event::ToolFinished { id, .. } => usage.get(id.as_str()).copied(),
+        _ => None,
+    };
     let at = entry.at_ms.saturating_sub(first);
     let is_nested = matches!(entry.event, Event::NestedCallFinished { .. });
     let is_inner = usize::from(kind != Kind::Turn) + usize::from(is_nested);
@@ -62,6 +94,8 @@ fn row(entry: &TraceEntry, first: u64) -> Option<Row> {
         start_ms: at.saturating_sub(wall_ms.unwrap_or(0)),
         wall_ms,
         is_error: is_error(&entry.event),
+        fuel: usage.map(|usage| usage.fuel),
+        memory_bytes: usage.map(|usage| usage.memory_bytes),
         detail: detail.chars().take(DETAIL_CHARS_MAX).collect(),
     })
 }

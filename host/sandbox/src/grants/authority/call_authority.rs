@@ -1,5 +1,6 @@
 //! The authority of one call.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +13,11 @@ use super::secret::Secret;
 use crate::grants::redact::Redactor;
 use crate::grants::{AccessRequest, Denial};
 use crate::inspect::annotations::Requirement;
+use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
+
+/// Maximum number of recorded accesses per call. The number of accesses of a guest is not limited.
+const ACCESSES_MAX: usize = 64;
 
 /// The authority of one call, shared by the gates of its instance.
 #[derive(Clone)]
@@ -42,6 +47,7 @@ pub(crate) struct CallAuthority {
     pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValueStore>,
     denials: Mutex<DenialLog>,
+    accesses: Mutex<BTreeSet<String>>,
     /// Whether another plugin makes the call and has fewer rights than this one.
     is_narrowed: bool,
 }
@@ -63,6 +69,7 @@ impl CallAuthority {
             variables,
             keyvalue,
             denials: Mutex::default(),
+            accesses: Mutex::default(),
             is_narrowed,
         }
     }
@@ -105,10 +112,19 @@ impl CallAuthority {
     /// The denial.
     pub(crate) fn require_access(&self, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
         let decision = self.rights.effective.require(request);
-        if let Err(denial) = &decision {
-            self.record_denial(request, denial);
+        match &decision {
+            Ok(_) => self.record_access(request),
+            Err(denial) => self.record_denial(request, denial),
         }
         decision
+    }
+
+    /// Records an allowed access for the trace.
+    pub(crate) fn record_access(&self, request: &AccessRequest<'_>) {
+        let mut accesses = self.accesses.lock().unwrap_or_else(PoisonError::into_inner);
+        if accesses.len() < ACCESSES_MAX {
+            accesses.insert(printable(&self.redactor.text(&request.to_argument())).to_string());
+        }
     }
 
     /// Returns the value of a setting; `None` if the plugin may not read it, which is recorded.
@@ -218,7 +234,12 @@ impl CallAuthority {
     /// Finishes the outcome of a call: redacts secrets, and adds the denied accesses.
     pub(crate) fn conclude(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let called = self.redact(called);
-        std::mem::take(&mut *self.denials()).conclude(called)
+        let mut concluded = std::mem::take(&mut *self.denials()).conclude(called);
+        if let Ok(result) = &mut concluded {
+            let mut accesses = self.accesses.lock().unwrap_or_else(PoisonError::into_inner);
+            result.accesses.extend(std::mem::take(&mut *accesses));
+        }
+        concluded
     }
 
     fn redact(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {

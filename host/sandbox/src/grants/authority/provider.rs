@@ -14,7 +14,7 @@ use super::rights::{AuthorityRequest, OpenedRights};
 use super::secret::{FoundSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
 use crate::grants::file::NewGrant;
 use crate::grants::redact::Redactor;
-use crate::grants::{EffectiveRights, GrantRules};
+use crate::grants::{ClockRule, EffectiveRights, GrantRules, RandomRule};
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// Provides the authority of each call.
@@ -22,6 +22,7 @@ pub(crate) struct AuthorityProvider {
     grants: CurrentGrants,
     secrets: SecretLookup,
     keyvalue: Arc<dyn KeyValueStore>,
+    frozen_at: Option<u64>,
 }
 
 /// The sources from which a provider creates the authority of calls.
@@ -36,6 +37,8 @@ pub(crate) struct AuthoritySources {
     /// The secrets of the application.
     pub(crate) secret_values: SecretValues,
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
+    /// The time and the seed that replace those of all plugins.
+    pub(crate) frozen_at: Option<u64>,
     /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
     pub(crate) protected: Vec<PathBuf>,
     /// Files and directories of plugins, which can be granted for reading only.
@@ -63,6 +66,7 @@ impl AuthorityProvider {
                 values: sources.secret_values,
                 store: sources.secrets_file.map(SecretStore::new),
             },
+            frozen_at: sources.frozen_at,
             keyvalue: sources.keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValueStore::new())),
         })
     }
@@ -120,6 +124,12 @@ impl AuthorityProvider {
         if !missing.is_empty() {
             let mut effective = rights.effective.clone();
             effective.missing.variables = missing;
+            rights = rights.with_effective(effective);
+        }
+        if let Some(frozen) = self.frozen_at {
+            let mut effective = rights.effective.clone();
+            effective.rules.clock = Some(ClockRule::Frozen(frozen));
+            effective.rules.random = Some(RandomRule::Frozen(frozen));
             rights = rights.with_effective(effective);
         }
         let keyvalue = self.keyvalue.clone();

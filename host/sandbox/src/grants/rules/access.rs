@@ -56,6 +56,26 @@ impl AccessRequest<'_> {
         }
     }
 
+    /// Returns the access as an argument of `toolwit explain`.
+    #[must_use]
+    pub fn to_argument(&self) -> String {
+        match self {
+            Self::Http(target) => target.to_string(),
+            Self::File(path, AccessMode::Read) => format!("read {path}"),
+            Self::File(path, AccessMode::ReadWrite) => format!("write {path}"),
+            Self::Secret(name) => format!("secret {name}"),
+            Self::Variable(name) => format!("env {name}"),
+            Self::Setting(key) => format!("config {key}"),
+            Self::KeyValue => "keyvalue".to_owned(),
+            Self::Clock => "clock".to_owned(),
+            Self::Random => "random".to_owned(),
+            Self::Tool(id) => format!("tool {id}"),
+            Self::ContextKey(key) => format!("context {key}"),
+            Self::Blackboard(AccessMode::Read) => "blackboard read".to_owned(),
+            Self::Blackboard(AccessMode::ReadWrite) => "blackboard write".to_owned(),
+        }
+    }
+
     /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. `None` if no
     /// single rule allows it.
     pub(crate) fn needed_rule(&self) -> Option<(&'static str, String)> {

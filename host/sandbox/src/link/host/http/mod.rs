@@ -179,6 +179,7 @@ impl HttpGate {
             call.authority.record_denial(&AccessRequest::Http(&target), &denial);
             Error::HttpRequestDenied
         })?;
+        call.authority.record_access(&AccessRequest::Http(&target));
         let rule = rule.clone();
         let budget = call.budget();
         if let Err(exceeded) = budget.take_request() {
@@ -220,6 +221,10 @@ impl WasiHttpHooks for HttpGate {
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK_BYTES
+    }
+
+    fn p3_outgoing_body_chunk_size(&mut self) -> usize {
         BODY_CHUNK_BYTES
     }
 

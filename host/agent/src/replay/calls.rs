@@ -1,0 +1,164 @@
+//! The calls of a replay: executed again if that is safe and repeatable, else answered from the trace.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::Serialize;
+
+use super::recording::Recording;
+use toolwit_core::{
+    Approval, ApprovalAnswer, ApprovalDecision, ApprovalRequest, Approver, Arguments, CallAccess, CallChain, Decorator,
+    EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
+};
+
+/// The kinds of granted rules with which a call depends on more than its arguments and its plugin.
+const OUTSIDE_RULES: [&str; 3] = ["http ", "tool ", "keyvalue "];
+
+/// The origin of the result of a replayed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOrigin {
+    /// The call ran again.
+    Executed,
+    /// The result is that of the trace.
+    Trace,
+}
+
+/// A call of a replay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ReplayedCall {
+    /// The id of the call.
+    pub id: String,
+    /// The id of the tool.
+    pub tool: ToolId,
+    /// The origin of its result.
+    pub origin: CallOrigin,
+}
+
+/// Decides about each call of a replay.
+pub(super) struct RecordedCalls {
+    pub(super) recording: Arc<Recording>,
+    pub(super) fork: Option<u64>,
+    pub(super) is_live: Arc<AtomicBool>,
+    /// Held while a call of the model runs, so that calls end in the order in which they start.
+    running: tokio::sync::Mutex<()>,
+    pub(super) replayed: Mutex<Vec<ReplayedCall>>,
+}
+
+impl RecordedCalls {
+    pub(super) fn new(recording: Arc<Recording>, is_live: Arc<AtomicBool>) -> Self {
+        Self {
+            recording,
+            fork: None,
+            is_live,
+            running: tokio::sync::Mutex::default(),
+            replayed: Mutex::default(),
+        }
+    }
+
+    /// Returns whether a call is made after the fork.
+    pub(super) fn is_after_fork(&self, id: &str) -> bool {
+        let is_recorded_after = |fork| self.recording.calls.get(id).is_some_and(|call| call.sequence >= fork);
+        self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(is_recorded_after)
+    }
+
+    fn record(&self, id: &str, tool: &dyn Tool, origin: CallOrigin) {
+        let mut replayed = self.replayed.lock().unwrap_or_else(PoisonError::into_inner);
+        replayed.push(ReplayedCall {
+            id: id.to_owned(),
+            tool: tool.definition().id.clone(),
+            origin,
+        });
+    }
+}
+
+/// Returns whether a call has the same result each time, and changes nothing.
+fn is_repeatable(access: &CallAccess) -> bool {
+    let depends_on_outside = |rule: &String| OUTSIDE_RULES.iter().any(|kind| rule.starts_with(kind));
+    access.effect.class == EffectClass::Read
+        && access.effect.source != EffectSource::Server
+        && !access.grant.iter().any(depends_on_outside)
+}
+
+/// The decorator of all tools of a replay.
+pub(super) struct ReplayedTools(pub(super) Arc<RecordedCalls>);
+
+#[async_trait]
+impl Decorator for ReplayedTools {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let id = CallChain::id_of(context);
+        let is_nested = CallChain::of(context).len() > 1;
+        if self.0.is_after_fork(id) {
+            return tool.call(arguments, context).await;
+        }
+        let access = tool.access(&arguments, context).await;
+        if is_nested {
+            return if is_repeatable(&access) {
+                tool.call(arguments, context).await
+            } else {
+                Err(not_recorded(tool))
+            };
+        }
+        let _running = self.0.running.lock().await;
+        if is_repeatable(&access) {
+            self.0.record(id, tool, CallOrigin::Executed);
+            return tool.call(arguments, context).await;
+        }
+        let recorded = self.0.recording.calls.get(id);
+        let recorded = recorded.filter(|call| call.tool == tool.definition().id);
+        let outcome = recorded.and_then(|call| call.outcome.clone());
+        let outcome = outcome.ok_or_else(|| not_recorded(tool))?;
+        self.0.record(id, tool, CallOrigin::Trace);
+        Ok(outcome.into_result())
+    }
+}
+
+fn not_recorded(tool: &dyn Tool) -> ToolError {
+    let message = format!(
+        "the trace has no result of this call of `{}`, and a replay does not execute it",
+        tool.definition().id
+    );
+    ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))
+}
+
+/// Repeats the recorded decisions about calls.
+pub(super) struct RecordedApprover {
+    pub(super) calls: Arc<RecordedCalls>,
+    /// Decides after a fork.
+    pub(super) continuation: Option<Arc<dyn Approver>>,
+}
+
+#[async_trait]
+impl Approver for RecordedApprover {
+    async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
+        if let (true, Some(approver)) = (self.calls.is_after_fork(&request.id), &self.continuation) {
+            return approver.approve(request, context).await;
+        }
+        let Some(decided) = self.calls.recording.decisions.get(&request.id) else {
+            return Approval::Approved.into();
+        };
+        let reason = decided.reason.clone().unwrap_or_default();
+        match (decided.decision, &decided.arguments) {
+            (ApprovalDecision::Approved, _) => Approval::Approved,
+            (ApprovalDecision::Edited, Some(arguments)) => Approval::Edited {
+                arguments: arguments.clone(),
+            },
+            (ApprovalDecision::Denied, _) => Approval::Denied { reason },
+            _ => Approval::Unanswered { reason },
+        }
+        .into()
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.continuation
+            .as_ref()
+            .is_some_and(|approver| approver.is_sequential())
+    }
+}

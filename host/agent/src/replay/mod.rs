@@ -1,0 +1,15 @@
+//! Replays: a traced conversation that runs again with the recorded responses of its model.
+
+mod calls;
+mod comparison;
+mod line_diff;
+mod model;
+mod recording;
+mod replay_log;
+mod started_replay;
+
+pub use calls::{CallOrigin, ReplayedCall};
+pub use comparison::{Difference, differences};
+pub use line_diff::line_diff;
+pub use recording::{RecordedTraceCall, Recording, RecordingError};
+pub use started_replay::{Replay, StartedReplay};

@@ -1,0 +1,74 @@
+//! The model of a replay.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+
+use super::recording::Recording;
+use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
+
+/// Answers with the recorded responses, in order, up to a fork.
+pub(super) struct RecordedModel {
+    pub(super) recording: Arc<Recording>,
+    pub(super) name: String,
+    pub(super) fork: Option<u64>,
+    /// The answer at the fork.
+    pub(super) answer: Option<String>,
+    /// The model after the fork.
+    pub(super) continuation: Option<Arc<dyn ChatModel>>,
+    next: AtomicUsize,
+    is_answer_used: AtomicBool,
+    /// Whether the fork was passed.
+    pub(super) is_live: Arc<AtomicBool>,
+}
+
+impl RecordedModel {
+    pub(super) fn new(recording: Arc<Recording>) -> Self {
+        Self {
+            name: recording.model().unwrap_or("recorded").to_owned(),
+            recording,
+            fork: None,
+            answer: None,
+            continuation: None,
+            next: AtomicUsize::new(0),
+            is_answer_used: AtomicBool::new(false),
+            is_live: Arc::default(),
+        }
+    }
+
+    fn is_past_fork(&self, sequence: Option<u64>) -> bool {
+        self.fork
+            .is_some_and(|fork| sequence.is_none_or(|sequence| sequence >= fork))
+    }
+}
+
+#[async_trait]
+impl ChatModel for RecordedModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let recorded = self.recording.answers.get(number);
+        if self.is_past_fork(recorded.map(|answer| answer.sequence)) {
+            self.is_live.store(true, Ordering::Relaxed);
+            if let Some(answer) = self
+                .answer
+                .as_ref()
+                .filter(|_| !self.is_answer_used.swap(true, Ordering::Relaxed))
+            {
+                return Ok(ChatResponse::new(answer.clone(), Vec::new()));
+            }
+            if let Some(model) = &self.continuation {
+                return model.chat(request).await;
+            }
+        }
+        recorded
+            .map(|answer| answer.response())
+            .ok_or_else(|| ModelError::Script {
+                message: format!("the trace has {number} responses of the model, and the replay needs one more"),
+            })
+    }
+}

@@ -1,0 +1,242 @@
+//! A trace that was read.
+
+use std::collections::HashMap;
+
+use crate::event::{DecidedApproval, Event, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
+use crate::model::{ChatResponse, FinishReason, TokenUsage};
+use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
+
+/// A trace that was read, with its responses and calls by id. Only the conversation itself is replayed, not the events of its
+/// agents.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    entries: Vec<TraceEntry>,
+    pub(super) answers: Vec<RecordedAnswer>,
+    pub(super) calls: HashMap<String, RecordedCall>,
+    pub(super) decisions: HashMap<String, DecidedApproval>,
+}
+
+/// The error of a trace that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// A line is not an event.
+    #[error("line {line}: not an event of a trace: {reason}")]
+    Line {
+        /// The number of the line, from 1.
+        line: usize,
+        /// The reason.
+        reason: String,
+    },
+    /// The trace has another version.
+    #[error("line {line}: version {version} of traces is not supported")]
+    Version {
+        /// The number of the line, from 1.
+        line: usize,
+        /// The version.
+        version: u32,
+    },
+    /// The trace has no events.
+    #[error("the trace has no events")]
+    Empty,
+}
+
+impl From<RecordingError> for Error {
+    fn from(error: RecordingError) -> Self {
+        Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
+            .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`")
+    }
+}
+
+/// A response of the model.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedAnswer {
+    pub(super) sequence: u64,
+    content: String,
+    reasoning: String,
+    calls: Vec<ToolCall>,
+    blocks: Vec<ProviderBlock>,
+    finish: FinishReason,
+    usage: TokenUsage,
+}
+
+/// A call that started.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedCall {
+    pub(super) sequence: u64,
+    pub(super) tool: ToolId,
+    pub(super) start: Option<RecordedStart>,
+    pub(super) outcome: Option<RecordedOutcome>,
+}
+
+impl RecordedAnswer {
+    pub(super) fn response(&self) -> ChatResponse {
+        ChatResponse {
+            reasoning: self.reasoning.clone(),
+            blocks: self.blocks.clone(),
+            finish: self.finish.clone(),
+            usage: self.usage,
+            ..ChatResponse::new(self.content.clone(), self.calls.clone())
+        }
+    }
+}
+
+impl Recording {
+    /// Reads the lines of a trace.
+    ///
+    /// # Errors
+    /// [`RecordingError`].
+    pub fn parse(text: &str) -> Result<Self, RecordingError> {
+        let mut entries = Vec::new();
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let line_number = index + 1;
+            let entry: TraceEntry = serde_json::from_str(line).map_err(|error| RecordingError::Line {
+                line: line_number,
+                reason: error.to_string(),
+            })?;
+            if entry.version != TRACE_VERSION {
+                return Err(RecordingError::Version {
+                    line: line_number,
+                    version: entry.version,
+                });
+            }
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            return Err(RecordingError::Empty);
+        }
+        Ok(Self::of(entries))
+    }
+
+    fn of(entries: Vec<TraceEntry>) -> Self {
+        let mut recording = Self {
+            entries: Vec::new(),
+            answers: Vec::new(),
+            calls: HashMap::new(),
+            decisions: HashMap::new(),
+        };
+        for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
+            recording.index(entry);
+        }
+        recording.entries = entries;
+        recording
+    }
+
+    fn index(&mut self, entry: &TraceEntry) {
+        match &entry.event {
+            Event::ModelAnswered {
+                content,
+                reasoning,
+                tool_calls,
+                requested,
+                blocks,
+                finish,
+                usage,
+                ..
+            } => {
+                // The calls as the model wrote them, if they are not those of the history.
+                let calls = if requested.is_empty() { tool_calls } else { requested };
+                self.answers.push(RecordedAnswer {
+                    sequence: entry.sequence,
+                    content: content.clone(),
+                    reasoning: reasoning.clone(),
+                    calls: calls.clone(),
+                    blocks: blocks.clone(),
+                    finish: finish.clone(),
+                    usage: *usage,
+                });
+            }
+            Event::ToolStarted { id, tool, start, .. } => {
+                let call = RecordedCall {
+                    sequence: entry.sequence,
+                    tool: tool.clone(),
+                    start: start.as_deref().cloned(),
+                    outcome: None,
+                };
+                self.calls.insert(id.clone(), call);
+            }
+            Event::ToolReturned { id, outcome } => {
+                if let Some(call) = self.calls.get_mut(id) {
+                    call.outcome = Some((**outcome).clone());
+                }
+            }
+            Event::ApprovalDecided(decided) => {
+                self.decisions.insert(decided.id.clone(), (**decided).clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the events, in order.
+    #[must_use]
+    pub fn entries(&self) -> &[TraceEntry] {
+        &self.entries
+    }
+
+    /// Returns the user messages, in order; `None` for a turn that answered late results.
+    #[must_use]
+    pub fn prompts(&self) -> Vec<Option<&str>> {
+        let own = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
+        own.filter_map(|entry| match &entry.event {
+            Event::TurnStarted { prompt, .. } => Some(prompt.as_deref()),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// Returns the time of the first event, in milliseconds since 1970 UTC.
+    #[must_use]
+    pub fn started_at_ms(&self) -> u64 {
+        self.entries.first().map_or(0, |entry| entry.at_ms)
+    }
+
+    /// Returns the name of the model, if the trace has it.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.entries.iter().find_map(|entry| match &entry.event {
+            Event::TraceStarted { model, .. } => Some(model.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the values of a setting with which the conversation was recorded; empty if it was not set.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> &[String] {
+        let found = self.entries.iter().find_map(|entry| match &entry.event {
+            Event::TraceStarted { settings, .. } => settings.get(name),
+            _ => None,
+        });
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the calls that started, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<RecordedTraceCall<'_>> {
+        let calls = self.calls.iter().map(|(id, call)| RecordedTraceCall {
+            sequence: call.sequence,
+            id,
+            tool: &call.tool,
+            start: call.start.as_ref(),
+            outcome: call.outcome.as_ref(),
+        });
+        let mut calls: Vec<_> = calls.collect();
+        calls.sort_by_key(|call| call.sequence);
+        calls
+    }
+}
+
+/// A call of a trace.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RecordedTraceCall<'r> {
+    /// The number of the event with which it started.
+    pub sequence: u64,
+    /// Its id.
+    pub id: &'r str,
+    /// The id of the tool.
+    pub tool: &'r ToolId,
+    /// What was recorded when it started.
+    pub start: Option<&'r RecordedStart>,
+    /// Its outcome, if it ended.
+    pub outcome: Option<&'r RecordedOutcome>,
+}

@@ -1,0 +1,98 @@
+//! The events of a replay.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::recording::Recording;
+use crate::event::{Event, Observer, TRACE_VERSION, TraceEntry};
+use toolwit_core::Origin;
+
+/// The replayed events, with the time and the ids of the trace instead of their own, so that two replays have the same events.
+pub(super) struct ReplayLog {
+    at_ms: u64,
+    process: String,
+    /// The ids of the recorded runs.
+    runs: Vec<String>,
+    state: Mutex<LogState>,
+}
+
+#[derive(Default)]
+struct LogState {
+    entries: Vec<Value>,
+    runs: usize,
+}
+
+impl ReplayLog {
+    pub(super) fn new(recording: &Recording) -> Self {
+        let own = recording
+            .entries()
+            .iter()
+            .filter(|entry| entry.origin.parent_call.is_none());
+        let runs = own.clone().filter_map(|entry| match &entry.event {
+            Event::TurnStarted { loop_id, .. } => Some(loop_id.clone()),
+            _ => None,
+        });
+        let is_event = |entry: &&TraceEntry| !matches!(entry.event, Event::TraceStarted { .. });
+        let log = Self {
+            at_ms: recording.started_at_ms(),
+            process: own
+                .clone()
+                .find(is_event)
+                .map_or_else(String::new, |entry| entry.origin.process.clone()),
+            runs: runs.collect(),
+            state: Mutex::default(),
+        };
+        let first = recording.entries().first();
+        if let Some(started) = first.filter(|entry| matches!(entry.event, Event::TraceStarted { .. })) {
+            log.push(started.event.clone(), started.origin.clone());
+        }
+        log
+    }
+
+    pub(super) fn entries(&self) -> Vec<Value> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.entries.clone()
+    }
+
+    fn push(&self, mut event: Event, origin: Origin) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Event::TurnStarted { loop_id, .. } = &mut event {
+            let number = state.runs;
+            state.runs += 1;
+            *loop_id = self
+                .runs
+                .get(number)
+                .cloned()
+                .unwrap_or_else(|| format!("run-{}", number + 1));
+        }
+        let entry = TraceEntry {
+            version: TRACE_VERSION,
+            sequence: state.entries.len() as u64,
+            at_ms: self.at_ms,
+            origin,
+            event,
+        };
+        let Ok(mut value) = serde_json::to_value(&entry) else {
+            return;
+        };
+        if let Some(wall) = value.get_mut("wall_ms") {
+            *wall = 0.into();
+        }
+        state.entries.push(value);
+    }
+}
+
+impl Observer for ReplayLog {
+    fn observe(&self, event: &Event, origin: &Origin) {
+        // The number of such events depends on time.
+        if matches!(event, Event::Progress { .. }) || origin.parent_call.is_some() {
+            return;
+        }
+        let origin = Origin {
+            process: self.process.clone(),
+            ..origin.clone()
+        };
+        self.push(event.clone(), origin);
+    }
+}

@@ -1,0 +1,189 @@
+//! A replay, before and after it started.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use serde_json::Value;
+
+use super::calls::{CallOrigin, RecordedApprover, RecordedCalls, ReplayedCall, ReplayedTools};
+use super::comparison::{Difference, differences};
+use super::model::RecordedModel;
+use super::recording::Recording;
+use super::replay_log::ReplayLog;
+use crate::event::Observer;
+use crate::model::ChatModel;
+use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator};
+
+/// A traced conversation that is to run again.
+///
+/// The responses of the model are those of the trace. A call that changes nothing and whose result depends only on its plugin and
+/// its arguments runs again, under the current grants; every other one is answered from the trace. Calls run one after the other.
+/// Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`.
+///
+/// With a [fork](Self::with_fork), the calls from an event on run as in a new conversation.
+///
+/// ```
+/// use toolwit_agent::model::ScriptedModel;
+/// use toolwit_agent::{Conversation, Event, Journal, Recording, Replay, Trace};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let trace = std::sync::Arc::new(Trace::new(Vec::new()));
+/// let builder = Conversation::builder().model(ScriptedModel::new().answer("Tea is a drink."));
+/// let mut conversation = builder.journal(Journal::unstored()).shared_observer(trace.clone()).build()?;
+/// conversation.run("What is tea?").await?;
+/// drop(conversation);
+/// let trace = std::sync::Arc::into_inner(trace).ok_or("the trace is in use")?;
+///
+/// let replay = Replay::new(Recording::parse(&String::from_utf8(trace.into_inner())?)?).start();
+/// let mut conversation = Conversation::builder().replay(&replay).build()?;
+/// for prompt in replay.recording().prompts().into_iter().flatten() {
+///     conversation.run(prompt).await?;
+/// }
+/// assert!(replay.differences().is_empty());
+/// # Ok(()) }
+/// ```
+pub struct Replay {
+    recording: Recording,
+    fork: Option<u64>,
+    answer: Option<String>,
+    model: Option<Arc<dyn ChatModel>>,
+}
+
+/// A replay that started: its model, its calls so far, and what differs.
+#[derive(Clone)]
+pub struct StartedReplay {
+    recording: Arc<Recording>,
+    model: Arc<RecordedModel>,
+    calls: Arc<RecordedCalls>,
+    log: Arc<ReplayLog>,
+}
+
+impl fmt::Debug for StartedReplay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartedReplay").finish_non_exhaustive()
+    }
+}
+
+impl Replay {
+    /// Creates a replay.
+    #[must_use]
+    pub fn new(recording: Recording) -> Self {
+        Self {
+            recording,
+            fork: None,
+            answer: None,
+            model: None,
+        }
+    }
+
+    /// Sets the number of the event from which on calls run as in a new conversation. Without another answer or model, the
+    /// responses remain those of the trace.
+    #[must_use]
+    pub fn with_fork(mut self, sequence: u64) -> Self {
+        self.fork = Some(sequence);
+        self
+    }
+
+    /// Sets the first answer of the model after the fork.
+    #[must_use]
+    pub fn with_answer(mut self, answer: impl Into<String>) -> Self {
+        self.answer = Some(answer.into());
+        self
+    }
+
+    /// Sets the model after the fork.
+    #[must_use]
+    pub fn with_model(mut self, model: Arc<dyn ChatModel>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// Starts the replay.
+    #[must_use]
+    pub fn start(self) -> StartedReplay {
+        let recording = Arc::new(self.recording);
+        let mut model = RecordedModel::new(recording.clone());
+        model.fork = self.fork;
+        model.answer = self.answer;
+        model.continuation = self.model;
+        let mut calls = RecordedCalls::new(recording.clone(), model.is_live.clone());
+        calls.fork = self.fork;
+        StartedReplay {
+            log: Arc::new(ReplayLog::new(&recording)),
+            calls: Arc::new(calls),
+            model: Arc::new(model),
+            recording,
+        }
+    }
+}
+
+impl StartedReplay {
+    /// Returns the trace.
+    #[must_use]
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Returns the model.
+    #[must_use]
+    pub fn model(&self) -> Arc<dyn ChatModel> {
+        self.model.clone()
+    }
+
+    /// Returns approvals that repeat the recorded decisions.
+    #[must_use]
+    pub fn approvals(&self) -> Approvals {
+        let approver = RecordedApprover {
+            calls: self.calls.clone(),
+            continuation: None,
+        };
+        Approvals::new(ApprovalPolicy::of_mode(ApprovalMode::Always)).with_approver(approver)
+    }
+
+    /// Returns an approver that repeats the recorded decisions before the fork, and asks `approver` after it.
+    #[must_use]
+    pub fn approver(&self, approver: Arc<dyn Approver>) -> impl Approver + use<> {
+        RecordedApprover {
+            calls: self.calls.clone(),
+            continuation: Some(approver),
+        }
+    }
+
+    /// Returns the calls so far.
+    #[must_use]
+    pub fn calls(&self) -> Vec<ReplayedCall> {
+        let calls = self.calls.replayed.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.clone()
+    }
+
+    /// Returns what differs from the trace.
+    #[must_use]
+    pub fn differences(&self) -> Vec<Difference> {
+        let answered = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);
+        let answered: HashSet<_> = answered.map(|call| call.id).collect();
+        let recorded = self.recording.entries().iter();
+        let recorded: Vec<_> = recorded.filter_map(|entry| serde_json::to_value(entry).ok()).collect();
+        differences(&recorded, &self.log.entries(), &answered)
+    }
+
+    /// Returns the lines of the replay's own trace. Times and random ids are those of the replayed trace, so that two replays of a
+    /// trace have the same lines.
+    #[must_use]
+    pub fn trace(&self) -> String {
+        self.log
+            .entries()
+            .iter()
+            .map(|entry: &Value| format!("{entry}\n"))
+            .collect()
+    }
+
+    pub(crate) fn decorator(&self) -> impl Decorator + use<> {
+        ReplayedTools(self.calls.clone())
+    }
+
+    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
+        self.log.clone()
+    }
+}

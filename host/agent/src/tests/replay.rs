@@ -1,0 +1,120 @@
+//! Replays of traces.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+
+use crate::model::ScriptedModel;
+use crate::{CallOrigin, Conversation, ConversationBuilder, Journal, Recording, Replay, Trace};
+use toolwit_core::{
+    Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, EffectClass, NativeTool, ToolError, ToolResult,
+};
+
+/// A tool that counts its calls, and returns the number.
+fn counting(name: &str, class: EffectClass, calls: &Arc<AtomicUsize>) -> NativeTool {
+    let calls = calls.clone();
+    let schema = json!({"type": "object"});
+    let tool = NativeTool::new(name, "Counts.", schema, move |_, _| {
+        let number = calls.fetch_add(1, Ordering::Relaxed);
+        async move { Ok::<_, ToolError>(ToolResult::text(number.to_string())) }
+    });
+    tool.unwrap().with_effect(class)
+}
+
+/// Records a conversation.
+async fn recorded(builder: ConversationBuilder, model: ScriptedModel) -> String {
+    let trace = Arc::new(Trace::new(Vec::new()));
+    let builder = builder.model(model).journal(Journal::unstored());
+    let mut conversation = builder.shared_observer(trace.clone()).build().unwrap();
+    conversation.run("Pay.").await.unwrap();
+    drop(conversation);
+    String::from_utf8(Arc::into_inner(trace).unwrap().into_inner()).unwrap()
+}
+
+fn both(calls: &Arc<AtomicUsize>) -> ConversationBuilder {
+    Conversation::builder()
+        .tool(counting("pay", EffectClass::Write, calls))
+        .tool(counting("look", EffectClass::Read, &Arc::default()))
+}
+
+fn model() -> ScriptedModel {
+    ScriptedModel::new()
+        .call("pay", json!({}))
+        .call("look", json!({}))
+        .answer("Paid.")
+}
+
+#[tokio::test]
+async fn call_that_changes_something_is_answered_from_the_trace() {
+    let calls = Arc::default();
+    let trace = recorded(both(&calls), model()).await;
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    assert_eq!(conversation.run("Pay.").await.unwrap().text(), "Paid.");
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    assert!(replay.differences().is_empty(), "{:?}", replay.differences());
+    let origins: Vec<_> = replay.calls().into_iter().map(|call| call.origin).collect();
+    assert_eq!(origins, [CallOrigin::Trace, CallOrigin::Executed]);
+}
+
+#[tokio::test]
+async fn other_result_and_other_request_are_differences() {
+    let calls = Arc::default();
+    let trace = recorded(both(&calls), model()).await;
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let builder = both(&calls).tool(counting("look", EffectClass::Read, &Arc::new(AtomicUsize::new(7))));
+    let mut conversation = builder.replay(&replay).build().unwrap();
+    conversation.run("Pay.").await.unwrap();
+    let events: Vec<_> = replay
+        .differences()
+        .into_iter()
+        .map(|difference| difference.event)
+        .collect();
+    assert_eq!(events, ["tool_returned", "tool_finished", "model_asked"]);
+}
+
+#[tokio::test]
+async fn denied_call_stays_denied() {
+    let deny = |_: &ApprovalRequest| Approval::Denied {
+        reason: "not today".to_owned(),
+    };
+    let policy = ApprovalPolicy::of_mode(ApprovalMode::Writes);
+    let calls = Arc::default();
+    let denying = both(&calls).approvals(Approvals::new(policy).with_approver(deny));
+    let trace = recorded(denying, model()).await;
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    conversation.run("Pay.").await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    assert!(replay.differences().is_empty(), "{:?}", replay.differences());
+}
+
+#[tokio::test]
+async fn fork_executes_the_calls_after_it_and_not_those_before() {
+    let calls = Arc::default();
+    let trace = recorded(both(&calls), model()).await;
+    let recording = Recording::parse(&trace).unwrap();
+    let start = recording.calls()[0].sequence;
+    let replay = Replay::new(recording).with_fork(start).start();
+    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    conversation.run("Pay.").await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn missing_response_of_the_model_fails_the_run() {
+    let trace = recorded(Conversation::builder(), ScriptedModel::new().answer("Yes.")).await;
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let mut conversation = Conversation::builder().replay(&replay).build().unwrap();
+    conversation.run("Pay.").await.unwrap();
+    let failed = conversation.run("Pay again.").await.unwrap_err();
+    assert!(failed.report().message.contains("one more"), "{failed}");
+}
+
+#[test]
+fn text_that_is_not_a_trace_is_refused_with_its_line() {
+    let error = Recording::parse("\n{}\n").unwrap_err().to_string();
+    assert!(error.starts_with("line 2: not an event"), "{error}");
+    assert!(Recording::parse("").is_err());
+}

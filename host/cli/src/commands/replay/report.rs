@@ -1,0 +1,73 @@
+//! The report of a replay.
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted};
+use crate::output::printer::{Format, Printer};
+use toolwit::agent::{CallOrigin, Difference, ReplayedCall, StartedReplay, line_diff};
+
+/// What a replay executed, and what differs.
+#[derive(Serialize)]
+pub(super) struct ReplayOutcome {
+    ok: bool,
+    calls: Vec<ReplayedCall>,
+    differences: Vec<Difference>,
+}
+
+impl ReplayOutcome {
+    pub(super) fn of(replay: &StartedReplay) -> Self {
+        let differences = replay.differences();
+        Self {
+            ok: differences.is_empty(),
+            calls: replay.calls(),
+            differences,
+        }
+    }
+
+    pub(super) fn print(&self, printer: Printer) -> Result<Exit, Failure> {
+        match printer.format() {
+            Format::Json => printer.document(self)?,
+            Format::Human => printer.data(&self.page())?,
+        }
+        Ok(if self.ok { Exit::Success } else { Exit::Failed })
+    }
+
+    fn page(&self) -> Page {
+        let mut page = Page::new();
+        for call in &self.calls {
+            let origin = match call.origin {
+                CallOrigin::Executed => "executed",
+                CallOrigin::Trace => "from the trace",
+            };
+            page.styled(FAINT, format_args!("{origin:<15}"));
+            page.styled(NAME, &call.tool).text(format_args!("  {}", call.id)).end();
+        }
+        for difference in &self.differences {
+            heading(&mut page, difference);
+            let recorded = difference.recorded.as_deref().unwrap_or_default();
+            for line in line_diff(recorded, difference.replayed.as_deref().unwrap_or_default()) {
+                let style = if line.starts_with('-') { BAD } else { GOOD };
+                page.indent(2).styled(style, line).end();
+            }
+        }
+        match self.differences.len() {
+            0 => page.styled(GOOD, "no differences").end(),
+            count => page.styled(BAD, counted(count, "difference")).end(),
+        };
+        page
+    }
+}
+
+fn heading(page: &mut Page, difference: &Difference) {
+    match difference.sequence {
+        Some(sequence) => page.text(format_args!("event {sequence}: ")),
+        None => page.text("only in the replay: "),
+    };
+    page.styled(NAME, &difference.event);
+    if let Some(call) = &difference.call {
+        page.text(format_args!(" of call {call}"));
+    }
+    page.end();
+}

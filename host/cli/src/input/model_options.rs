@@ -1,0 +1,79 @@
+//! Options for the responses of a model.
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::call_arguments::read_text;
+use toolwit::agent::AnswerSchema;
+use toolwit::limits::SCHEMA_BYTES_MAX;
+use toolwit::model::{ChatOptions, ReasoningEffort};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Options for the responses of a model.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelOptionFlags {
+    /// How much the model reasons before it answers
+    #[arg(long, value_name = "LEVEL")]
+    effort: Option<EffortFlag>,
+    /// Maximum number of tokens of a response, with its reasoning [default: 8192, or 32768 with reasoning]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Sampling temperature, from 0 to 2 [default: that of the provider]
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+}
+
+/// A level of reasoning.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum EffortFlag {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+}
+
+impl From<EffortFlag> for ReasoningEffort {
+    fn from(flag: EffortFlag) -> Self {
+        match flag {
+            EffortFlag::None => Self::None,
+            EffortFlag::Minimal => Self::Minimal,
+            EffortFlag::Low => Self::Low,
+            EffortFlag::Medium => Self::Medium,
+            EffortFlag::High => Self::High,
+        }
+    }
+}
+
+impl ModelOptionFlags {
+    /// Returns the options.
+    ///
+    /// # Errors
+    /// For a temperature that is not between 0 and 2.
+    pub(crate) fn options(&self) -> Result<ChatOptions, Error> {
+        if self
+            .temperature
+            .is_some_and(|temperature| !(0.0..=2.0).contains(&temperature))
+        {
+            let message = "`--temperature` must be between 0 and 2";
+            return Err(Error::new(ErrorKind::Configuration, Phase::Model, message));
+        }
+        Ok(ChatOptions {
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            reasoning_effort: self.effort.map(ReasoningEffort::from),
+            ..ChatOptions::default()
+        })
+    }
+}
+
+/// Reads the JSON Schema of an answer from a file, or from standard input (`-`).
+pub(crate) async fn read_answer_schema(file: String, cancel: &CancellationToken) -> Result<AnswerSchema, Error> {
+    let text = read_text(file.clone(), SCHEMA_BYTES_MAX as u64, cancel).await?;
+    let schema: Value = serde_json::from_str(&text).map_err(|error| {
+        let message = format!("`{file}` is not JSON: {error}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+    })?;
+    AnswerSchema::new(schema)
+}

@@ -1,0 +1,84 @@
+//! Thinking and effort, which differ between generations of models.
+
+use serde_json::{Value, json};
+
+use toolwit_agent::model::{ChatOptions, ReasoningEffort, ToolChoice};
+
+/// Parts of the names of models that think within a budget of tokens. Later ones decide themselves, guided by an effort.
+const BUDGET_MODELS: [&str; 8] = [
+    "claude-3",
+    "haiku-4-5",
+    "opus-4-0",
+    "opus-4-1",
+    "opus-4-2",
+    "opus-4-5",
+    "sonnet-4-0",
+    "sonnet-4-2",
+];
+const LAST_BUDGET_MODEL: &str = "sonnet-4-5";
+
+/// Parts of the names of models that refuse a schema of the answer.
+const UNCONSTRAINED_MODELS: [&str; 6] = [
+    "claude-3",
+    "claude-2",
+    "opus-4-0",
+    "opus-4-2",
+    "sonnet-4-0",
+    "sonnet-4-2",
+];
+
+/// The smallest budget that the API accepts.
+const BUDGET_MIN: u32 = 1_024;
+
+/// The fields of a request that control reasoning.
+#[derive(Debug, Default)]
+pub(super) struct Reasoning {
+    pub(super) thinking: Option<Value>,
+    pub(super) effort: Option<&'static str>,
+}
+
+impl Reasoning {
+    pub(super) fn of(model: &str, options: &ChatOptions, max_tokens: u32) -> Self {
+        let Some(effort) = options.reasoning_effort else {
+            return Self::default();
+        };
+        // The API refuses thinking together with a required call.
+        let is_thinking = effort != ReasoningEffort::None && options.tool_choice != ToolChoice::Required;
+        let has_budget = model.contains(LAST_BUDGET_MODEL) || BUDGET_MODELS.iter().any(|name| model.contains(name));
+        if has_budget {
+            let thinking = budget(effort, max_tokens).filter(|_| is_thinking);
+            let thinking = thinking.map(|tokens| json!({"type": "enabled", "budget_tokens": tokens}));
+            return Self { thinking, effort: None };
+        }
+        Self {
+            thinking: is_thinking.then(|| json!({"type": "adaptive"})),
+            effort: Some(match effort {
+                ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => "low",
+                ReasoningEffort::Medium => "medium",
+                ReasoningEffort::High => "high",
+            }),
+        }
+    }
+
+    pub(super) fn is_thinking(&self) -> bool {
+        self.thinking.is_some()
+    }
+}
+
+/// Returns the budget of thinking within the limit on the tokens of the response, or `None` if the limit leaves no room.
+fn budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
+    let budget = match effort {
+        ReasoningEffort::None => return None,
+        ReasoningEffort::Minimal => BUDGET_MIN,
+        ReasoningEffort::Low => 2_048,
+        ReasoningEffort::Medium => 8_192,
+        ReasoningEffort::High => 16_384,
+    };
+    let budget = budget.min(max_tokens / 2);
+    (budget >= BUDGET_MIN).then_some(budget)
+}
+
+/// Returns whether the model accepts a schema of the answer.
+pub(super) fn constrains_answers(model: &str) -> bool {
+    !UNCONSTRAINED_MODELS.iter().any(|name| model.contains(name))
+}

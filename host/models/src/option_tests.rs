@@ -1,0 +1,112 @@
+//! Reasoning effort and schemas of answers, in the requests of each API.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::anthropic::Messages;
+use crate::chat::ChatCompletions;
+use crate::client::Dialect;
+use crate::client::testing::ISSUER;
+use crate::gemini::GenerateContent;
+use crate::http::ResponseMode;
+use crate::responses::Responses;
+use toolwit_agent::model::{ChatOptions, ChatRequest, ReasoningEffort};
+use toolwit_core::Message;
+
+fn body<D: Dialect>(dialect: &D, model: &str, options: &ChatOptions) -> Value {
+    let messages = [Message::user("How warm is it?")];
+    let cancel = CancellationToken::new();
+    let request = ChatRequest::new(&messages, &[], options, &cancel);
+    dialect.body(model, request, ISSUER, ResponseMode::Streaming)
+}
+
+fn options(effort: ReasoningEffort) -> ChatOptions {
+    ChatOptions {
+        max_tokens: Some(32_768),
+        reasoning_effort: Some(effort),
+        answer_schema: Some(json!({
+            "type": "object",
+            "properties": {"celsius": {"type": "number", "minimum": -100}},
+            "required": ["celsius"],
+        })),
+        ..ChatOptions::default()
+    }
+}
+
+#[test]
+fn effort_is_sent_in_the_form_of_each_model() {
+    let high = options(ReasoningEffort::High);
+    assert_eq!(
+        body(&ChatCompletions::default(), "m", &high)["reasoning_effort"],
+        "high"
+    );
+    assert_eq!(
+        body(&Responses::default(), "gpt-5", &high)["reasoning"]["effort"],
+        "high"
+    );
+    let anthropic = Messages::default();
+    assert_eq!(
+        body(&anthropic, "claude-opus-4-6", &high)["output_config"]["effort"],
+        "high"
+    );
+    let budget = body(&anthropic, "claude-sonnet-4-5", &high);
+    assert_eq!(budget["thinking"], json!({"type": "enabled", "budget_tokens": 16_384}));
+    let none = body(&anthropic, "claude-sonnet-4-5", &options(ReasoningEffort::None));
+    assert_eq!(none.get("thinking"), None);
+    let gemini = GenerateContent::default();
+    let thinking = |model: &str| body(&gemini, model, &high)["generationConfig"]["thinkingConfig"].clone();
+    assert_eq!(thinking("gemini-3-pro"), json!({"thinkingLevel": "high"}));
+    assert_eq!(thinking("gemini-2.5-flash"), json!({"thinkingBudget": 24_576}));
+    for model in ["m", "gpt-5"] {
+        let plain = body(&ChatCompletions::default(), model, &ChatOptions::default());
+        assert_eq!(
+            (plain.get("reasoning_effort"), plain.get("response_format")),
+            (None, None)
+        );
+    }
+}
+
+#[test]
+fn thinking_leaves_room_for_the_answer() {
+    let small = ChatOptions {
+        max_tokens: Some(4_096),
+        ..options(ReasoningEffort::High)
+    };
+    let sent = body(&Messages::default(), "claude-sonnet-4-5", &small);
+    assert_eq!(sent["thinking"]["budget_tokens"], 2_048);
+    let tiny = ChatOptions {
+        max_tokens: Some(1_000),
+        ..options(ReasoningEffort::High)
+    };
+    assert_eq!(
+        body(&Messages::default(), "claude-sonnet-4-5", &tiny).get("thinking"),
+        None
+    );
+}
+
+// accept: 5
+#[test]
+fn the_schema_of_the_answer_is_sent_where_the_provider_follows_it() {
+    let options = options(ReasoningEffort::Low);
+    let responses = body(&Responses::default(), "gpt-5", &options);
+    assert_eq!(responses["text"]["format"]["strict"], true);
+    assert_eq!(responses["text"]["format"]["schema"]["required"], json!(["celsius"]));
+    let anthropic = body(&Messages::default(), "claude-opus-4-6", &options);
+    assert_eq!(anthropic["output_config"]["format"]["type"], "json_schema");
+    assert_eq!(
+        anthropic["output_config"]["format"]["schema"]["additionalProperties"],
+        false
+    );
+    let earlier = body(&Messages::default(), "claude-3-5-haiku", &options);
+    assert_eq!(earlier["output_config"].get("format"), None, "it refuses the field");
+    let gemini = body(&GenerateContent::default(), "gemini-3-pro", &options);
+    assert_eq!(gemini["generationConfig"]["responseMimeType"], "application/json");
+    let other = body(&ChatCompletions::default(), "m", &options);
+    assert_eq!(
+        other.get("response_format"),
+        None,
+        "an unknown server may refuse the field"
+    );
+}

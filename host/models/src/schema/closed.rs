@@ -1,0 +1,157 @@
+//! Schemas without references, in which every object lists its properties: for grammars and Anthropic's answers.
+
+use serde_json::{Map, Value, json};
+
+/// The nesting depth up to which references are resolved.
+const DEPTH_MAX: usize = 16;
+
+/// The number of schemas up to which references are resolved, which repeat their target.
+const SCHEMAS_MAX: usize = 2_000;
+
+/// Keywords that are kept as they are.
+const KEPT: [&str; 4] = ["const", "description", "enum", "title"];
+
+/// Keywords that only restrict or describe a value. Without them the schema accepts more.
+const DROPPED: [&str; 22] = [
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "definitions",
+    "deprecated",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maxItems",
+    "maxLength",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "uniqueItems",
+];
+
+/// Converts a schema to one without references and without restrictions of numbers, texts and lengths.
+///
+/// Returns `None` for a schema that cannot be expressed without excluding valid values: one with recursion, or with
+/// properties of any name.
+pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
+    let mut converter = Converter {
+        root: schema,
+        schemas_left: SCHEMAS_MAX,
+    };
+    converter.closed(schema, 0)
+}
+
+struct Converter<'s> {
+    root: &'s Value,
+    schemas_left: usize,
+}
+
+impl Converter<'_> {
+    fn closed(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+        self.schemas_left = self.schemas_left.checked_sub(1)?;
+        let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
+        if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+            let target = self.root.pointer(target.strip_prefix('#')?)?;
+            return self.closed(target, depth + 1);
+        }
+        let mut converted = Map::new();
+        for (keyword, value) in fields {
+            let (keyword, value) = match keyword.as_str() {
+                "type" => ("type", value.clone()),
+                "properties" => ("properties", self.properties(value, depth)?),
+                "required" => ("required", value.clone()),
+                "additionalProperties" if *value == json!(false) => continue,
+                "items" => ("items", self.closed(value, depth + 1)?),
+                "anyOf" | "oneOf" => ("anyOf", self.each(value, depth)?),
+                keyword if KEPT.contains(&keyword) => (keyword, value.clone()),
+                keyword if DROPPED.contains(&keyword) => continue,
+                _ => return None,
+            };
+            converted.insert(keyword.to_owned(), value);
+        }
+        let has_type = |name: &str| match fields.get("type") {
+            Some(Value::String(kind)) => kind == name,
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
+            _ => false,
+        };
+        if has_type("object") {
+            converted.get("properties")?;
+            converted.insert("additionalProperties".to_owned(), json!(false));
+        }
+        let is_open_array = has_type("array") && !fields.contains_key("items");
+        let is_typed = ["type", "anyOf", "oneOf", "enum", "const"]
+            .iter()
+            .any(|keyword| fields.contains_key(*keyword));
+        (is_typed && !is_open_array).then_some(Value::Object(converted))
+    }
+
+    fn properties(&mut self, properties: &Value, depth: usize) -> Option<Value> {
+        let mut converted = Map::new();
+        for (name, schema) in properties.as_object()? {
+            converted.insert(name.clone(), self.closed(schema, depth + 1)?);
+        }
+        Some(Value::Object(converted))
+    }
+
+    fn each(&mut self, schemas: &Value, depth: usize) -> Option<Value> {
+        let mut converted = Vec::new();
+        for schema in schemas.as_array()? {
+            converted.push(self.closed(schema, depth + 1)?);
+        }
+        Some(Value::Array(converted))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_resolved_and_restrictions_are_left_out() {
+        let schema = json!({
+            "$defs": {"id": {"type": "string", "pattern": "^[a-z]+$"}},
+            "type": "object",
+            "properties": {"id": {"$ref": "#/$defs/id"}, "n": {"type": "integer", "minimum": 1}},
+            "required": ["id"],
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "n": {"type": "integer"}},
+            "required": ["id"],
+            "additionalProperties": false,
+        });
+        assert_eq!(closed_schema(&schema).unwrap(), expected);
+    }
+
+    #[test]
+    fn recursive_and_open_schemas_are_not_converted() {
+        let node = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
+        let wide: Vec<_> = (0..50).map(|_| json!({"$ref": "#/$defs/a"})).collect();
+        let bomb = json!({
+            "$defs": {"a": {"anyOf": (0..50).map(|_| json!({"$ref": "#/$defs/b"})).collect::<Vec<_>>()}, "b": {"type": "null"}},
+            "anyOf": wide,
+        });
+        let open = json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}});
+        let inexpressible = [
+            node,
+            bomb,
+            open,
+            json!({"type": "object"}),
+            json!({}),
+            json!(true),
+            json!({"allOf": []}),
+        ];
+        for schema in inexpressible {
+            assert_eq!(closed_schema(&schema), None, "{schema}");
+        }
+    }
+}
