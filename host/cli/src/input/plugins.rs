@@ -51,6 +51,7 @@ impl PluginFlags {
         Self {
             directories: vec![component.to_owned()],
             store: StoreFlags::in_memory(),
+            wasi: WasiFlags::default(),
         }
     }
 
