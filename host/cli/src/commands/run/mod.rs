@@ -1,12 +1,12 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
+mod ending;
 mod progress;
 mod recording;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -25,12 +25,9 @@ use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
-use crate::output::printer::{Format, Printer};
+use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{
-    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, StartedReplay,
-    TypedOutcome,
-};
+use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
@@ -44,6 +41,7 @@ use toolwit::{Error, ErrorKind, Phase};
 
 use recording::start_trace;
 
+pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
 pub(crate) use progress::RunProgress;
 pub(crate) use recording::Replaying;
 
@@ -184,18 +182,6 @@ pub(crate) fn interrupted(session: &SessionId) -> Error {
         "continue it with `{}`, and the same options",
         SuggestedCommand::new("resume").operand(session.as_str())
     ))
-}
-
-/// Prints the end of a run.
-pub(crate) fn print_end(
-    ended: Result<RunOutcome, RunError>,
-    model: &dyn ChatModel,
-    printer: Printer,
-) -> Result<Exit, Failure> {
-    match ended {
-        Ok(outcome) => print_outcome(&outcome, model, printer),
-        Err(error) => print_failure(&error, printer),
-    }
 }
 
 impl RunFlags {
@@ -344,15 +330,6 @@ fn forked_approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>, replay:
     Approvals::new(policy).with_approver(replay.approver(approver))
 }
 
-/// A failed run, with the part of the outcome that it reached.
-#[derive(Serialize)]
-struct FailedRun<'a> {
-    ok: bool,
-    error: &'a Error,
-    #[serde(flatten)]
-    outcome: &'a RunOutcome,
-}
-
 /// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
 fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
     if given.is_some() || roles.is_empty() {
@@ -366,46 +343,4 @@ fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBu
     let message = format!("`--role` needs tool groups, and `{file}` does not exist in the current directory");
     let hint = format!("add a table `[groups.ROLE]` to `{file}`, or pass another file with `--groups FILE`");
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
-}
-
-/// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
-fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
-    if printer.format() == Format::Human {
-        print_answer(outcome, printer)?;
-    }
-    match (model.finish().map_err(Error::from), printer.format()) {
-        (Ok(()), Format::Human) => Ok(Exit::Success),
-        (Ok(()), Format::Json) => printer.document(outcome).map(|()| Exit::Success),
-        (Err(error), _) => print_error_with_outcome(&error, outcome, printer),
-    }
-}
-
-fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
-    printer.outside_text(outcome.text().trim_end())
-}
-
-/// Prints the error of a run, after its partial answer if there is one.
-pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
-    if printer.format() == Format::Human && ended.outcome.answer.is_some() {
-        print_answer(&ended.outcome, printer)?;
-    }
-    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
-    Ok(match ended.failure {
-        // The model called an unknown tool, not the user.
-        RunFailure::UnknownTools { .. } => Exit::Failed,
-        _ => exit,
-    })
-}
-
-/// Prints an error. The JSON document also has the outcome that the run reached.
-pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
-    match printer.format() {
-        Format::Json => printer.document(&FailedRun {
-            ok: false,
-            error,
-            outcome,
-        })?,
-        Format::Human => printer.print_error(error),
-    }
-    Ok(Exit::of(error))
 }
