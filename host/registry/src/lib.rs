@@ -57,7 +57,10 @@ pub use manifest::{
 };
 pub use package::{Package, PackageStatus};
 pub use policy::{ApprovalSettings, EffectSetting, OperatorPolicy};
-pub use project::{IndexSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings};
+pub use project::{
+    IndexSettings, InterceptorSettings, LongRunningTools, Project, ProjectLimits, ProposedGrants, RunSettings,
+    SandboxSettings,
+};
 pub use registry::Registry;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use vectors::{VectorDirectory, VectorFiles, WordVectors};

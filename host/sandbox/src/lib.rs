@@ -14,6 +14,7 @@
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
 //! - `dynamic`: discovers the tools that a component lists at run time ([`DynamicTools`]).
 //! - `plugin`: creates plugins and their tools.
+//! - `interceptor`: plugins that decide about the calls of other tools ([`PluginInterceptor`]).
 
 mod call;
 mod dynamic;
@@ -22,6 +23,7 @@ mod entity;
 pub mod fuzz;
 pub mod grants;
 mod inspect;
+mod interceptor;
 mod link;
 mod plugin;
 mod values;
@@ -38,11 +40,12 @@ pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText
 pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::check::UnbuiltComponent;
 pub use inspect::dynamic_tools::DynamicTools;
-pub use inspect::imports::{Import, ImportSupport};
+pub use inspect::imports::{Import, ImportSupport, WasiVersions};
 pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, Origin, component_wit};
 pub use inspect::lint::{Lint, LintRule, lint};
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};
+pub use interceptor::PluginInterceptor;
 pub use link::compile::cache::CodeCache;
 pub use link::compile::cache_entries::CodeCacheUsage;
 pub use link::compile::cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};

@@ -104,7 +104,7 @@ impl Plugin {
         let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::default());
         let fits = || inspection.footprint.require_within(&limits, ceilings.memory_bytes_max);
         inspection
-            .require_loadable()
+            .require_loadable(runtime.engines.wasi)
             .and_then(|()| fits())
             .map_err(|error| error.with_plugin(name))?;
         Ok(Self::new(

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
 use toolwit::limits::LimitRequest;
-use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope};
+use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope, WasiVersions};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
 /// The guests. `Setup::grant` grants to all of them.
@@ -17,23 +17,31 @@ const NAMES: [&str; 5] = ["courier", "hoarder", "keeper", "looper", "probe"];
 /// The components of `guests/rust`, built once for all tests.
 static GUESTS: OnceCell<PathBuf> = OnceCell::const_new();
 
+/// The guest of WASI 0.3.
+static GUESTS3: OnceCell<PathBuf> = OnceCell::const_new();
+
 /// Returns the directory with the built guests.
 pub(crate) async fn guests() -> &'static Path {
-    GUESTS
-        .get_or_init(|| async {
-            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust");
-            let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guests");
-            for name in NAMES {
-                let out = built.join(name).with_extension("wasm");
-                let report = Build::new(sources.join(name))
-                    .out(out)
-                    .run(&|_: BuildEvent<'_>| {})
-                    .await;
-                report.unwrap_or_else(|error| panic!("{name} does not build: {error:?}"));
-            }
-            built
-        })
-        .await
+    GUESTS.get_or_init(|| built("guests", &NAMES)).await
+}
+
+/// Returns the directory with the guest of WASI 0.3.
+pub(crate) async fn guests3() -> &'static Path {
+    GUESTS3.get_or_init(|| built("guests3", &["river"])).await
+}
+
+async fn built(directory: &str, names: &[&str]) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/rust");
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(directory);
+    for name in names {
+        let out = built.join(name).with_extension("wasm");
+        let report = Build::new(sources.join(name))
+            .out(out)
+            .run(&|_: BuildEvent<'_>| {})
+            .await;
+        report.unwrap_or_else(|error| panic!("{name} does not build: {error:?}"));
+    }
+    built
 }
 
 /// A host, its grants, and one conversation.
@@ -53,6 +61,7 @@ pub(crate) struct Setup {
     directory: Option<TempDir>,
     limits: LimitRequest,
     roots: Option<String>,
+    has_wasi3: bool,
 }
 
 impl Setup {
@@ -95,6 +104,12 @@ impl Setup {
         self
     }
 
+    /// Uses the guest of WASI 0.3 instead of the others.
+    pub(crate) fn wasi3(mut self) -> Self {
+        self.has_wasi3 = true;
+        self
+    }
+
     pub(crate) fn secret(mut self, name: &'static str, value: &'static str) -> Self {
         self.secrets.push((name, value));
         self
@@ -110,8 +125,14 @@ impl Setup {
         let directory = self.directory.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(directory.path().join("data")).unwrap();
         std::fs::create_dir_all(directory.path().join("own")).unwrap();
+        let (plugins, wasi) = if self.has_wasi3 {
+            (guests3().await, WasiVersions::Wasi2And3)
+        } else {
+            (guests().await, WasiVersions::Wasi2)
+        };
         let mut builder: ToolwitBuilder = Toolwit::builder()
-            .plugins(guests().await)
+            .plugins(plugins)
+            .wasi(wasi)
             .limits(self.limits)
             .code_cache(CodeCacheLocation::Directory(
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code"),
@@ -154,7 +175,8 @@ fn to(guest: &str, lines: &str) -> String {
 }
 
 fn to_all(lines: &str) -> String {
-    let grants: String = NAMES.iter().map(|guest| to(guest, lines)).collect();
+    let guests = NAMES.iter().chain(&["river"]);
+    let grants: String = guests.map(|guest| to(guest, lines)).collect();
     format!("version = 1\n{grants}")
 }
 

@@ -12,6 +12,7 @@ mod docs;
 mod malformed;
 mod names;
 mod types;
+mod versions;
 
 use toolwit::sandbox::{Inspection, Origin};
 use toolwit::{Error, ErrorKind};

@@ -16,4 +16,5 @@ mod rooms;
 mod setters;
 mod source;
 mod texts;
+mod versions;
 mod words;

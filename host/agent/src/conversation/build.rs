@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::builder::{ConversationBuilder, RESERVED_TOOL_NAMES};
 use super::conversation_handle::Conversation;
-use super::earlier_state::{earlier_state, restore_usage};
+use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
-use super::outer_guards::OuterGuards;
 use super::references::check_references;
 use super::replay::replay;
 use crate::event::{Event, Observer, Observers, OuterObservers};
@@ -20,7 +19,7 @@ use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, call_tool};
 use toolwit_core::{
-    Blackboard, Decorator, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+    Blackboard, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -39,16 +38,14 @@ impl ConversationBuilder {
             context,
             journal,
         } = self;
-        if let Some(error) = config.failed {
-            return Err(error);
-        }
+        let journal = journal.map(Arc::new);
+        config.failed.take().map_or(Ok(()), Err)?;
         config.limits.check()?;
         let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let journal = journal.map(Arc::new);
         let (mut history, log, interrupted) = match &journal {
             Some(journal) => earlier_state(journal, &call_ids)?,
             None => (History::resume(history, call_ids.clone())?, log, None),
@@ -61,7 +58,7 @@ impl ConversationBuilder {
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
         config.tools.extend(gateway_tools(config.delivery, &read_result)?);
-        let (tools, guards) = guarded_tools(config.tools, config.decorators, &config.strategies, &context)?;
+        let (tools, guards) = guarded_tools(&mut config, &context)?;
         let process = Arc::new(Process::begin(goal, config.budget, &context));
         let observers = all_observers(&process, journal.as_ref(), config.observers, &context);
         let mut state = ConversationState {
@@ -93,9 +90,6 @@ impl ConversationBuilder {
             recovered: HashMap::new(),
             journal,
         };
-        if state.journal.is_some() {
-            restore_usage(&state, &log);
-        }
         replay(&mut state, log);
         Ok(Conversation { state })
     }
@@ -225,19 +219,22 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators and the guards of the conversation around this one, and the guards for the
-/// conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
-fn guarded_tools(
-    tools: Vec<Arc<dyn Tool>>,
-    decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
-    strategies: &StrategyChain,
-    context: &ToolContext,
-) -> Result<(ToolSet, OuterGuards), Error> {
+/// Returns the initial tools with their decorators, the guards of the host and those of the conversation around this one, and the
+/// guards for the conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
+fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
+    let strategies = &config.strategies;
+    let decorators = std::mem::take(&mut config.decorators);
     let mut references = strategies.references();
     references.extend(decorators.iter().map(|(tools, _)| tools.clone()));
-    let decorators = OuterGuards::of(context).around(decorators);
-    let guards = OuterGuards::among(&decorators);
-    let tools = initial_tools(tools, decorators);
+    // A guard of an outer conversation does not have to select a tool of an agent.
+    let outer = Guards::of(context);
+    let decorators: Vec<_> = decorators
+        .into_iter()
+        .chain(std::mem::take(&mut config.guards))
+        .chain(outer.entries().iter().cloned())
+        .collect();
+    let guards = Guards::among(&decorators);
+    let tools = initial_tools(std::mem::take(&mut config.tools), decorators);
     check_references(&references, &tools, strategies)?;
     Ok((tools, guards))
 }

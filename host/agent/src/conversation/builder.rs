@@ -215,6 +215,14 @@ impl ConversationBuilder {
         self.configured(|config| config.with_decorator(tools, decorator))
     }
 
+    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
+    /// [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the tool runs. It also applies
+    /// to the selected tools of agents, at any depth, once if they have the same guard. It need not select a tool.
+    #[must_use]
+    pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
+        self.configured(|config| config.with_guard(tools, guard))
+    }
+
     /// Adds the tools of a registry, and follows its changes while the conversation runs.
     #[must_use]
     pub fn registry(self, registry: &ToolRegistry) -> Self {

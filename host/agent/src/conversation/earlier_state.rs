@@ -49,8 +49,11 @@ fn check_order(entries: &[TraceEntry]) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Charges the usage of the earlier runs to the process, and records its calls.
+/// Charges the usage of the earlier runs to the process, and records its calls, if they come from a journal.
 pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
+    if conversation.journal.is_none() {
+        return;
+    }
     let process = &conversation.process;
     let (account, model) = (process.account(), &conversation.model);
     for event in events {

@@ -50,6 +50,8 @@ pub struct LoopConfig {
     pub(super) groups: Option<Arc<ToolGroups>>,
     pub(super) roles: Vec<String>,
     pub(super) decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    /// Guards around all decorators. They need not select a tool.
+    pub(super) guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     pub(super) strategies: StrategyChain,
     pub(super) playbook: Option<Workflow>,
     pub(super) state_machine: Option<Workflow>,
@@ -86,6 +88,7 @@ impl Default for LoopConfig {
             groups: None,
             roles: Vec::new(),
             decorators: Vec::new(),
+            guards: Vec::new(),
             strategies: StrategyChain::with_unfolding().then(EntityTools),
             playbook: None,
             state_machine: None,
@@ -199,6 +202,13 @@ impl LoopConfig {
     #[must_use]
     pub fn with_decorator(mut self, tools: impl Into<ToolSelector>, decorator: impl Decorator + 'static) -> Self {
         self.decorators.push((tools.into(), Arc::new(decorator)));
+        self
+    }
+
+    /// Applies a guard around all decorators; see [`ConversationBuilder::guard`](super::ConversationBuilder::guard).
+    #[must_use]
+    pub fn with_guard(mut self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
+        self.guards.push((tools.into(), guard));
         self
     }
 

@@ -7,7 +7,6 @@ mod conversation_handle;
 mod earlier_state;
 mod loop_config;
 mod object_tools;
-mod outer_guards;
 mod references;
 mod replay;
 mod unavailable_tool;

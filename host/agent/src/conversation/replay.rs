@@ -1,5 +1,6 @@
 //! Replays the events of a conversation to resume it, in another process or on another branch.
 
+use super::earlier_state::restore_usage;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use toolwit_core::{
 /// facades reopen, and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in
 /// another process, becomes an [`UnavailableTool`].
 pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
+    restore_usage(conversation, &events);
     let mut replay = Replay {
         calls: HashMap::new(),
         background: Vec::new(),

@@ -52,6 +52,7 @@ impl CallStart {
     }
 
     async fn run_if_permitted(mut self) -> FinishedCall {
+        self.context = self.context.for_new_call();
         let permitted = match self.permit().await {
             Ok(permitted) => permitted,
             Err(error) => return FinishedCall::refused(error),

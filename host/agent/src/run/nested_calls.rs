@@ -140,6 +140,7 @@ impl ToolCaller for NestedCaller {
         } else {
             CallChain::enter(context, &self.caller, &*self.scope.call)
         };
+        let context = context.for_new_call();
         let tool = self.scope.callable(id, &context);
         let arguments = match &tool {
             Some(tool) if self.scope.guard.is_some() => {

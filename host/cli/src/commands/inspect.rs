@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::wasi::WasiFlags;
 use crate::output::definition;
 use crate::output::package::{CodeStates, PackageDocument, wit_warning};
 use crate::output::page::{BAD, FAINT, GOOD, Page, TITLE, WARN, size};
@@ -27,6 +28,8 @@ pub(crate) struct Inspect {
     /// Component file
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    #[command(flatten)]
+    wasi: WasiFlags,
 }
 
 /// The document of `list` about a package, with more fields.
@@ -57,7 +60,7 @@ struct InspectedFile {
 impl Inspect {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let inspected = inspect(self.file).await?;
-        let refusal = inspected.inspection.require_loadable().err();
+        let refusal = inspected.inspection.require_loadable(self.wasi.versions()?).err();
         match printer.format() {
             Format::Json => printer.document(&document(&inspected, refusal.as_ref()))?,
             Format::Human => printer.data(&page(&inspected, refusal.as_ref()))?,
@@ -200,6 +203,7 @@ fn write_imports(page: &mut Page, imports: &[Import]) {
         page.indent(2).text(&import.name).text("  ");
         match import.support {
             ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
+            ImportSupport::Wasi3 => page.styled(FAINT, "WASI 0.3; linked with `--wasi-p3`, and denied unless granted"),
             ImportSupport::TypesOnly => page.styled(FAINT, "types only"),
             ImportSupport::Unknown => page.styled(WARN, "unknown to the host"),
         };

@@ -133,6 +133,9 @@ fn page(registry: &Registry) -> Page {
                         .text(&error.message)
                         .end();
                     hint(&mut page, &error);
+                } else if plugin.inspection().is_interceptor() {
+                    let role = "an interceptor, which wraps the calls of other tools";
+                    page.indent(2).styled(FAINT, role).end();
                 } else if plugin.inspection().tools.is_empty() {
                     page.indent(2).styled(FAINT, "no tools").end();
                 }

@@ -25,7 +25,7 @@ const DIGEST_CHARS_MIN: usize = 8;
 /// Show the grants, limits and MCP servers that a project proposes, or accept them
 ///
 /// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. It also proposes the limits
-/// in this file that are above the defaults, its package index, and MCP servers, also those of a `.mcp.json`. None of them applies until it is accepted. Accepted grants are a copy in the configuration
+/// in this file that are above the defaults, its package index, its interceptors, and MCP servers, also those of a `.mcp.json`. None of them applies until it is accepted. Accepted grants are a copy in the configuration
 /// directory and replace the user's grants in this directory. A later change of the project has no effect until it is accepted, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -39,7 +39,7 @@ impl TrustProject {
     pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let mut project = ProjectTrust::find()?;
         if !project.has_proposal() {
-            let message = "the current directory has no `toolwit.toml` that proposes grants, limits above the defaults, a package index or MCP servers";
+            let message = "the current directory has no `toolwit.toml` that proposes grants, limits above the defaults, a package index, interceptors, WASI 0.3 or MCP servers";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("add `[grants]` with `file = \"grants.toml\"` to `toolwit.toml`")
                 .into());
@@ -64,6 +64,8 @@ impl TrustProject {
                 "grants": proposal.grants.iter().flat_map(grants_document).collect::<Vec<_>>(),
                 "limits": proposal.limits.describe(),
                 "index": proposal.index.as_ref().map(ToString::to_string),
+                "wasi_p3": proposal.wasi_p3,
+                "interceptors": proposal.interceptors.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "servers": proposal.servers.describe(),
             }))?;
             return Ok(Exit::Success);
@@ -105,6 +107,16 @@ fn page(proposal: &Proposal) -> Page {
     if let Some(index) = &proposal.index {
         page.title("Package index");
         page.indent(2).text(index).end();
+    }
+    if proposal.wasi_p3 {
+        page.title("WASI 0.3, for which wasmtime publishes no security patches of its own");
+        page.indent(2).text("sandbox.wasi_p3 = true").end();
+    }
+    if !proposal.interceptors.is_empty() {
+        page.title("Interceptors, which see and can change every call that they wrap");
+        for setting in &proposal.interceptors {
+            page.indent(2).text(setting).end();
+        }
     }
     if !proposal.servers.is_empty() {
         page.title("MCP servers");

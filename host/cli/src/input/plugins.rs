@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use super::configuration::configuration_directory;
 use super::environment::variable;
 use super::grants::GrantFlags;
+use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::store::StoreFlags;
 use super::vectors::with_word_vectors;
+use super::wasi::WasiFlags;
 use toolwit::mcp::McpServers;
 use toolwit::registry::DynamicDiscovery;
 use toolwit::sandbox::Compiler;
@@ -30,6 +32,8 @@ pub(crate) struct PluginFlags {
     directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreFlags,
+    #[command(flatten)]
+    pub(crate) wasi: WasiFlags,
 }
 
 /// Selects the grants and secrets for calls.
@@ -92,6 +96,17 @@ impl PluginFlags {
         Ok(with_authority(builder, authority)?.mcp(servers))
     }
 
+    /// Returns the builder of a host for calls with grants, MCP servers and interceptors.
+    pub(crate) fn intercepted(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+        servers: &McpServers,
+        interceptors: &InterceptorFlags,
+    ) -> Result<ToolwitBuilder, Error> {
+        interceptors.around(self.granted_with_servers(limits, authority, servers)?)
+    }
+
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
         with_authority(self.builder(limits)?, authority)
@@ -118,7 +133,8 @@ impl PluginFlags {
             .limits(limits.request(&project.call_limits()))
             .long_running(limits.long_running())
             .long_running(project.long_running().iter().map(String::as_str))
-            .compiler(Compiler::Process(own_program()?));
+            .compiler(Compiler::Process(own_program()?))
+            .wasi(self.wasi.versions()?);
         // It has grants, secrets and what was accepted of projects, also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);

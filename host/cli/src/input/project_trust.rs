@@ -2,7 +2,7 @@
 //!
 //! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP servers. Anyone who can change the
 //! project, such as the author of a cloned repository, can change them, so they grant nothing and raise nothing by themselves. `toolwit trust --accept
-//! DIGEST` copies the grants, the limits above the defaults and the index to the user's configuration directory. Later changes of the project
+//! DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to the user's configuration directory. Later changes of the project
 //! have no effect on the copy. Servers apply as long as they are those that were accepted.
 
 use std::fs;
@@ -14,7 +14,7 @@ use super::configuration::configuration_file;
 use super::project_servers::ProjectServers;
 use toolwit::limits::LimitRequest;
 use toolwit::mcp::McpConfig;
-use toolwit::registry::{Project, ProjectLimits, RemoteFile, RunSettings};
+use toolwit::registry::{InterceptorSettings, Project, ProjectLimits, RemoteFile, RunSettings};
 use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
@@ -38,6 +38,10 @@ pub(crate) struct Proposal {
     pub(crate) limits: ProjectLimits,
     /// Its index of packages.
     pub(crate) index: Option<RemoteFile>,
+    /// Its interceptors.
+    pub(crate) interceptors: Vec<InterceptorSettings>,
+    /// Whether it enables WASI 0.3.
+    pub(crate) wasi_p3: bool,
     /// Its MCP servers.
     pub(crate) servers: ProjectServers,
 }
@@ -47,8 +51,14 @@ impl Proposal {
     pub(crate) fn digest(&self) -> String {
         let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
         let index = self.index.as_ref().map(|index| format!("index.url = \"{index}\""));
+        let interceptors = self
+            .interceptors
+            .iter()
+            .map(|setting| format!("interceptor {setting:?}"));
+        let wasi = self.wasi_p3.then(|| "sandbox.wasi_p3 = true".to_owned());
         let servers = self.servers.digest().map(|digest| format!("mcp = \"{digest}\""));
-        let settings: Vec<_> = self.limits.describe().into_iter().chain(index).chain(servers).collect();
+        let settings = self.limits.describe().into_iter().chain(index);
+        let settings: Vec<_> = settings.chain(interceptors).chain(wasi).chain(servers).collect();
         if settings.is_empty() {
             return grants;
         }
@@ -64,6 +74,10 @@ struct AcceptanceRecord {
     digest: String,
     /// The index of packages.
     index: Option<RemoteFile>,
+    /// The interceptors.
+    interceptors: Vec<InterceptorSettings>,
+    /// Whether WASI 0.3 is enabled.
+    wasi_p3: bool,
     /// The digest of the MCP servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<String>,
@@ -95,6 +109,8 @@ pub(crate) struct ProjectTrust {
     directory: PathBuf,
     limits: ProjectLimits,
     index: Option<RemoteFile>,
+    interceptors: Vec<InterceptorSettings>,
+    wasi_p3: bool,
     servers: ProjectServers,
     /// The project's grants file, if its configuration names one.
     proposed: Option<GrantsFile>,
@@ -122,6 +138,8 @@ impl ProjectTrust {
         Ok(Self {
             limits: project.limits(),
             index: project.index.url,
+            interceptors: project.interceptors,
+            wasi_p3: project.sandbox.wasi_p3,
             servers: ProjectServers::read(&directory)?,
             proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted: grants.filter(|grants| grants.exists()),
@@ -144,13 +162,20 @@ impl ProjectTrust {
             grants: self.proposed.as_ref().map(GrantsFile::content).transpose()?,
             limits: self.limits.raised(),
             index: self.index.clone(),
+            interceptors: self.interceptors.clone(),
+            wasi_p3: self.wasi_p3,
             servers: self.servers.clone(),
         })
     }
 
-    /// Returns whether the project proposes grants, limits above the defaults, an index, or MCP servers.
+    /// Returns whether the project proposes anything that applies only after it is accepted.
     pub(crate) fn has_proposal(&self) -> bool {
-        self.proposed.is_some() || !self.limits.raised().is_empty() || self.index.is_some() || !self.servers.is_empty()
+        self.proposed.is_some()
+            || !self.limits.raised().is_empty()
+            || self.index.is_some()
+            || !self.interceptors.is_empty()
+            || self.wasi_p3
+            || !self.servers.is_empty()
     }
 
     pub(crate) fn trust(&self) -> Trust {
@@ -177,6 +202,8 @@ impl ProjectTrust {
         let record = AcceptanceRecord {
             digest: proposal.digest(),
             index: proposal.index.clone(),
+            interceptors: proposal.interceptors.clone(),
+            wasi_p3: proposal.wasi_p3,
             servers: proposal.servers.digest().map(str::to_owned),
             accepted: proposal.limits.clone(),
         };
@@ -222,6 +249,17 @@ impl ProjectTrust {
         accepted.filter(|accepted| Some(*accepted) == self.index.as_ref())
     }
 
+    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them: otherwise a plugin that can
+    /// write to the project could remove them.
+    pub(crate) fn accepted_interceptors(&self) -> &[InterceptorSettings] {
+        self.record.as_ref().map_or(&[], |record| &record.interceptors)
+    }
+
+    /// Returns whether the project enables WASI 0.3, and the user has accepted that.
+    pub(crate) fn is_wasi3_enabled(&self) -> bool {
+        self.wasi_p3 && self.record.as_ref().is_some_and(|record| record.wasi_p3)
+    }
+
     /// Returns the MCP servers, if they are those that were accepted. A changed server is not started.
     pub(crate) fn accepted_servers(&self) -> McpConfig {
         let accepted = self.record.as_ref().and_then(|record| record.servers.as_deref());
@@ -243,10 +281,10 @@ impl ProjectTrust {
     pub(crate) fn warn(&self) {
         match self.trust() {
             Trust::NotAccepted if self.has_proposal() => tracing::warn!(
-                "the project proposes grants, higher limits, an index or MCP servers, which do not apply; `toolwit trust` shows them, and how to accept them"
+                "the project proposes grants, higher limits, an index, interceptors, WASI 0.3 or MCP servers, which do not apply; `toolwit trust` shows them, and how to accept them"
             ),
             Trust::Changed => tracing::warn!(
-                "the grants, limits, index or MCP servers that the project proposes have changed since they were accepted; `toolwit trust` shows them"
+                "the grants, limits, index, interceptors, WASI 0.3 or MCP servers that the project proposes have changed since they were accepted; `toolwit trust` shows them"
             ),
             Trust::Accepted | Trust::NotAccepted => {}
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::exposure::ExposureFlag;
+use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::plugins::{AuthorityFlags, PluginFlags};
 use super::vectors::with_word_vectors;
@@ -21,6 +22,8 @@ pub(crate) struct ServedHost {
     authority: AuthorityFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    #[command(flatten)]
+    interceptors: InterceptorFlags,
 }
 
 impl ServedHost {
@@ -35,7 +38,8 @@ impl ServedHost {
             }
         }
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let mut host = with_word_vectors(self.plugins.granted(&self.limits, &self.authority)?);
+        let host = self.plugins.granted(&self.limits, &self.authority)?;
+        let mut host = with_word_vectors(self.interceptors.around(host)?);
         if let Some(grants) = grants {
             host = host.grants(grants);
         }

@@ -13,6 +13,7 @@ mod guests;
 mod help;
 mod hostile;
 mod inspect;
+mod interceptors;
 mod interrupt;
 mod json;
 mod list;

@@ -103,11 +103,14 @@ impl ToolContext {
         }
     }
 
-    /// Decides whether a call may start. Without a guard, every call may.
+    /// Decides whether a call may start: first its interceptors, if the context is that of a [new call](Self::for_new_call), then the
+    /// guard, on the arguments that they leave. Without either, every call may.
     ///
     /// # Errors
     /// As [`CallGuard::permit`].
     pub async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError> {
+        let arguments = call.context.prepare(call.tool, call.arguments).await?;
+        let call = StartingCall { arguments, ..call };
         match self.guard() {
             Some(guard) => guard.permit(call).await,
             None => {

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::late_reviews::LateReviews;
 use crate::limits::BACKGROUND_TASKS_MAX;
 use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
@@ -33,6 +35,9 @@ pub struct BackgroundTask {
     context: ToolContext,
     inbox: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
+    reviews: LateReviews,
+    /// The runtime that reviews the result, wherever it is delivered.
+    runtime: Option<Handle>,
     delivered: bool,
 }
 
@@ -43,9 +48,23 @@ impl BackgroundTask {
         &self.context
     }
 
-    /// Delivers the result. It is discarded if the conversation has ended or the call did not return a pending result.
+    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. It is discarded if the conversation
+    /// has ended or the call did not return a pending result.
     pub fn deliver(mut self, result: ToolResult) {
-        self.send(result);
+        if self.reviews.is_empty() {
+            return self.send(result);
+        }
+        let Some(runtime) = self.runtime.take() else {
+            return self.send(ToolResult::error(
+                "the result is withheld, because there is no runtime to check it; the call may have taken effect",
+            ));
+        };
+        let tasks = self.tasks.clone();
+        let review = async move {
+            let reviewed = self.reviews.run(result, &self.context).await;
+            self.send(reviewed);
+        };
+        lock(&tasks).spawn_on(review, &runtime);
     }
 
     /// Runs a future as a task of the conversation and delivers its result.
@@ -111,6 +130,12 @@ impl Tasks {
             self.running.spawn(work);
         }
     }
+
+    fn spawn_on(&mut self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
+        if !self.is_closed {
+            self.running.spawn_on(work, runtime);
+        }
+    }
 }
 
 impl BackgroundTasks {
@@ -128,7 +153,9 @@ impl BackgroundTasks {
 
     /// Returns the context with which a call can start a background task.
     pub fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
-        context.clone().with_extension(Offer {
+        // The context of an agent's call has the reviews of the call around the agent.
+        let context = context.clone().without_extension::<LateReviews>();
+        context.with_extension(Offer {
             call: call.to_owned(),
             inbox: self.sender.clone(),
             tasks: self.tasks.clone(),
@@ -209,6 +236,8 @@ impl ToolContext {
             context: self.clone().with_cancel(offer.cancel.clone()),
             inbox: offer.inbox.clone(),
             tasks: offer.tasks.clone(),
+            reviews: LateReviews::of(self),
+            runtime: Handle::try_current().ok(),
             delivered: false,
         })
     }

@@ -2,16 +2,20 @@
 
 mod background_tasks;
 mod blackboard;
+mod late_reviews;
 mod meta_filter;
 mod origin;
 mod output_sink;
+mod prepared_call;
 mod tool_caller;
 mod tool_context;
 
 pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
+pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;
 pub use output_sink::{NoOutput, OutputSink};
+pub(crate) use prepared_call::PreparedCall;
 pub use tool_caller::ToolCaller;
 pub use tool_context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};

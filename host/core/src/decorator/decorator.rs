@@ -44,6 +44,21 @@ pub trait Decorator: Send + Sync {
     async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
     -> Result<ToolResult, ToolError>;
 
+    /// Decides about a call before its approval, and returns the arguments with which it would run. By default it changes nothing.
+    ///
+    /// [`call`](Self::call) decides by itself if it receives other arguments.
+    ///
+    /// # Errors
+    /// The call does not run.
+    async fn prepare(
+        &self,
+        _tool: &dyn Tool,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<Arguments, ToolError> {
+        Ok(arguments)
+    }
+
     /// Returns the effect of a call, from that of the tool. By default the decorator adds no effect.
     fn effect(&self, of_tool: Effect) -> Effect {
         of_tool

@@ -201,6 +201,9 @@ limits! {
         /// More entities share one set of tools, which take the id as an argument. It applies to native objects and to resources of
         /// plugins.
         ENTITIES_PER_RESULT_MAX: usize = 16, Count;
+        /// Maximum time of one decision of an interceptor.
+        /// It delays every call that it wraps.
+        INTERCEPTOR_WALL_MAX: Duration = Duration::from_secs(5), Time;
         /// Maximum number of background tasks of a conversation.
         BACKGROUND_TASKS_MAX: usize = 64, Count;
         /// Maximum number of objects on a blackboard.

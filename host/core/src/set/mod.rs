@@ -1,5 +1,6 @@
 //! The tools and the messages of a conversation.
 
+mod guards;
 mod message;
 mod name_table;
 mod named_tool;
@@ -7,6 +8,7 @@ mod tool_registry;
 mod tool_selector;
 mod tool_set;
 
+pub use guards::Guards;
 pub use message::{Message, ProviderBlock, Role, ToolCall};
 pub use named_tool::{AddOutcome, NamedTool, ToolLookup};
 pub use tool_registry::ToolRegistry;

@@ -326,7 +326,7 @@ fn remember(attached: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId
 }
 
 /// Applies a decorator to a tool that does not have it.
-fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
+pub(super) fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
     let has_it = |layer: &Arc<dyn Tool>| layer.decorator().is_some_and(|applied| Arc::ptr_eq(applied, decorator));
     if !decorator_chain(tool).any(has_it) {
         *tool = Arc::new(DecoratedTool::new(tool.clone(), decorator.clone()));

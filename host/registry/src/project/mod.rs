@@ -1,7 +1,9 @@
 //! The settings of a project: `toolwit.toml`.
 
+mod interceptors;
 mod limits;
 
+pub use interceptors::InterceptorSettings;
 pub use limits::{LongRunningTools, ProjectLimits, RunSettings};
 
 use std::path::{Path, PathBuf};
@@ -38,6 +40,20 @@ pub struct Project {
     pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.
     pub grants: ProposedGrants,
+    /// Plugins that the project proposes to wrap calls with. They apply only after the user has accepted them, because they see all
+    /// arguments and results.
+    pub interceptors: Vec<InterceptorSettings>,
+    /// Settings of the sandbox that the project proposes. They apply only after the user has accepted them.
+    pub sandbox: SandboxSettings,
+}
+
+/// Settings of the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct SandboxSettings {
+    /// Whether components can import WASI 0.3.
+    pub wasi_p3: bool,
 }
 
 /// The index of packages that can be added by name.

@@ -92,6 +92,10 @@ pub(super) fn restore(
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let inspection = CachedInspection::new(record.digest.as_str(), record.tools.len(), record.inspection.as_str());
+    // Without WASI 0.3, the component is read again, and refused with the reason.
+    if !inspection.is_loadable(runtime.wasi_versions()) {
+        return None;
+    }
     let plugin = Plugin::from_cached(runtime, name, path.to_owned(), inspection, &annotations);
     let package = Package {
         name: name.to_owned(),

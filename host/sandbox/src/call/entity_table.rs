@@ -174,7 +174,9 @@ impl Shape {
                 format!("`{}_{name}`", self.resources[index.0].json_name())
             }
             FunctionKind::Method(index) => format!("`{name}` of a `{}`", self.resources[index.0].json_name()),
-            FunctionKind::Free | FunctionKind::Command | FunctionKind::Dynamic => format!("`{name}`"),
+            FunctionKind::Free | FunctionKind::Command | FunctionKind::Dynamic | FunctionKind::Interceptor => {
+                format!("`{name}`")
+            }
         }
     }
 }

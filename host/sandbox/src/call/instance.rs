@@ -7,8 +7,10 @@ use wasmtime::Store;
 use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
+use super::async_values::{StreamsTooLarge, call_and_collect};
 use super::guest_error;
 use super::stop::{AbandonedGuest, run_guest};
+use super::tool_result::result_too_large;
 use crate::grants::authority::Authority;
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::FuelMeter;
@@ -107,11 +109,23 @@ impl Instance {
         } else {
             &mut []
         };
-        let outcome = {
-            let call = pin!(func.call_async(&mut self.store, params, &mut *results));
-            run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+        let outcome = match linked.streamed_result(function) {
+            None => {
+                let call = pin!(func.call_async(&mut self.store, params, &mut *results));
+                run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+            }
+            Some(ty) => {
+                let bytes_max = clock.limits.result_bytes_max;
+                let call = call_and_collect(&mut self.store, func, params, &mut *results, ty, bytes_max);
+                // Boxed, because it is rare and would enlarge the future of every call.
+                let call = pin!(Box::pin(call));
+                run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+            }
         };
         if let Ok(Err(error)) = &outcome {
+            if let Some(StreamsTooLarge(bytes_max)) = error.downcast_ref() {
+                return Err(result_too_large(bytes_max.saturating_add(1), clock.limits));
+            }
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
         self.check(outcome, clock)?;

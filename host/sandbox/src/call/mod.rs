@@ -1,14 +1,17 @@
 //! Calls of guests: the guarded call path, with instances, sessions, limits and results.
 
 mod access;
+mod async_values;
 pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod dynamic_call;
 pub(crate) mod entity_table;
+mod follow_up;
 pub(crate) mod function;
 pub(crate) mod guarded;
 pub(crate) mod guest_error;
 pub(crate) mod instance;
+pub(crate) mod interceptor_call;
 pub(crate) mod plugin;
 pub(crate) mod runtime;
 pub(crate) mod scope;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::session_registry::SessionRegistry;
 use crate::grants::authority::{AuthorityProvider, AuthoritySources, KeyValueStore, SecretValues};
 use crate::grants::file::NewGrant;
+use crate::inspect::imports::WasiVersions;
 use crate::link::compile::cache::CodeCache;
 use crate::link::compile::cache_location::CodeCacheLocation;
 use crate::link::compile::compiler::Compiler;
@@ -31,6 +32,8 @@ pub struct RuntimeOptions {
     pub code_cache: CodeCacheLocation,
     /// Where components are compiled; by default in this process.
     pub compiler: Compiler,
+    /// The versions of WASI that components can import; by default 0.2 only.
+    pub wasi: WasiVersions,
     /// Path to the operator's grants file.
     pub grants: Option<PathBuf>,
     /// The grants of the application, in addition to those of the file.
@@ -94,7 +97,12 @@ impl Runtime {
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
         let sessions = SessionRegistry::new(&options.engine_limits);
         Ok(Arc::new(Self {
-            engines: Arc::new(Engines::new(options.engine_limits, code_cache, options.compiler)?),
+            engines: Arc::new(Engines::new(
+                options.engine_limits,
+                code_cache,
+                options.compiler,
+                options.wasi,
+            )?),
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
             sessions,
@@ -117,6 +125,12 @@ impl Runtime {
     /// Logs a warning for each grant whose plugin is not in `known`, because its name may be mistyped.
     pub fn warn_about_unknown_grants<'a>(&self, known: impl Iterator<Item = &'a str>) {
         self.authorities.warn_about_unknown_plugins(known);
+    }
+
+    /// Returns the versions of WASI that components can import.
+    #[must_use]
+    pub fn wasi_versions(&self) -> WasiVersions {
+        self.engines.wasi
     }
 
     /// Returns the upper limits of the process.

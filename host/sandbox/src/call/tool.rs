@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::command::CommandCall;
 use super::dynamic_call::{DynamicCall, convert_tool_error};
+use super::follow_up::run_follow_up;
 use super::function::FunctionCall;
 use super::guarded::GuardedCall;
 use super::plugin::Plugin;
@@ -15,10 +16,7 @@ use super::session_call::{EntityTarget, SessionCall};
 
 use crate::grants::Capability;
 use crate::values::types::{Function, FunctionKind};
-use toolwit_core::{
-    Arguments, CallAccess, CallChain, StartingCall, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
-    ToolStatus, parse_arguments,
-};
+use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A function of a plugin, or a method of one of its entities.
@@ -81,7 +79,7 @@ impl PluginTool {
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "the function does not exist"))
     }
 
-    async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
+    pub(super) async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let function = self.function()?;
         let is_dynamic = function.kind == FunctionKind::Dynamic;
         let arguments = if is_dynamic {
@@ -118,52 +116,8 @@ impl PluginTool {
         }
     }
 
-    /// Runs the follow-up call of a result: in the background if the conversation can receive late results, inline otherwise.
-    async fn follow_up(&self, mut result: ToolResult, context: &ToolContext) -> Result<ToolResult, Error> {
-        let Some(follow_up) = result.follow_up.take() else {
-            return Ok(result);
-        };
-        let next = self.sibling(&follow_up.tool)?;
-        let arguments = parse_arguments(&follow_up.arguments)
-            .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
-            .arguments;
-        if let Ok(completion) = context.background_task() {
-            // The current tools of the conversation may be locked or removed when the follow-up call runs.
-            let context = completion.context().clone().without_tools();
-            completion.spawn(async move {
-                let arguments = next.permitted(arguments, &context).await?;
-                let outcome = next.run_last(arguments, &context).await;
-                outcome.map_err(|error| next.tool_error(error))
-            });
-            result.status = ToolStatus::Pending;
-            return Ok(result);
-        }
-        let arguments = match next.permitted(arguments, context).await {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                // The first part of the work is done, so its result is not lost.
-                result
-                    .for_llm
-                    .push_str(&format!("\n[the work does not continue: {}]", error.report().message));
-                return Ok(result);
-            }
-        };
-        let mut rest = next.run_last(arguments, context).await?;
-        rest.for_llm = format!("{}\n{}", result.for_llm, rest.for_llm);
-        rest.for_user = rest.for_user.or(result.for_user);
-        rest.artifacts.splice(0..0, result.artifacts);
-        Ok(rest)
-    }
-
-    /// Returns the arguments with which a follow-up call may run. It is a call of its own, and may need an approval of its own.
-    async fn permitted(&self, arguments: Arguments, context: &ToolContext) -> Result<Arguments, ToolError> {
-        let id = format!("{}/follow-up", CallChain::id_of(context));
-        let call = StartingCall::new(id, self, arguments, context);
-        Ok(context.permit(call).await?.arguments)
-    }
-
     /// Adds the plugin and the tool to an error, and selects its receiver.
-    fn tool_error(&self, error: Error) -> ToolError {
+    pub(super) fn tool_error(&self, error: Error) -> ToolError {
         let error = error
             .with_plugin(self.plugin.name())
             .with_tool(self.definition.id.as_str());
@@ -173,27 +127,14 @@ impl PluginTool {
         }
     }
 
-    /// Runs a follow-up call. It must not request another one, which prevents endless chains.
-    async fn run_last(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
-        let result = self.run(arguments, context).await?;
-        match result.follow_up {
-            None => Ok(result),
-            Some(_) => Err(invalid_follow_up(
-                self.definition.id.as_str(),
-                "it is a follow-up call itself and may not request another one",
-            )),
-        }
-    }
-
     /// Returns the tool of another function of the plugin, by its id or its name.
-    fn sibling(&self, wanted: &str) -> Result<Self, Error> {
+    pub(super) fn sibling(&self, wanted: &str) -> Option<Self> {
         let inspection = self.plugin.inspection();
         let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
         let (definition, function) = functions
             .find(|(definition, _)| definition.id.as_str() == wanted || definition.name() == wanted)
-            .filter(|(definition, _)| self.policy.may_use(|| definition.id.clone()))
-            .ok_or_else(|| invalid_follow_up(wanted, "the plugin has no such function for this conversation"))?;
-        Ok(Self {
+            .filter(|(definition, _)| self.policy.may_use(|| definition.id.clone()))?;
+        Some(Self {
             plugin: self.plugin.clone(),
             policy: self.policy.clone(),
             session: self.session.clone(),
@@ -213,7 +154,7 @@ impl Tool for PluginTool {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let outcome = match self.run(arguments, context).await {
-            Ok(result) if result.follow_up.is_some() => Box::pin(self.follow_up(result, context)).await,
+            Ok(result) if result.follow_up.is_some() => Box::pin(run_follow_up(self, result, context)).await,
             outcome => outcome,
         };
         outcome.map_err(|error| self.tool_error(error))
@@ -239,10 +180,4 @@ impl Tool for PluginTool {
     fn serial_group(&self) -> Option<u64> {
         self.session.as_ref().map(|session| session.number())
     }
-}
-
-fn invalid_follow_up(tool: &str, why: &str) -> Error {
-    let tool: String = tool.chars().take(200).collect();
-    let message = format!("the follow-up call of `{tool}` is not possible: {why}");
-    Error::new(ErrorKind::Tool, Phase::Execute, message)
 }

@@ -173,7 +173,9 @@ fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
                 snake_case(&function.name)
             )
         }
-        FunctionKind::Free | FunctionKind::Command | FunctionKind::Dynamic => snake_case(&function.name),
+        FunctionKind::Free | FunctionKind::Command | FunctionKind::Dynamic | FunctionKind::Interceptor => {
+            snake_case(&function.name)
+        }
     };
     let plain = function.export.rsplit(']').next().unwrap_or(&function.export);
     let of_interface = |interface: &str| {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dynamic_tools::DynamicTools;
 use super::footprint::Footprint;
-use super::imports::Import;
+use super::imports::{Import, WasiVersions, needs_wasi3};
 use super::inspection::Inspection;
 use super::profile::Profile;
 use crate::values::types::{FunctionKind, Shape};
@@ -39,12 +39,20 @@ impl CachedInspection {
             text: text.into(),
         }
     }
+
+    /// Returns whether the component can be loaded with these versions of WASI, if it could with all of them.
+    #[must_use]
+    pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
+        wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
     dynamic_tools: DynamicTools,
+    /// Whether the component imports interfaces of WASI 0.3.
+    needs_wasi3: bool,
 }
 
 /// The body of the cached text. Schemas and definitions are not cached, because they are derived from the types.
@@ -66,6 +74,7 @@ impl Inspection {
         let header = Header {
             version: INSPECTION_CACHE_VERSION,
             dynamic_tools: self.dynamic_tools(),
+            needs_wasi3: needs_wasi3(&self.imports),
         };
         let body = Body {
             digest: Cow::Borrowed(&self.digest),
@@ -132,7 +141,12 @@ impl Shape {
             types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
         }
         let is_function = |index: &usize| *index < self.functions.len();
-        let mut exports = self.dynamic.iter().flat_map(|dynamic| [&dynamic.tools, &dynamic.call]);
+        let dynamic = self.dynamic.iter().flat_map(|dynamic| [&dynamic.tools, &dynamic.call]);
+        let interceptor = self
+            .interceptor
+            .iter()
+            .flat_map(|interceptor| [&interceptor.before, &interceptor.after]);
+        let mut exports = dynamic.chain(interceptor);
         is_valid
             && exports.all(is_function)
             && self.resources.iter().all(|resource| {

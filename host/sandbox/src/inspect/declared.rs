@@ -30,15 +30,17 @@ pub enum Capability {
 }
 
 /// The interfaces that declare a capability. A component can use a capability only through such an import.
-const INTERFACES: [(&str, Capability); 12] = [
+const INTERFACES: [(&str, Capability); 14] = [
     ("toolwit:plugin/blackboard", Capability::Blackboard),
     ("toolwit:plugin/context", Capability::Context),
     ("toolwit:plugin/tools", Capability::Tools),
     ("wasi:cli/environment", Capability::Env),
     ("wasi:clocks/monotonic-clock", Capability::Clock),
+    ("wasi:clocks/system-clock", Capability::Clock),
     ("wasi:clocks/wall-clock", Capability::Clock),
     ("wasi:config/store", Capability::Config),
     ("wasi:filesystem/preopens", Capability::Files),
+    ("wasi:http/client", Capability::Http),
     ("wasi:http/outgoing-handler", Capability::Http),
     ("wasi:keyvalue/store", Capability::Keyvalue),
     ("wasi:random/insecure-seed", Capability::Random),

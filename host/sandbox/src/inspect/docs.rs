@@ -87,7 +87,7 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
 pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let overlay = Overlay::of(wit);
     let is_described = |function: &&Function| {
-        let is_of_host = matches!(function.kind, FunctionKind::Command | FunctionKind::Dynamic);
+        let is_of_host = function.kind == FunctionKind::Command || function.kind.is_for_host();
         is_of_host || overlay.find(function).is_some()
     };
     let missing = shape.functions.iter().find(|function| !is_described(function))?;
@@ -113,11 +113,11 @@ pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
 /// Copies the docs to the functions, types and resources of a shape, where names and structure match.
 pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
     let mut overlay = Overlay::of(wit);
-    // The functions of `toolwit:plugin/dynamic` are not tools; the tools that they list have descriptions of their own.
+    // Functions that only the host calls are not tools; dynamic tools have descriptions of their own.
     for function in shape
         .functions
         .iter_mut()
-        .filter(|function| function.kind != FunctionKind::Dynamic)
+        .filter(|function| !function.kind.is_for_host())
     {
         overlay.function(function);
     }

@@ -1,8 +1,5 @@
 //! `toolwit:plugin/dynamic`: recognizes the interface among the exports of a component, and defines the discovered tools.
 
-use semver::Version;
-
-use super::interfaces::{PLUGIN_PACKAGE, is_compatible_plugin_version};
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};
 use toolwit_core::text::snake_case;
@@ -13,15 +10,6 @@ pub(crate) const FUNCTIONS: [&str; 2] = ["tools", "call"];
 
 /// The cases of `tool-error`, in the order of the WIT.
 const ERROR_CASES: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "limit", "failed"];
-
-/// Returns whether an export is the interface, in a version that this host supports.
-pub(crate) fn is_interface(export: &str) -> bool {
-    let rest = export
-        .strip_prefix(PLUGIN_PACKAGE)
-        .and_then(|rest| rest.strip_prefix("dynamic@"));
-    rest.and_then(|version| Version::parse(version).ok())
-        .is_some_and(|version| is_compatible_plugin_version(&version))
-}
 
 /// Returns whether both functions have the types of the interface.
 pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
@@ -76,22 +64,4 @@ pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterato
         }
         (definition, call)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_supported_versions_of_the_interface_are_recognized() {
-        assert!(is_interface("toolwit:plugin/dynamic@0.1.0"));
-        for other in [
-            "toolwit:plugin/dynamic",
-            "toolwit:plugin/dynamic@0.2.0",
-            "toolwit:plugin/tools@0.1.0",
-            "a:b/dynamic@0.1.0",
-        ] {
-            assert!(!is_interface(other), "{other}");
-        }
-    }
 }

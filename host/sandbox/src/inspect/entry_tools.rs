@@ -11,7 +11,7 @@ use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType
 /// has none.
 pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let functions = shape.functions.iter().enumerate();
-    let functions = functions.filter(|(_, function)| function.kind != FunctionKind::Dynamic);
+    let functions = functions.filter(|(_, function)| !function.kind.is_for_host());
     let steps: Vec<_> = functions.map(|(index, function)| Step::of(index, function)).collect();
     let mut entries = vec![BTreeSet::new(); shape.resources.len()];
     loop {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
-use super::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, is_supported};
+use super::interfaces::{OfferedInterface, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offered};
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -24,6 +24,8 @@ pub struct Import {
 pub enum ImportSupport {
     /// The host implements the import. Its use is denied unless it is granted.
     Linked,
+    /// The host implements the import as part of WASI 0.3, which the operator has to enable; see [`WasiVersions`].
+    Wasi3,
     /// The import only defines types and needs no implementation.
     TypesOnly,
     /// The host does not implement an interface of this name and version.
@@ -34,7 +36,8 @@ pub enum ImportSupport {
 pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
     let support_of = |name: &str| match checked.types.component_item_for_import(name).map(|item| &item.ty) {
         Some(ComponentEntityType::Type { .. }) => ImportSupport::TypesOnly,
-        Some(ComponentEntityType::Instance(_)) if is_supported(name) => ImportSupport::Linked,
+        Some(ComponentEntityType::Instance(_)) if offered(name) == OfferedInterface::Always => ImportSupport::Linked,
+        Some(ComponentEntityType::Instance(_)) if offered(name) == OfferedInterface::WithWasi3 => ImportSupport::Wasi3,
         Some(ComponentEntityType::Instance(id)) => {
             let is_type = |item: &wasmparser::component_types::ComponentItem| {
                 use wasmparser::component_types::ComponentAnyTypeId::Resource;
@@ -59,11 +62,48 @@ pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
         .collect()
 }
 
-/// Refuses a component with an import that the host does not implement.
+/// The versions of WASI that a host offers to components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WasiVersions {
+    /// WASI 0.2.
+    #[default]
+    Wasi2,
+    /// WASI 0.2 and 0.3.
+    ///
+    /// The grants, limits and refusals are the same. But wasmtime publishes no security patches for errors that only its
+    /// implementation of 0.3 has, so the operator has to enable it.
+    Wasi2And3,
+}
+
+/// Returns whether a component imports interfaces of WASI 0.3.
+pub(crate) fn needs_wasi3(imports: &[Import]) -> bool {
+    imports.iter().any(|import| import.support == ImportSupport::Wasi3)
+}
+
+/// Refuses a component with an import that the host does not implement, or has not enabled.
 ///
 /// # Errors
 /// [`ErrorKind::UnknownImport`], with the names of these imports.
-pub(crate) fn require_supported(imports: &[Import]) -> Result<(), Error> {
+pub(crate) fn require_supported(imports: &[Import], wasi: WasiVersions) -> Result<(), Error> {
+    require_implemented(imports)?;
+    let disabled = imports.iter().find(|import| import.support == ImportSupport::Wasi3);
+    match (disabled, wasi) {
+        (Some(import), WasiVersions::Wasi2) => {
+            let message = format!(
+                "it imports `{}`, and WASI 0.3 is disabled: wasmtime publishes no security patches for errors that only \
+                 its implementation of 0.3 has",
+                shortened(&import.name)
+            );
+            Err(Error::new(ErrorKind::UnknownImport, Phase::Link, message)
+                .with_suggestion("`--wasi-p3`, or `wasi_p3 = true` in `[sandbox]` of `toolwit.toml`, enables WASI 0.3"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a component with an import that the host does not implement.
+fn require_implemented(imports: &[Import]) -> Result<(), Error> {
     const NAMES_MAX: usize = 8;
     let unknown: Vec<_> = imports
         .iter()
@@ -81,8 +121,11 @@ pub(crate) fn require_supported(imports: &[Import]) -> Result<(), Error> {
     }
     let suggestion = if first.starts_with(&format!("`{PLUGIN_PACKAGE}")) {
         format!(
-            "this host offers `toolwit:plugin` {PLUGIN_VERSION}: build the component against that version, or use a newer host"
+            "this host offers `toolwit:plugin` {PLUGIN_VERSION}, and runs components built against {PLUGIN_VERSION} and earlier 0.1 \
+             versions: build the component against one of them, or use a newer host"
         )
+    } else if first.starts_with("`wasi:") && first.contains("@0.3.") {
+        "the host offers only some interfaces of WASI 0.3; build the component for WASI 0.2".to_owned()
     } else if first.starts_with("`wasi:") {
         format!("build it for WASI {WASI_VERSIONS}")
     } else {

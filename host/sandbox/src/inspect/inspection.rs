@@ -15,7 +15,7 @@ use super::dynamic_tools::DynamicTools;
 use super::effect_tag;
 use super::entry_tools::entry_tools;
 use super::footprint::Footprint;
-use super::imports::{self, Import};
+use super::imports::{self, Import, WasiVersions};
 use super::package_docs;
 use super::profile::Profile;
 use super::reflect::reflect;
@@ -122,10 +122,16 @@ impl Inspection {
         effect_tag::take(&mut shape);
         annotations.apply(&mut shape)?;
         let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let imports = imports::list(&checked);
         let inspection = Self {
             size_bytes: bytes.len() as u64,
-            profile: checked.profile,
-            imports: imports::list(&checked),
+            // Interfaces of WASI 0.3 exist only in the engine with async functions, also those without any.
+            profile: if imports::needs_wasi3(&imports) {
+                Profile::Concurrent
+            } else {
+                checked.profile
+            },
+            imports,
             wit_problem,
             footprint: checked.footprint,
             shape: Arc::new(shape),
@@ -155,7 +161,8 @@ impl Inspection {
     pub(super) fn with_definitions(mut self, plugin: &str) -> Self {
         Arc::make_mut(&mut self.shape).generate_schemas();
         let shape = &*self.shape;
-        let is_tool = |function: &Function| !matches!(function.kind, FunctionKind::Method(_) | FunctionKind::Dynamic);
+        let is_tool =
+            |function: &Function| !matches!(function.kind, FunctionKind::Method(_)) && !function.kind.is_for_host();
         let functions = shape.functions.iter().enumerate();
         let functions = functions.filter(|(_, function)| is_tool(function));
         let exported = functions.map(|(index, function)| (define(shape, function, plugin), index));
@@ -177,6 +184,12 @@ impl Inspection {
             Some(dynamic) if dynamic.discovered.is_none() => DynamicTools::Undiscovered,
             Some(_) => DynamicTools::Discovered,
         }
+    }
+
+    /// Returns whether the component exports `toolwit:plugin/interceptor`, so that it can wrap the calls of other tools.
+    #[must_use]
+    pub fn is_interceptor(&self) -> bool {
+        self.shape.interceptor.is_some()
     }
 
     /// Returns the discovered tools as JSON for [`Inspection::with_discovered_tools`]. `None` if no tools have been discovered.
@@ -205,12 +218,12 @@ impl Inspection {
         inspection.with_definitions(plugin)
     }
 
-    /// Refuses a component with an import that the host does not implement.
+    /// Refuses a component with an import that the host does not implement, or does not offer with these versions of WASI.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), with the names of the imports.
-    pub fn require_loadable(&self) -> Result<(), Error> {
-        imports::require_supported(&self.imports)
+    pub fn require_loadable(&self, wasi: WasiVersions) -> Result<(), Error> {
+        imports::require_supported(&self.imports, wasi)
     }
 }
 
@@ -289,7 +302,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
                 snake_case(&function.name)
             )
         }
-        FunctionKind::Free | FunctionKind::Dynamic => snake_case(&function.name),
+        FunctionKind::Free | FunctionKind::Dynamic | FunctionKind::Interceptor => snake_case(&function.name),
     };
     let description = function
         .docs

@@ -4,7 +4,7 @@
 use semver::{Version, VersionReq};
 
 /// The version of the package `toolwit:plugin` that the host implements.
-pub(crate) const PLUGIN_VERSION: &str = "0.1.0";
+pub(crate) const PLUGIN_VERSION: &str = "0.1.1";
 
 /// The prefix of every interface name of the package `toolwit:plugin`.
 pub(crate) const PLUGIN_PACKAGE: &str = "toolwit:plugin/";
@@ -28,8 +28,11 @@ pub(crate) const CONFIG_STORES: [&str; 3] = [
 /// `wasi:keyvalue` in the version that toolchains import.
 pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2"];
 
-/// The versions of WASI that the host implements.
+/// The versions of WASI 0.2 that the host implements.
 pub(crate) const WASI_VERSIONS: &str = ">=0.2.0, <0.3.0";
+
+/// The versions of WASI 0.3 that the host implements.
+const WASI3_VERSIONS: &str = ">=0.3.0, <0.4.0";
 
 /// The WASI interfaces that a component can import. Importing one grants nothing: each implementation denies what is not
 /// granted.
@@ -65,22 +68,68 @@ const WASI_INTERFACES: [&str; 29] = [
     "wasi:sockets/udp-create-socket",
 ];
 
+/// The interfaces of WASI 0.3 that a component can import if the operator has enabled it. An interface that cannot be guarded like
+/// its predecessor of WASI 0.2 is not among them.
+const WASI3_INTERFACES: [&str; 23] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:cli/types",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/system-clock",
+    "wasi:clocks/types",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:http/client",
+    "wasi:http/types",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+    "wasi:sockets/ip-name-lookup",
+    "wasi:sockets/types",
+];
+
+/// The interfaces that a host may offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfferedInterface {
+    /// It is offered to every component.
+    Always,
+    /// It belongs to WASI 0.3, which the operator has to enable.
+    WithWasi3,
+    /// No host offers it.
+    Never,
+}
+
 /// Returns whether the host implements an interface, in the version that a component imports or a semver-compatible one.
-pub(crate) fn is_supported(import: &str) -> bool {
+pub(crate) fn offered(import: &str) -> OfferedInterface {
     if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
-        return true;
+        return OfferedInterface::Always;
     }
     let Some((interface, version)) = import.split_once('@') else {
-        return false;
+        return OfferedInterface::Never;
     };
     let Ok(version) = Version::parse(version) else {
-        return false;
+        return OfferedInterface::Never;
     };
-    if PLUGIN_INTERFACES.contains(&interface) {
-        return is_compatible_plugin_version(&version);
+    let is_in = |versions: &str| {
+        version.pre.is_empty() && VersionReq::parse(versions).is_ok_and(|range| range.matches(&version))
+    };
+    if PLUGIN_INTERFACES.contains(&interface) && is_compatible_plugin_version(&version)
+        || WASI_INTERFACES.contains(&interface) && is_in(WASI_VERSIONS)
+    {
+        OfferedInterface::Always
+    } else if WASI3_INTERFACES.contains(&interface) && is_in(WASI3_VERSIONS) {
+        OfferedInterface::WithWasi3
+    } else {
+        OfferedInterface::Never
     }
-    let is_in_range = || VersionReq::parse(WASI_VERSIONS).is_ok_and(|range| range.matches(&version));
-    WASI_INTERFACES.contains(&interface) && version.pre.is_empty() && is_in_range()
 }
 
 /// Returns whether a component that was built against this version of `toolwit:plugin` runs on this host: the minor version is
@@ -96,22 +145,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_compatible_versions_are_supported() {
+    fn only_compatible_versions_are_offered() {
         for name in [
             "wasi:cli/environment@0.2.0",
             "wasi:http/types@0.2.12",
             "wasi:sockets/tcp@0.2.6",
+            "toolwit:plugin/output@0.1.0",
+            "toolwit:plugin/output@0.1.1",
         ] {
-            assert!(is_supported(name), "{name}");
+            assert_eq!(offered(name), OfferedInterface::Always, "{name}");
         }
         for name in [
             "wasi:cli/environment@0.3.0",
+            "wasi:http/client@0.3.1",
+            "wasi:clocks/system-clock@0.3.0",
+        ] {
+            assert_eq!(offered(name), OfferedInterface::WithWasi3, "{name}");
+        }
+        for name in [
+            "wasi:cli/environment@0.4.0",
+            "wasi:cli/environment@0.3.0-rc-2026-01-01",
+            "wasi:http/handler@0.3.0",
             "wasi:cli/environment",
             "wasi:nn/tensor@0.2.0",
+            "toolwit:plugin/output@0.1.2",
+            "toolwit:plugin/output@0.2.0",
+            "toolwit:plugin/dynamic@0.1.0",
             "a:b/c@0.2.0",
             "x",
         ] {
-            assert!(!is_supported(name), "{name}");
+            assert_eq!(offered(name), OfferedInterface::Never, "{name}");
         }
     }
 }

@@ -7,7 +7,7 @@ use wit_parser::{InterfaceId, Resolve, WorldItem};
 
 use super::annotations::Annotations;
 use super::inspection::{Inspection, Origin, wit_of};
-use crate::values::types::{Function, FunctionKind, Shape};
+use crate::values::types::{Function, Shape};
 use toolwit_core::Error;
 
 /// Parameter names that do not describe the expected value.
@@ -80,7 +80,7 @@ pub fn lint(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Resu
 
 fn lint_shape(shape: &Shape, findings: &mut Vec<Lint>) {
     let functions = shape.functions.iter();
-    for function in functions.filter(|function| function.kind != FunctionKind::Dynamic) {
+    for function in functions.filter(|function| !function.kind.is_for_host()) {
         let Some(docs) = &function.docs else {
             let message = "it has no doc comment, so that a model only sees its name and types".to_owned();
             let suggestion = "write doc comments in the WIT, and embed it in the component";

@@ -15,6 +15,7 @@ pub(crate) mod imports;
 pub(crate) mod inspection;
 pub(crate) mod instantiation;
 pub(crate) mod instantiation_recorder;
+pub(crate) mod interceptor_export;
 pub(crate) mod interfaces;
 pub(crate) mod lazy;
 pub(crate) mod lint;

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::docs::clean;
-use crate::values::types::{Function, FunctionKind, Shape};
+use crate::values::types::{Function, Shape};
 use toolwit_core::limits::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 
 /// The custom section that `wit-component` writes into WIT packages.
@@ -22,7 +22,7 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
     let Ok(package) = serde_json::from_slice::<Value>(json) else {
         return;
     };
-    let is_undocumented = |function: &Function| function.docs.is_none() && function.kind != FunctionKind::Dynamic;
+    let is_undocumented = |function: &Function| function.docs.is_none() && !function.kind.is_for_host();
     for function in shape.functions.iter_mut().filter(|function| is_undocumented(function)) {
         let docs = match function.interface_name() {
             Some(interface) => docs_of(&package["interfaces"][interface], &function.export),

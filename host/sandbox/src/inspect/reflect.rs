@@ -1,5 +1,7 @@
 //! Reads the exports of a component: the functions that can be tools, the resources, and the skipped exports.
 
+mod plugin_exports;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,10 +13,8 @@ use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
 use super::check::CheckedComponent;
-use super::dynamic_export::{FUNCTIONS, has_interface_types, is_interface};
 use super::interfaces::PLUGIN_PACKAGE;
 use super::type_reader::{Parts, TypeReader};
-use crate::values::dynamic_export::DynamicExport;
 use crate::values::types::{
     Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, SkippedExport, WitType,
 };
@@ -119,10 +119,7 @@ impl<'a> Reader<'a> {
                     self.skip(name, "it has no function `run: func() -> result`")
                 }
             }
-            ComponentEntityType::Instance(id) if is_interface(name) => self.read_dynamic(name, *id),
-            ComponentEntityType::Instance(_) if name.starts_with(PLUGIN_PACKAGE) => {
-                self.skip(name, "this host does not support this interface of `toolwit:plugin`");
-            }
+            ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
             }
@@ -140,33 +137,6 @@ impl<'a> Reader<'a> {
             ComponentEntityType::Type { .. } => {}
             ComponentEntityType::Module(_) | ComponentEntityType::Component(_) | ComponentEntityType::Value(_) => {
                 self.skip(name, "it is not a function");
-            }
-        }
-    }
-
-    /// Reads `toolwit:plugin/dynamic`. Its functions list and call tools, and are not tools themselves.
-    fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
-        if self.shape.dynamic.is_some() {
-            return self.skip(
-                name,
-                "another version of `toolwit:plugin/dynamic` already lists the tools",
-            );
-        }
-        let first = self.shape.functions.len();
-        let exports = &self.reader.types[interface].exports;
-        for function in FUNCTIONS {
-            if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
-                self.read_function(Some(&name.into()), function, &self.reader.types[*id]);
-            }
-        }
-        match self.shape.functions.get_mut(first..) {
-            Some([tools, call]) if has_interface_types(tools, call) => {
-                (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
-                self.shape.dynamic = Some(DynamicExport::undiscovered(first, first + 1));
-            }
-            _ => {
-                self.shape.functions.truncate(first);
-                self.skip(name, "its functions do not have the types of `toolwit:plugin/dynamic`");
             }
         }
     }
@@ -253,6 +223,12 @@ impl<'a> Reader<'a> {
             .result
             .map(|result| self.reader.read(result, &mut parts))
             .transpose()?;
+        if params.iter().any(|param| param.ty.holds_streams()) {
+            return Err("a parameter is a `stream` or a `future`, which is supported in results only".to_owned());
+        }
+        if result.as_ref().is_some_and(holds_hidden_streams) {
+            return Err("its result has streams in a list or a variant, which is not supported".to_owned());
+        }
         let (kind, name) = self.kind(interface, export, &params, result.as_ref())?;
         if matches!(kind, FunctionKind::Method(_)) {
             params.remove(0);
@@ -341,6 +317,22 @@ pub(crate) fn shortened(name: &str) -> String {
     shown
 }
 
+/// Returns whether a value can contain streams whose number is not known before the call.
+fn holds_hidden_streams(ty: &WitType) -> bool {
+    match ty {
+        WitType::List(item) => item.holds_streams(),
+        WitType::Variant(cases) => cases
+            .iter()
+            .filter_map(|case| case.ty.as_ref())
+            .any(WitType::holds_streams),
+        WitType::Option(item) => holds_hidden_streams(item),
+        WitType::Tuple(items) => items.iter().any(holds_hidden_streams),
+        WitType::Record(fields) => fields.iter().any(|field| holds_hidden_streams(&field.ty)),
+        WitType::Result { ok, err } => ok.iter().chain(err).any(|ty| holds_hidden_streams(ty)),
+        _ => false,
+    }
+}
+
 /// Lists the resources of an import or export, with their names.
 fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(ResourceId, String)> {
     match ty {
@@ -369,7 +361,7 @@ fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(Res
 fn is_command(interface: &str) -> bool {
     interface
         .strip_prefix("wasi:cli/run@")
-        .is_some_and(|version| version.starts_with("0.2."))
+        .is_some_and(|version| version.starts_with("0.2.") || version.starts_with("0.3."))
 }
 
 impl Shape {

@@ -106,8 +106,17 @@ impl TypeReader<'_> {
             },
             ComponentDefinedType::Own(id) => WitType::Own(self.resource(id.resource())?),
             ComponentDefinedType::Borrow(id) => WitType::Borrow(self.resource(id.resource())?),
-            ComponentDefinedType::Future { .. } => return Err("it uses a `future`, which is not supported".to_owned()),
-            ComponentDefinedType::Stream { .. } => return Err("it uses a `stream`, which is not supported".to_owned()),
+            ComponentDefinedType::Future { ty, .. } => {
+                let payload = ty.as_ref().map(&mut read).transpose()?;
+                if payload.as_ref().is_some_and(|payload| !is_future_payload(payload)) {
+                    return Err("it uses a `future` of another type than a scalar or a `result` of texts".to_owned());
+                }
+                WitType::Future(payload.map(Box::new))
+            }
+            ComponentDefinedType::Stream { ty, .. } => match ty.as_ref().map(&mut read).transpose()? {
+                Some(item) if item.is_scalar() => WitType::Stream(Box::new(item)),
+                _ => return Err("it uses a `stream` of another type than a scalar".to_owned()),
+            },
             ComponentDefinedType::Map { .. } => return Err("it uses a `map`, which is not supported".to_owned()),
             ComponentDefinedType::FixedLengthList { .. } => {
                 return Err("it uses a list of fixed length, which is not supported".to_owned());
@@ -121,6 +130,15 @@ impl TypeReader<'_> {
             (None, Some(name)) => Err(format!("it uses the host's resource `{name}`")),
             (None, None) => Err("it uses a resource that is not exported".to_owned()),
         }
+    }
+}
+
+/// Returns whether a call can await futures of a type.
+fn is_future_payload(ty: &WitType) -> bool {
+    let is_text = |side: &Option<Box<WitType>>| side.as_deref().is_none_or(|ty| *ty == WitType::String);
+    match ty {
+        WitType::Result { ok, err } => is_text(ok) && is_text(err),
+        ty => ty.is_scalar(),
     }
 }
 

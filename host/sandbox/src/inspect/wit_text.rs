@@ -85,6 +85,9 @@ fn type_name(ty: &WitType) -> String {
             let side = |ty: &Option<Box<WitType>>| ty.as_deref().map_or_else(|| "_".to_owned(), type_name);
             format!("result<{}, {}>", side(ok), side(err))
         }
+        WitType::Stream(item) => format!("stream<{}>", type_name(item)),
+        WitType::Future(None) => "future".to_owned(),
+        WitType::Future(Some(payload)) => format!("future<{}>", type_name(payload)),
         WitType::Own(_) | WitType::Borrow(_) => "entity".to_owned(),
     }
 }

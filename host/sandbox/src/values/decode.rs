@@ -154,6 +154,8 @@ impl Decoder<'_> {
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
+            // Inspection refuses functions with such parameters.
+            WitType::Stream(_) | WitType::Future(_) => return Err(DecodeError::new("a stream cannot be an argument")),
             WitType::Own(index) => self.handle(*index, value, HandleTransfer::Own)?,
             WitType::Borrow(index) => self.handle(*index, value, HandleTransfer::Borrow)?,
         })

@@ -126,6 +126,16 @@ pub(crate) fn encode(
         (WitType::Result { err, .. }, Val::Result(Err(payload))) => {
             json!({"err": side(err.as_deref(), payload.map(|payload| *payload), entities)?})
         }
+        // The bytes of a stream are text, or a data URL.
+        (WitType::Stream(_), Val::String(text)) => Value::String(text),
+        (WitType::Stream(item), Val::List(values)) => Value::Array(
+            values
+                .into_iter()
+                .map(|value| encode(item, value, entities))
+                .collect::<Result<_, _>>()?,
+        ),
+        (WitType::Future(None), Val::Tuple(_)) => Value::Null,
+        (WitType::Future(Some(payload)), value) => encode(payload, value, entities)?,
         (WitType::Own(_) | WitType::Borrow(_), Val::Resource(_)) => entities.next().ok_or(EncodeError)?,
         _ => return Err(EncodeError),
     })

@@ -4,6 +4,7 @@ pub(crate) mod decode;
 pub(crate) mod decode_number;
 pub(crate) mod dynamic_export;
 pub(crate) mod encode;
+pub(crate) mod interceptor_export;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 pub(crate) mod mapping_tests;

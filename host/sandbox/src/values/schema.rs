@@ -146,6 +146,13 @@ impl Schemas<'_> {
                 };
                 json!({"oneOf": [side("ok", ok), side("err", err)]})
             }
+            WitType::Stream(item) if **item == WitType::U8 => {
+                json!({"type": "string", "description": "Text, or a data URL of bytes that are not UTF-8."})
+            }
+            WitType::Stream(item) => json!({"type": "array", "items": self.of(item)}),
+            WitType::Future(payload) => payload
+                .as_ref()
+                .map_or_else(|| json!({"type": "null"}), |payload| self.of(payload)),
             WitType::Own(index) | WitType::Borrow(index) => self.handle(&self.resources[index.0]),
         }
     }

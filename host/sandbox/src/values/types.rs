@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dynamic_export::DynamicExport;
+use super::interceptor_export::InterceptorExport;
 use toolwit_core::EffectClass;
 
 /// A WIT type, with resolved names.
@@ -40,6 +41,10 @@ pub(crate) enum WitType {
     Own(ResourceIndex),
     /// A handle that is borrowed for the call.
     Borrow(ResourceIndex),
+    /// A stream in a result. It is read to its end before the result is encoded.
+    Stream(Box<WitType>),
+    /// A future in a result. It is awaited before the result is encoded.
+    Future(Option<Box<WitType>>),
 }
 
 /// An index into [`Shape::resources`].
@@ -84,6 +89,31 @@ impl WitType {
         matches!(self, Self::Option(_))
     }
 
+    /// Returns whether a value of this type can contain a stream or a future.
+    pub(crate) fn holds_streams(&self) -> bool {
+        match self {
+            Self::Stream(_) | Self::Future(_) => true,
+            Self::List(item) | Self::Option(item) => item.holds_streams(),
+            Self::Tuple(items) => items.iter().any(Self::holds_streams),
+            Self::Record(fields) => fields.iter().any(|field| field.ty.holds_streams()),
+            Self::Variant(cases) => cases
+                .iter()
+                .filter_map(|case| case.ty.as_ref())
+                .any(Self::holds_streams),
+            Self::Result { ok, err } => ok.iter().chain(err).any(|ty| ty.holds_streams()),
+            _ => false,
+        }
+    }
+
+    /// Returns whether it is a number, a boolean, a character or a string.
+    pub(crate) fn is_scalar(&self) -> bool {
+        use WitType::{Bool, Char, F32, F64, S8, S16, S32, S64, String, U8, U16, U32, U64};
+        matches!(
+            self,
+            Bool | S8 | U8 | S16 | U16 | S32 | U32 | S64 | U64 | F32 | F64 | Char | String
+        )
+    }
+
     /// Calls `visit` with every resource whose handles a value of this type can contain.
     pub(crate) fn visit_resources(&self, visit: &mut impl FnMut(ResourceIndex)) {
         match self {
@@ -125,6 +155,15 @@ pub(crate) enum FunctionKind {
     Command,
     /// A function of `toolwit:plugin/dynamic`: it lists or calls dynamic tools, and is not a tool itself.
     Dynamic,
+    /// A function of `toolwit:plugin/interceptor`: the host calls it around the calls of other tools.
+    Interceptor,
+}
+
+impl FunctionKind {
+    /// Returns whether only the host calls the function, so that it is not a tool.
+    pub(crate) fn is_for_host(self) -> bool {
+        matches!(self, Self::Dynamic | Self::Interceptor)
+    }
 }
 
 /// An exported function.
@@ -229,6 +268,9 @@ pub(crate) struct Shape {
     /// The exported `toolwit:plugin/dynamic`, with the discovered tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dynamic: Option<DynamicExport>,
+    /// The exported `toolwit:plugin/interceptor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) interceptor: Option<InterceptorExport>,
 }
 
 impl Shape {

@@ -1,22 +1,18 @@
 //! The builder of a host.
 
+mod build;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::discovery::{discover, discover_in_background};
-use super::groups_file::read_groups;
-use super::long_running::warn_about_unknown_tools;
-use super::plugin_source::PluginSource;
+use super::Exposure;
 use super::shared_source::SharedSource;
-use super::{Exposure, Toolwit};
 use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
-use toolwit_core::limits::{EngineLimits, LimitRequest, TOOLS_VISIBLE_MAX};
-use toolwit_core::{Error, Tool, ToolId};
-#[cfg(feature = "sqlite")]
-use toolwit_registry::store::SqliteStore;
-use toolwit_registry::store::{MemoryStore, Store};
-use toolwit_registry::{DynamicDiscovery, EmbeddingModel, LiveRegistry, MissingPath, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, Runtime, RuntimeOptions, Scope};
+use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_core::{Decorator, Interception, Interceptor, Tool, ToolId, ToolSelector};
+use toolwit_registry::store::Store;
+use toolwit_registry::{DynamicDiscovery, EmbeddingModel, InterceptorSettings, WatchOptions};
+use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, RuntimeOptions, WasiVersions};
 
 /// Configures a host. Every default is safe: without further calls, plugins can only compute.
 #[derive(Clone, Default)]
@@ -34,6 +30,10 @@ pub struct ToolwitBuilder {
     has_background_discovery: bool,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
+    /// The interceptors of the application.
+    guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    /// The plugins that are interceptors.
+    interceptors: Vec<InterceptorSettings>,
     /// The sources of all conversations.
     sources: Vec<Arc<dyn ToolSource>>,
     /// The sources and groups of the application.
@@ -99,6 +99,13 @@ impl ToolwitBuilder {
         self
     }
 
+    /// Sets the versions of WASI that components can import; by default 0.2 only.
+    #[must_use]
+    pub fn wasi(mut self, versions: WasiVersions) -> Self {
+        self.runtime.wasi = versions;
+        self
+    }
+
     /// Sets the store of package metadata. With a persistent store, the next start reads only what changed.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
@@ -155,6 +162,26 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome of each
+    /// call, and can change or refuse them.
+    ///
+    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late results. It runs under
+    /// limits and grants of its own. If it fails, the call does not run or its result is withheld. Interceptors are applied in
+    /// the order of these calls, the first one outermost; those of [`ToolwitBuilder::interceptor`] are around those of plugins.
+    /// [`ToolwitBuilder::build`] fails if the plugin is not installed.
+    #[must_use]
+    pub fn plugin_interceptor(mut self, settings: InterceptorSettings) -> Self {
+        self.interceptors.push(settings);
+        self
+    }
+
+    /// Wraps the calls of the selected tools by an interceptor of the application; see [`ToolwitBuilder::plugin_interceptor`].
+    #[must_use]
+    pub fn interceptor(mut self, tools: ToolSelector, interceptor: impl Interceptor + 'static) -> Self {
+        self.guards.push((tools, Arc::new(Interception::new(interceptor))));
         self
     }
 
@@ -320,82 +347,5 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn mcp(self, servers: &toolwit_mcp_client::McpServers) -> Self {
         servers.iter().cloned().fold(self, Self::shared_source)
-    }
-
-    #[cfg(feature = "sqlite")]
-    async fn with_store_file(mut self) -> Result<Self, Error> {
-        let Some(file) = self.store_file.take() else {
-            return Ok(self);
-        };
-        match SqliteStore::open_file(&file.path).await {
-            Ok(store) => Ok(self.protect(&file.path).store(store.clone()).keyvalue(store)),
-            Err(error) if file.is_required => Err(error),
-            Err(error) => {
-                tracing::warn!(%error, "continuing without the metadata database");
-                Ok(self)
-            }
-        }
-    }
-
-    /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
-    /// [`ToolwitBuilder::dynamic_discovery`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// are invalid, for secrets of the application, a store or certificates that cannot be used, and for tool groups that are invalid.
-    pub async fn build(self) -> Result<Toolwit, Error> {
-        #[cfg(feature = "sqlite")]
-        let builder = self.with_store_file().await?;
-        #[cfg(not(feature = "sqlite"))]
-        let builder = self;
-        builder.scan().await
-    }
-
-    async fn scan(mut self) -> Result<Toolwit, Error> {
-        self.runtime.plugins.extend(self.paths.iter().cloned());
-        let long_running = self.runtime.long_running.clone();
-        let runtime = Runtime::new(self.runtime)?;
-        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let missing = if self.watch.is_some() {
-            MissingPath::Empty
-        } else {
-            MissingPath::Error
-        };
-        let registry = LiveRegistry::open(&runtime, &self.paths, missing, store, self.embedding_model).await?;
-        let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
-        let mut groups = self.tool_groups.with_source(plugins);
-        for path in &self.groups_files {
-            groups = groups.with_config(read_groups(path)?)?;
-        }
-        for config in self.groups {
-            groups = groups.with_config(config)?;
-        }
-        let snapshot = registry.current();
-        let names = snapshot.packages().iter().map(|package| package.name.as_str());
-        runtime.warn_about_unknown_grants(names);
-        let discovery = match self.dynamic_discovery {
-            DynamicDiscovery::Never => None,
-            _ if self.has_background_discovery => discover_in_background(&registry),
-            _ => discover(&registry).await?,
-        };
-        warn_about_unknown_tools(&registry.current(), &long_running);
-        let watch = self.watch.map(|mut options| {
-            if self.dynamic_discovery == DynamicDiscovery::Never {
-                options.dynamic_discovery = DynamicDiscovery::Never;
-            }
-            Arc::new(registry.watch(options))
-        });
-        Ok(Toolwit {
-            runtime,
-            registry,
-            exposure: self.exposure,
-            tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
-            tools: self.tools.into(),
-            sources: self.sources.into(),
-            groups,
-            _watch: watch,
-            _discovery: discovery.map(Arc::new),
-        })
     }
 }

@@ -65,10 +65,15 @@ impl Toolwit {
     #[must_use]
     pub fn call_session(&self, context: ToolContext) -> CallSession {
         let start = self.tools(&Scope::new());
+        let mut tools = ToolSet::new();
+        self.interceptors.decorate(&mut tools);
+        for tool in &start {
+            tools.add(tool.clone());
+        }
         CallSession {
             host: self.clone(),
-            context,
-            tools: ToolSet::from_iter(start.iter().cloned()),
+            context: self.interceptors.carried_by(context),
+            tools,
             start,
             entities: Entities::default(),
             calls: 0,
@@ -127,6 +132,7 @@ impl CallSession {
             match tools {
                 Ok(tools) => {
                     for tool in tools {
+                        let tool = self.host.interceptors.decorated(tool);
                         self.tools.add(tool.clone());
                         self.start.push(tool);
                     }

@@ -5,12 +5,14 @@ mod call_session;
 mod discovery;
 pub mod find;
 mod groups_file;
+mod interceptors;
 mod long_running;
 mod plugin_source;
 mod shared_source;
 
 use std::sync::Arc;
 
+use self::interceptors::Interceptors;
 use self::plugin_source::PluginSource;
 use self::shared_source::SharedSource;
 use crate::strategy::{RegistryTools, ToolSearch, ToolSources};
@@ -49,6 +51,7 @@ pub struct Toolwit {
     tools_visible_max: usize,
     /// Native tools of all conversations.
     tools: Arc<[Arc<dyn Tool>]>,
+    interceptors: Interceptors,
     /// Sources of all conversations.
     sources: Arc<[Arc<dyn ToolSource>]>,
     /// The tool groups. The source of plugins belongs to a conversation and is replaced in each.
@@ -104,11 +107,13 @@ impl Toolwit {
         &self.tools
     }
 
-    /// Returns the native tools of the host and all tools of all plugins. Resources that they return live in `scope`.
+    /// Returns the native tools of the host and all tools of all plugins, with the interceptors of the host. Resources that they return
+    /// live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let native = self.tools.iter().cloned();
-        native.chain(self.registry().tools(scope)).collect()
+        let tools = native.chain(self.registry().tools(scope));
+        tools.map(|tool| self.interceptors.decorated(tool)).collect()
     }
 
     /// Starts to configure a conversation with all tools of all plugins, shown as [`Toolwit::exposure`] returns.
@@ -134,6 +139,7 @@ impl Toolwit {
         let may_use_tool = move |id: &str| of_strategy(id);
         let registry = self.registry.clone();
         let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use.clone()));
+        let builder = self.interceptors.around(builder);
         let native = self
             .tools
             .iter()
@@ -180,7 +186,7 @@ impl Toolwit {
     #[must_use]
     pub fn conversation_for<R: Into<String>>(&self, roles: impl IntoIterator<Item = R>) -> ConversationBuilder {
         let groups = self.groups_of(Scope::new(), Arc::new(|_: &str| true));
-        let builder = Conversation::builder().groups(groups);
+        let builder = self.interceptors.around(Conversation::builder().groups(groups));
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
 

@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
 use crate::input::call_arguments::CallArguments;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
@@ -69,6 +70,8 @@ pub(crate) struct Call {
     #[command(flatten)]
     authority: AuthorityFlags,
     #[command(flatten)]
+    interceptors: InterceptorFlags,
+    #[command(flatten)]
     limits: LimitFlags,
 }
 
@@ -85,7 +88,7 @@ impl Call {
                 let script = Script::read(script, cancel).await?;
                 let host = self
                     .plugins
-                    .granted_with_servers(&self.limits, &self.authority, &servers)?;
+                    .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
                 let host = host.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
@@ -93,7 +96,7 @@ impl Call {
                 let arguments = CallArguments::read(self.arguments, cancel).await?;
                 let host = self
                     .plugins
-                    .granted_with_servers(&self.limits, &self.authority, &servers)?;
+                    .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
                 let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
                 call(&host, &wanted.unwrap_or_default(), arguments, printer, cancel).await
             }

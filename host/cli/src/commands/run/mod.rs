@@ -18,6 +18,7 @@ use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
 use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
@@ -111,6 +112,8 @@ pub(crate) struct RunFlags {
     mcp: McpFlags,
     #[command(flatten)]
     authority: AuthorityFlags,
+    #[command(flatten)]
+    interceptors: InterceptorFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
     #[command(flatten)]
@@ -215,7 +218,7 @@ impl RunFlags {
         let servers = self.mcp.servers(&self.authority.secrets)?;
         let host = self
             .plugins
-            .granted_with_servers(&self.limits, &self.authority, &servers)?;
+            .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
         let host = with_word_vectors(host);
         // A plugin that could write to it would approve its own calls.
         let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);

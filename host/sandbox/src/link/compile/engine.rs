@@ -10,9 +10,10 @@ use super::cache::CodeCache;
 use super::compiler::Compiler;
 use super::workers::CompileWorkers;
 use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
+use crate::inspect::imports::WasiVersions;
 use crate::inspect::profile::Profile;
 use crate::link::host::host_state::HostState;
-use crate::link::host::wasi;
+use crate::link::host::{wasi, wasi3};
 use crate::link::limits::ticker::Ticker;
 use toolwit_core::limits::{CallLimits, EngineLimits};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -37,13 +38,20 @@ pub(crate) struct Engines {
     pub(crate) code_cache: Option<CodeCache>,
     pub(super) compiler: Compiler,
     pub(crate) compiling: CompileWorkers,
+    pub(crate) wasi: WasiVersions,
     plain: OnceLock<Arc<Engine>>,
     concurrent: OnceLock<Arc<Engine>>,
 }
 
 impl Engines {
-    pub(crate) fn new(limits: EngineLimits, code_cache: Option<CodeCache>, compiler: Compiler) -> Result<Self, Error> {
+    pub(crate) fn new(
+        limits: EngineLimits,
+        code_cache: Option<CodeCache>,
+        compiler: Compiler,
+        wasi: WasiVersions,
+    ) -> Result<Self, Error> {
         Ok(Self {
+            wasi,
             limits,
             ticker: Ticker::start()?,
             code_cache,
@@ -63,7 +71,7 @@ impl Engines {
         if let Some(engine) = slot.get() {
             return Ok(engine.clone());
         }
-        let created = Arc::new(Engine::new(profile, &self.limits)?);
+        let created = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
         // Another thread may have created the engine in the meantime; this one is then dropped.
         let engine = slot.get_or_init(|| created.clone());
         if Arc::ptr_eq(engine, &created) {
@@ -74,7 +82,7 @@ impl Engines {
 }
 
 impl Engine {
-    fn new(profile: Profile, limits: &EngineLimits) -> Result<Self, Error> {
+    fn new(profile: Profile, limits: &EngineLimits, wasi: WasiVersions) -> Result<Self, Error> {
         let pools = [
             Some(pool(limits, Enabled::Yes, RESIDENT_BYTES_WITH_PAGEMAP)),
             Some(pool(limits, Enabled::No, RESIDENT_BYTES)),
@@ -85,8 +93,11 @@ impl Engine {
         for pool in pools {
             match wasmtime::Engine::new(&config(profile, limits.stack_bytes_max, pool)) {
                 Ok(engine) => {
-                    let linker =
-                        wasi::linker(&engine).map_err(|error| internal("the host interfaces do not link", error))?;
+                    let linker = match (profile, wasi) {
+                        (Profile::Concurrent, WasiVersions::Wasi2And3) => wasi3::linker(&engine),
+                        _ => wasi::linker(&engine),
+                    };
+                    let linker = linker.map_err(|error| internal("the host interfaces do not link", error))?;
                     return Ok(Self {
                         wasmtime: engine,
                         linker,

@@ -8,7 +8,7 @@ use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, Insta
 use super::engine::Engine;
 use crate::inspect::interfaces::PLUGIN_PACKAGE;
 use crate::link::host::host_state::HostState;
-use crate::values::types::{FunctionKind, Shape};
+use crate::values::types::{FunctionKind, Shape, WitType};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A compiled component whose imports are linked and whose exports are resolved. A call only has to instantiate it.
@@ -86,6 +86,12 @@ impl LinkedComponent {
             .get(function)
             .and_then(|index| instance.get_func(store, index))
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
+    }
+
+    /// Returns the type of a function's result, if it contains streams or futures.
+    pub(crate) fn streamed_result(&self, function: usize) -> Option<&WitType> {
+        let result = self.shape.functions.get(function)?.result.as_ref();
+        result.filter(|ty| ty.holds_streams())
     }
 
     /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape omits.

@@ -22,6 +22,8 @@ pub(crate) async fn link(
     inspection: Arc<Inspection>,
     progress: Arc<Progress>,
 ) -> Result<Arc<LinkedComponent>, Error> {
+    // A cached inspection may be that of a process with other versions of WASI.
+    inspection.require_loadable(engines.wasi)?;
     let engine = engines.get(inspection.profile)?;
     let component = match load_cached(&engines, &engine, &inspection.digest).await? {
         Some(component) => {

@@ -14,7 +14,7 @@ pub(crate) struct EnvironmentView<'a> {
 }
 
 /// Selects the store data of the host functions, for the linker.
-struct GrantedEnvironment;
+pub(super) struct GrantedEnvironment;
 
 impl HasData for GrantedEnvironment {
     type Data<'a> = EnvironmentView<'a>;
@@ -27,17 +27,24 @@ pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>)
 
 impl environment::Host for EnvironmentView<'_> {
     fn get_environment(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
-        if let Some(authority) = &self.authority {
-            authority.record_environment_read();
-        }
-        self.wasi.get_environment()
+        self.record_read();
+        environment::Host::get_environment(&mut self.wasi)
     }
 
     fn get_arguments(&mut self) -> wasmtime::Result<Vec<String>> {
-        self.wasi.get_arguments()
+        environment::Host::get_arguments(&mut self.wasi)
     }
 
     fn initial_cwd(&mut self) -> wasmtime::Result<Option<String>> {
-        self.wasi.initial_cwd()
+        environment::Host::initial_cwd(&mut self.wasi)
+    }
+}
+
+impl EnvironmentView<'_> {
+    /// Records that the guest has read its environment.
+    pub(super) fn record_read(&self) {
+        if let Some(authority) = &self.authority {
+            authority.record_environment_read();
+        }
     }
 }

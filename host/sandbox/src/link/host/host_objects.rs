@@ -14,6 +14,7 @@ use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostIncomingBody};
 use wasmtime_wasi_http::p2::types::{
     HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
 };
+use wasmtime_wasi_http::p3;
 
 use super::files::DirectoryListing;
 use super::http::{BODY_CHUNK_BYTES, BODY_CHUNKS};
@@ -39,6 +40,10 @@ const OUTGOING_BODY_BYTES: usize = (BODY_CHUNKS + 1) * BODY_CHUNK_BYTES + FIELDS
 /// fields and one chunk of the response.
 const EXCHANGE_BYTES: usize = OUTGOING_BODY_BYTES + 2 * FIELDS_BYTES_MAX + (256 << 10);
 
+/// A task, an end of a stream or future, or a set of them. wasmtime's streams of files and standard streams buffer 8 KiB, ours and
+/// those of messages 64 KiB; each stream has three objects.
+const CONCURRENT_OBJECT_BYTES: u64 = 24 << 10;
+
 /// The most that one resource holds in addition to data that the guest passes with its calls.
 pub(super) const LARGEST_OBJECT_BYTES: u64 = EXCHANGE_BYTES as u64;
 
@@ -48,6 +53,11 @@ pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
         .iter_mut()
         .map(|object| OBJECT_BYTES.saturating_add(content_bytes(object)));
     bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
+/// Returns the memory that the tasks, streams and futures of a store hold at most.
+pub(super) fn concurrent_bytes(objects: usize) -> u64 {
+    (objects as u64).saturating_mul(CONCURRENT_OBJECT_BYTES)
 }
 
 fn content_bytes(object: &dyn Any) -> usize {
@@ -82,6 +92,10 @@ fn message_bytes(object: &dyn Any) -> usize {
         fields_bytes(&response.headers) + body(response.body.is_some(), EXCHANGE_BYTES)
     } else if let Some(trailers) = object.downcast_ref::<HostFutureTrailers>() {
         body(matches!(trailers, HostFutureTrailers::Waiting(_)), EXCHANGE_BYTES)
+    } else if let Some(request) = object.downcast_ref::<p3::Request>() {
+        fields_bytes(&request.headers) + EXCHANGE_BYTES
+    } else if let Some(response) = object.downcast_ref::<p3::Response>() {
+        fields_bytes(&response.headers) + EXCHANGE_BYTES
     } else {
         body(object.is::<HostIncomingBody>(), EXCHANGE_BYTES)
     }

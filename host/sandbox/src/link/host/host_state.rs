@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
-use wasmtime::{CallHook, Store};
+use wasmtime::{CallHook, Store, StoreContextMut};
 use wasmtime_wasi::cli::WasiCliView;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::environment::EnvironmentView;
 use super::files::{Files, FilesView};
 use super::host_api::{CallStack, ConversationAccess};
-use super::host_objects::{LARGEST_OBJECT_BYTES, held_bytes};
+use super::host_objects::{LARGEST_OBJECT_BYTES, concurrent_bytes, held_bytes};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
 use super::log_buffer::LogBuffer;
 use super::wasi::{self, Stdio};
@@ -159,9 +160,16 @@ impl HostState {
         self.files.view(&mut self.resources, self.authority.as_ref())
     }
 
-    /// Checks the memory that the guest's resources hold.
-    fn check_memory(&mut self) -> Result<(), HostMemoryExceeded> {
-        self.memory.check(|| held_bytes(&mut self.resources))
+    /// Returns the files as wasmtime's implementation needs them. Only functions that have checked their descriptors call it.
+    pub(super) fn wasi_files(&mut self) -> WasiFilesystemCtxView<'_> {
+        self.files.wasi_view(&mut self.resources)
+    }
+
+    /// Checks the memory that the guest's resources, and the tasks, streams and futures of its store, hold.
+    fn check_memory(&mut self, concurrent_objects: usize) -> Result<(), HostMemoryExceeded> {
+        let concurrent_bytes = concurrent_bytes(concurrent_objects);
+        self.memory
+            .check(|| held_bytes(&mut self.resources).saturating_add(concurrent_bytes))
     }
 
     /// Creates a store with every limit set, fuel and epoch included.
@@ -172,7 +180,12 @@ impl HostState {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
             if matches!(hook, CallHook::ReturningFromHost) {
-                store.data_mut().check_memory()?;
+                let objects = if store.data().memory.is_due() {
+                    concurrent_objects(&mut store)
+                } else {
+                    0
+                };
+                store.data_mut().check_memory(objects)?;
             }
             Ok(())
         });
@@ -182,6 +195,12 @@ impl HostState {
         store.set_epoch_deadline(1);
         Ok(store)
     }
+}
+
+/// Returns the number of tasks, streams, futures and sets of them in a store.
+fn concurrent_objects(store: &mut StoreContextMut<'_, HostState>) -> usize {
+    let table = store.concurrent_resource_table();
+    table.map_or(0, |table| table.iter_mut().count())
 }
 
 // Every WASI function of wasmtime gets its data through one of these two views, so they count the host calls.

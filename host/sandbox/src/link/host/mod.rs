@@ -15,3 +15,4 @@ pub(crate) mod http;
 mod keyvalue;
 pub(crate) mod log_buffer;
 pub(crate) mod wasi;
+pub(crate) mod wasi3;

@@ -44,6 +44,11 @@ impl HostMemory {
         };
     }
 
+    /// Returns whether the next [`check`](Self::check) measures the memory.
+    pub(crate) fn is_due(&self) -> bool {
+        self.bytes_at_most.saturating_add(self.growth_bytes_max) > self.bytes_max
+    }
+
     /// Checks the limit after a call into the host. `measure` returns the memory that all resources hold.
     ///
     /// # Errors

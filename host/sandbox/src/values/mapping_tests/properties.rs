@@ -133,7 +133,9 @@ fn values(ty: &WitType) -> BoxedStrategy<Val> {
             payload(err.as_deref()).prop_map(|payload| Val::Result(Err(payload))),
         ]
         .boxed(),
-        WitType::Own(_) | WitType::Borrow(_) => unreachable!("types without handles"),
+        WitType::Own(_) | WitType::Borrow(_) | WitType::Stream(_) | WitType::Future(_) => {
+            unreachable!("types without handles")
+        }
     }
 }
 
@@ -239,7 +241,9 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
             };
             prop_oneof![side("ok", ok), side("err", err)].boxed()
         }
-        WitType::Own(_) | WitType::Borrow(_) => unreachable!("types without handles"),
+        WitType::Own(_) | WitType::Borrow(_) | WitType::Stream(_) | WitType::Future(_) => {
+            unreachable!("types without handles")
+        }
     }
 }
 

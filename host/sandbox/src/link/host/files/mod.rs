@@ -7,7 +7,10 @@
 mod descriptor;
 mod directory_listing;
 mod guest_path;
+mod listing_stream;
 mod quota_stream;
+pub(super) mod wasi3;
+mod write_stream;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,6 +35,8 @@ pub(crate) struct Files {
     directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
     /// The open descriptors, by their indices in the resource table.
     open: HashMap<u32, OpenDescriptor>,
+    /// Held while a concurrent operation of WASI 0.3 uses disk space.
+    space: Arc<tokio::sync::Mutex<()>>,
     wasi: WasiFilesystemCtx,
 }
 
@@ -61,6 +66,7 @@ impl Files {
         Self {
             directories,
             open: HashMap::new(),
+            space: Arc::default(),
             wasi: WasiFilesystemCtx::default(),
         }
     }
@@ -77,7 +83,16 @@ impl Files {
             },
             directories: &self.directories,
             open: &mut self.open,
+            space: &self.space,
             authority,
+        }
+    }
+
+    /// Returns the files as wasmtime's implementation needs them.
+    pub(crate) fn wasi_view<'a>(&'a mut self, resources: &'a mut ResourceTable) -> WasiFilesystemCtxView<'a> {
+        WasiFilesystemCtxView {
+            ctx: &mut self.wasi,
+            table: resources,
         }
     }
 }
@@ -87,6 +102,7 @@ pub(crate) struct FilesView<'a> {
     wasi: WasiFilesystemCtxView<'a>,
     directories: &'a [(Arc<OpenDirectory>, AccessMode)],
     open: &'a mut HashMap<u32, OpenDescriptor>,
+    space: &'a Arc<tokio::sync::Mutex<()>>,
     authority: Option<&'a Authority>,
 }
 
@@ -142,7 +158,7 @@ impl FilesView<'_> {
 
     /// Returns the result of an operation on a path unchanged, and records the access. If it failed because the guest has no right
     /// to the path, the denial is recorded for the operator. The guest cannot distinguish a path without a grant from one that does not exist.
-    fn checked<T>(&self, path: &str, mode: AccessMode, result: FsResult<T>) -> FsResult<T> {
+    fn checked<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
         let request = AccessRequest::File(path, mode);
         match (&result, self.authority) {
             (Ok(_), Some(authority)) => authority.record_access(&request),
@@ -154,10 +170,15 @@ impl FilesView<'_> {
 
     /// Returns the size of the hole between the end of a file and an offset, in bytes.
     fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
-        let Descriptor::File(file) = self.wasi.table.get(descriptor)? else {
-            return Ok(0);
-        };
-        Ok(gap(&file.file, offset)?)
+        Ok(self.growth(descriptor, offset)?)
+    }
+
+    fn growth(&self, descriptor: &Resource<Descriptor>, size: u64) -> std::io::Result<u64> {
+        match self.wasi.table.get(descriptor) {
+            Ok(Descriptor::File(file)) => gap(&file.file, size),
+            // wasmtime refuses the operation.
+            Ok(Descriptor::Dir(_)) | Err(_) => Ok(0),
+        }
     }
 
     /// Creates a descriptor of the empty root. Its index refers to a resource of another type than the descriptors of files, so
@@ -175,9 +196,16 @@ impl FilesView<'_> {
     /// Refuses to move a file from the directories of one quota to those of another, like between two file systems. A descriptor
     /// would otherwise draw on the first quota while it fills the second directory.
     fn require_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
+        if self.has_one_quota(from, to) {
+            return Ok(());
+        }
+        Err(types::ErrorCode::CrossDevice.into())
+    }
+
+    fn has_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> bool {
         match (self.quota(from), self.quota(to)) {
-            (Some(from), Some(to)) if !Arc::ptr_eq(&from, &to) => Err(types::ErrorCode::CrossDevice.into()),
-            _ => Ok(()),
+            (Some(from), Some(to)) => Arc::ptr_eq(&from, &to),
+            _ => true,
         }
     }
 

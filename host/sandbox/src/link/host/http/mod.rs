@@ -224,6 +224,10 @@ impl WasiHttpHooks for HttpGate {
         BODY_CHUNK_BYTES
     }
 
+    fn p3_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK_BYTES
+    }
+
     fn set_host_header(&mut self) -> bool {
         // The gate sets the `Host` header from the target that it has checked.
         false

@@ -1,0 +1,29 @@
+//! Options for interceptors: plugins that wrap the calls of other tools.
+
+use super::project_trust::ProjectTrust;
+use toolwit::registry::InterceptorSettings;
+use toolwit::{Error, ToolwitBuilder};
+
+/// Selects the interceptors of calls.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct InterceptorFlags {
+    /// Plugin that wraps every call, or PLUGIN=TOOL,TOOL for some tools; can be repeated, the first one outermost
+    ///
+    /// The accepted interceptors of the project always apply, inside these.
+    #[arg(long = "interceptor", value_name = "PLUGIN")]
+    interceptors: Vec<InterceptorSettings>,
+}
+
+impl InterceptorFlags {
+    /// Adds the interceptors of the options, then those that were accepted for the project.
+    ///
+    /// # Errors
+    /// If the record of the accepted project cannot be read.
+    pub(crate) fn around(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
+        let project = ProjectTrust::find()?;
+        let accepted = project.accepted_interceptors().iter();
+        let additional = accepted.filter(|setting| !self.interceptors.contains(setting));
+        let all = self.interceptors.iter().chain(additional).cloned();
+        Ok(all.fold(builder, ToolwitBuilder::plugin_interceptor))
+    }
+}

@@ -1,0 +1,25 @@
+//! The option for the versions of WASI.
+
+use super::project_trust::ProjectTrust;
+use toolwit::Error;
+use toolwit::sandbox::WasiVersions;
+
+/// Selects the versions of WASI that components can import.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct WasiFlags {
+    /// Load components for WASI 0.3, for which wasmtime publishes no security patches of its own [default: that of the project]
+    #[arg(long)]
+    wasi_p3: bool,
+}
+
+impl WasiFlags {
+    /// Returns the versions that this option, or the accepted configuration of the project, enables.
+    pub(crate) fn versions(self) -> Result<WasiVersions, Error> {
+        let is_enabled = self.wasi_p3 || ProjectTrust::find()?.is_wasi3_enabled();
+        Ok(if is_enabled {
+            WasiVersions::Wasi2And3
+        } else {
+            WasiVersions::Wasi2
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! Reviews of results that a background task delivers after its call has returned.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{ToolContext, ToolResult};
+
+/// Reviews a late result before it is delivered.
+#[async_trait]
+pub(crate) trait LateReview: Send + Sync {
+    async fn review(&self, result: ToolResult, context: &ToolContext) -> ToolResult;
+}
+
+/// The reviews of the late result of a call, those of outer decorators first. The context of the call carries them.
+#[derive(Clone, Default)]
+pub(crate) struct LateReviews(Vec<Arc<dyn LateReview>>);
+
+impl LateReviews {
+    /// Returns the context of a decorated call, with a further review.
+    pub(crate) fn add(context: &ToolContext, review: Arc<dyn LateReview>) -> ToolContext {
+        let mut reviews = Self::of(context);
+        reviews.0.push(review);
+        context.clone().with_extension(reviews)
+    }
+
+    /// Returns the reviews of the late result of a call.
+    pub(crate) fn of(context: &ToolContext) -> Self {
+        context.extension::<Self>().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reviews a result, as the innermost decorator does first. `context` is that of the background task.
+    pub(crate) async fn run(&self, mut result: ToolResult, context: &ToolContext) -> ToolResult {
+        for review in self.0.iter().rev() {
+            result = review.review(result, context).await;
+        }
+        result
+    }
+}

@@ -1,0 +1,77 @@
+//! Decisions about a call that are made before its approval.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{Arguments, Tool, ToolContext, ToolError, ToolId};
+
+/// The decorators that have decided about one call before its approval, so that a person approves the arguments with which it runs.
+///
+/// Each decision is used once, by the call itself, and only for the same tool and arguments. The code that starts a call adds an empty one to
+/// the context of the call; without it, the decorators decide while the call runs.
+#[derive(Clone, Default)]
+pub(crate) struct PreparedCall(Arc<Mutex<Option<Prepared>>>);
+
+struct Prepared {
+    tool: ToolId,
+    arguments: Arguments,
+    /// The addresses of the decorators.
+    by: Vec<usize>,
+}
+
+impl PreparedCall {
+    /// Records the decision of a decorator: the arguments that it has allowed.
+    pub(crate) fn record(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) {
+        let Some(prepared) = context.extension::<Self>() else {
+            return;
+        };
+        let mut prepared = prepared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = prepared.get_or_insert_with(|| Prepared {
+            tool: tool.clone(),
+            arguments: Arguments::new(),
+            by: Vec::new(),
+        });
+        prepared.arguments.clone_from(arguments);
+        prepared.by.push(by);
+    }
+
+    /// Returns whether a decorator has allowed a call with exactly these arguments, and forgets it.
+    pub(crate) fn take(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) -> bool {
+        let Some(prepared) = context.extension::<Self>() else {
+            return false;
+        };
+        let mut prepared = prepared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(prepared) = prepared.as_mut() else {
+            return false;
+        };
+        let Some(position) = prepared.by.iter().position(|known| *known == by) else {
+            return false;
+        };
+        prepared.by.swap_remove(position);
+        prepared.tool == *tool && prepared.arguments == *arguments
+    }
+}
+
+impl ToolContext {
+    /// Returns the context of a call whose decorators decide before its [approval](Self::permit), instead of while it runs.
+    #[must_use]
+    pub fn for_new_call(self) -> Self {
+        self.with_extension(PreparedCall::default())
+    }
+
+    /// Lets the decorators of a tool decide about a call, the outermost first.
+    pub(crate) async fn prepare(&self, tool: &dyn Tool, mut arguments: Arguments) -> Result<Arguments, ToolError> {
+        if self.extension::<PreparedCall>().is_none() {
+            return Ok(arguments);
+        }
+        let mut layer = tool;
+        loop {
+            let Some(inner) = layer.decorated_tool() else {
+                return Ok(arguments);
+            };
+            if let Some(decorator) = layer.decorator() {
+                arguments = decorator.prepare(&**inner, arguments, self).await?;
+            }
+            layer = &**inner;
+        }
+    }
+}

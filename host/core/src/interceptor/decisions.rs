@@ -1,0 +1,102 @@
+//! What an interceptor sees of a call, and what it decides.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::{Arguments, Artifact, Error, ToolContext, ToolId};
+
+/// A call of a tool, as an interceptor sees it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct InterceptedCall {
+    /// The id of the tool. A method has the same id for all entities of its type.
+    pub tool: ToolId,
+    /// The preferred name of the tool.
+    pub name: String,
+    /// The arguments: those of the caller, or of an interceptor before this one.
+    pub arguments: Arguments,
+}
+
+impl InterceptedCall {
+    /// Creates the description of a call.
+    #[must_use]
+    pub fn new(tool: ToolId, name: impl Into<String>, arguments: Arguments) -> Self {
+        Self {
+            tool,
+            name: name.into(),
+            arguments,
+        }
+    }
+}
+
+/// The decision about a call before it runs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CallDecision {
+    /// The call runs.
+    Continue,
+    /// The call runs with other arguments.
+    Edit(Arguments),
+    /// The call does not run.
+    Deny {
+        /// The reason, which the model receives.
+        reason: String,
+    },
+}
+
+/// The outcome of a call, as an interceptor sees it: the result, or the error of a call that could not run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallOutcome {
+    /// The text that the model reads.
+    pub for_llm: String,
+    /// The text that the user reads, if it differs.
+    pub for_user: Option<String>,
+    /// Whether the tool failed.
+    pub is_error: bool,
+    /// The value of the result, unless `for_llm` is its JSON form.
+    pub value: Option<Value>,
+    /// The objects that the tool returned in addition to the text.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// The decision about an outcome before anybody reads it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OutcomeReview {
+    /// The outcome stays as it is.
+    Keep,
+    /// The outcome is replaced. The Rust value of a typed result and the source of an error are removed.
+    Replace(CallOutcome),
+    /// The outcome is withheld. The call may have taken effect.
+    Withhold {
+        /// The reason, which the model receives.
+        reason: String,
+    },
+}
+
+/// A rule around the calls of tools: it sees every call before it runs, and every outcome before anybody reads it.
+///
+/// [`Interception`](crate::Interception) applies it as a guard, which covers nested calls, agents, entities and late results. An error
+/// of the interceptor denies the call, or withholds its outcome.
+#[async_trait]
+pub trait Interceptor: Send + Sync {
+    /// Returns the name, for error messages and the log.
+    fn name(&self) -> &str;
+
+    /// Decides about a call before it runs.
+    ///
+    /// # Errors
+    /// Any error denies the call. It is logged; the model reads only that the interceptor failed.
+    async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error>;
+
+    /// Decides about the outcome of a call that ran. A result that is delivered later is reviewed when it is delivered.
+    ///
+    /// # Errors
+    /// Any error withholds the outcome. It is logged; the model reads only that the interceptor failed.
+    async fn after(
+        &self,
+        call: &InterceptedCall,
+        outcome: CallOutcome,
+        context: &ToolContext,
+    ) -> Result<OutcomeReview, Error>;
+}

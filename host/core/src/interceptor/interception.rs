@@ -1,0 +1,277 @@
+//! The guard that applies an interceptor to the calls of tools.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::decisions::{CallDecision, CallOutcome, InterceptedCall, Interceptor, OutcomeReview};
+use crate::context::{LateReview, LateReviews, PreparedCall};
+use crate::text::parse_json;
+use crate::{
+    Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult, ToolStatus,
+};
+
+/// A decorator that passes the calls of tools and their outcomes to an [`Interceptor`].
+///
+/// It is a [guard](Decorator::is_guard): it stays on a tool that is replaced, and applies to the methods of entities and to the tools
+/// of agents. It fails closed: if the interceptor fails, the call does not run, or its outcome is withheld.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use toolwit_core::{CallDecision, CallOutcome, Error, InterceptedCall, Interception, Interceptor, OutcomeReview, ToolContext};
+///
+/// struct NoPayments;
+///
+/// #[async_trait]
+/// impl Interceptor for NoPayments {
+///     fn name(&self) -> &str {
+///         "no-payments"
+///     }
+///
+///     async fn before(&self, call: &InterceptedCall, _: &ToolContext) -> Result<CallDecision, Error> {
+///         if call.name.starts_with("pay") {
+///             return Ok(CallDecision::Deny { reason: "payments are closed".to_owned() });
+///         }
+///         Ok(CallDecision::Continue)
+///     }
+///
+///     async fn after(&self, _: &InterceptedCall, _: CallOutcome, _: &ToolContext) -> Result<OutcomeReview, Error> {
+///         Ok(OutcomeReview::Keep)
+///     }
+/// }
+///
+/// let guard = Interception::new(NoPayments);
+/// ```
+#[derive(Clone)]
+pub struct Interception(Arc<dyn Interceptor>);
+
+impl Interception {
+    /// Applies an interceptor.
+    #[must_use]
+    pub fn new(interceptor: impl Interceptor + 'static) -> Self {
+        Self(Arc::new(interceptor))
+    }
+
+    async fn decide(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, ToolError> {
+        let decided = tokio::select! {
+            biased;
+            () = context.cancel().cancelled() => {
+                let message = "the call was cancelled before it was checked; it did not run";
+                return Err(refused(ErrorKind::Cancelled, Phase::Validate, message.to_owned(), call));
+            }
+            decided = self.0.before(call, context) => decided,
+        };
+        decided.map_err(|error| {
+            let message = format!(
+                "the call did not run, because the interceptor `{}` failed",
+                self.0.name()
+            );
+            self.failed(&error, message, Phase::Validate, call)
+        })
+    }
+
+    /// Returns the arguments with which a call may run.
+    async fn allowed(&self, call: &InterceptedCall, context: &ToolContext) -> Result<Arguments, ToolError> {
+        match self.decide(call, context).await? {
+            CallDecision::Continue => Ok(call.arguments.clone()),
+            CallDecision::Edit(arguments) => Ok(arguments),
+            CallDecision::Deny { reason } => {
+                let message = format!("the interceptor `{}` denied the call: {reason}", self.0.name());
+                Err(refused(ErrorKind::Denied, Phase::Validate, message, call))
+            }
+        }
+    }
+
+    /// Returns a number that other interceptors do not have.
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>() as usize
+    }
+
+    async fn review(
+        &self,
+        call: &InterceptedCall,
+        outcome: Result<ToolResult, ToolError>,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let seen = match &outcome {
+            Ok(result) => outcome_of(result),
+            Err(ToolError::Model(error)) => outcome_of_error(error),
+            // The run ends, and no model reads it.
+            Err(ToolError::Operator(_)) => return outcome,
+        };
+        let reviewed = self.0.after(call, seen, context).await;
+        let withheld = |reason: String| {
+            let message = format!("the result is withheld, and the call may have taken effect: {reason}");
+            Err(refused(ErrorKind::Denied, Phase::Execute, message, call))
+        };
+        match reviewed {
+            Ok(OutcomeReview::Keep) => outcome,
+            Ok(OutcomeReview::Replace(new)) => replaced(outcome, new),
+            Ok(OutcomeReview::Withhold { reason }) => withheld(reason),
+            Err(error) => {
+                let message = format!(
+                    "the result is withheld, and the call may have taken effect, because the interceptor `{}` failed",
+                    self.0.name()
+                );
+                Err(self.failed(&error, message, Phase::Execute, call))
+            }
+        }
+    }
+
+    /// Logs the error of an interceptor for the operator, and returns the one that the model receives.
+    fn failed(&self, error: &Error, message: String, phase: Phase, call: &InterceptedCall) -> ToolError {
+        tracing::warn!(interceptor = self.0.name(), tool = %call.tool, %error, "an interceptor failed");
+        refused(ErrorKind::Denied, phase, message, call)
+    }
+}
+
+#[async_trait]
+impl Decorator for Interception {
+    fn is_guard(&self) -> bool {
+        true
+    }
+
+    async fn prepare(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<Arguments, ToolError> {
+        if is_of_host(tool) {
+            return Ok(arguments);
+        }
+        let call = intercepted(tool, arguments);
+        let arguments = self.allowed(&call, context).await?;
+        PreparedCall::record(context, &call.tool, &arguments, self.address());
+        Ok(arguments)
+    }
+
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        if is_of_host(tool) {
+            return tool.call(arguments, context).await;
+        }
+        let mut call = intercepted(tool, arguments);
+        if !PreparedCall::take(context, &call.tool, &call.arguments, self.address()) {
+            call.arguments = self.allowed(&call, context).await?;
+        }
+        let call = Arc::new(call);
+        let late = LateInterception {
+            interception: self.clone(),
+            call: call.clone(),
+        };
+        let inner = LateReviews::add(context, Arc::new(late));
+        let outcome = tool.call(call.arguments.clone(), &inner).await;
+        self.review(&call, outcome, context).await
+    }
+}
+
+/// Returns whether a tool is one of the host. Those call or show other tools, whose calls and results were intercepted.
+fn is_of_host(tool: &dyn Tool) -> bool {
+    let definition = tool.definition();
+    definition.id == ToolId::host(definition.name())
+}
+
+fn intercepted(tool: &dyn Tool, arguments: Arguments) -> InterceptedCall {
+    let definition = tool.definition();
+    InterceptedCall::new(definition.id.unbound(), definition.name(), arguments)
+}
+
+/// Reviews the late result of a call.
+struct LateInterception {
+    interception: Interception,
+    call: Arc<InterceptedCall>,
+}
+
+#[async_trait]
+impl LateReview for LateInterception {
+    async fn review(&self, result: ToolResult, context: &ToolContext) -> ToolResult {
+        let reviewed = self.interception.review(&self.call, Ok(result), context).await;
+        reviewed.unwrap_or_else(|error| ToolResult::error(error.report().message.clone()))
+    }
+}
+
+fn refused(kind: ErrorKind, phase: Phase, message: String, call: &InterceptedCall) -> ToolError {
+    ToolError::Model(Error::new(kind, phase, message).with_tool(call.name.clone()))
+}
+
+fn outcome_of(result: &ToolResult) -> CallOutcome {
+    CallOutcome {
+        for_llm: result.content(),
+        for_user: result.for_user.clone(),
+        is_error: result.is_error(),
+        value: result.value.clone().filter(|value| !is_text_of(&result.for_llm, value)),
+        artifacts: result.artifacts.clone(),
+    }
+}
+
+fn outcome_of_error(error: &Error) -> CallOutcome {
+    let mut for_llm = error.message.clone();
+    if let Some(suggestion) = &error.suggestion {
+        for_llm = format!("{for_llm}\n{suggestion}");
+    }
+    CallOutcome {
+        for_llm,
+        is_error: true,
+        value: error.details.clone(),
+        ..CallOutcome::default()
+    }
+}
+
+/// Returns whether a text is the JSON form of a value, a string without quotes.
+fn is_text_of(text: &str, value: &Value) -> bool {
+    match value {
+        Value::String(value) => value == text,
+        value => {
+            let json = value.to_string();
+            json == text
+        }
+    }
+}
+
+/// Replaces an outcome. Only what the interceptor saw, or what no reader sees, remains of the original.
+fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
+    let mut result = match outcome {
+        Ok(result) => result,
+        Err(error) => {
+            let report = error.report();
+            let mut replaced = Error::new(report.kind, report.phase, new.for_llm);
+            if let Some(tool) = &report.tool {
+                replaced = replaced.with_tool(tool);
+            }
+            if let Some(limit) = report.limit.clone() {
+                replaced = replaced.with_limit(limit);
+            }
+            if let Some(details) = new.value {
+                replaced = replaced.with_details(details);
+            }
+            return Err(ToolError::Model(replaced.with_denied(report.denied.clone())));
+        }
+    };
+    result.value = match (new.value, &result.value) {
+        (Some(value), _) => Some(value),
+        (None, Some(value)) if is_text_of(&result.for_llm, value) => Some(match value {
+            Value::String(_) => Value::String(new.for_llm.clone()),
+            _ => parse_json(&new.for_llm).unwrap_or_else(|_| Value::String(new.for_llm.clone())),
+        }),
+        (None, _) => None,
+    };
+    result.for_llm = new.for_llm;
+    result.for_user = new.for_user;
+    result.artifacts = new.artifacts;
+    if new.is_error != result.is_error() && !result.is_pending() {
+        result.status = if new.is_error {
+            ToolStatus::Error
+        } else {
+            ToolStatus::Success
+        };
+    }
+    result.output = None;
+    result.source = None;
+    Ok(result)
+}

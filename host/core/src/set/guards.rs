@@ -1,0 +1,63 @@
+//! The guards of a conversation, for calls that start without its tool set.
+
+use std::sync::Arc;
+
+use super::tool_set::apply;
+use crate::{Decorator, Tool, ToolContext, ToolSelector};
+
+/// The [guards](Decorator::is_guard) of a conversation and of those around it, the innermost first.
+///
+/// The context of a call carries them to the calls that start inside it without the tool set of the conversation: those of agents, and
+/// the follow-up calls of plugins.
+#[derive(Clone, Default)]
+pub struct Guards(Arc<[(ToolSelector, Arc<dyn Decorator>)]>);
+
+impl Guards {
+    /// Returns the guards among decorators, of which the innermost is first.
+    pub fn among<'a>(decorators: impl IntoIterator<Item = &'a (ToolSelector, Arc<dyn Decorator>)>) -> Self {
+        let decorators = decorators.into_iter();
+        Self(
+            decorators
+                .filter(|(_, decorator)| decorator.is_guard())
+                .cloned()
+                .collect(),
+        )
+    }
+
+    /// Returns the guards that a context carries.
+    #[must_use]
+    pub fn of(context: &ToolContext) -> Self {
+        context.extension::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// Returns the guards with their tools, the innermost first.
+    #[must_use]
+    pub fn entries(&self) -> &[(ToolSelector, Arc<dyn Decorator>)] {
+        &self.0
+    }
+
+    /// Returns the context that carries these guards, inside those that it carries already.
+    #[must_use]
+    pub fn carried_by(&self, context: ToolContext) -> ToolContext {
+        let outer = Self::of(&context);
+        if self.0.is_empty() || Arc::ptr_eq(&self.0, &outer.0) {
+            return context;
+        }
+        if outer.0.is_empty() {
+            return context.with_extension(self.clone());
+        }
+        let all = self.0.iter().chain(&*outer.0).cloned().collect();
+        context.with_extension(Self(all))
+    }
+
+    /// Applies those that select a tool and that it does not have.
+    #[must_use]
+    pub fn applied(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        for (tools, guard) in &*self.0 {
+            if tools.selects(&tool, None) {
+                apply(&mut tool, guard);
+            }
+        }
+        tool
+    }
+}

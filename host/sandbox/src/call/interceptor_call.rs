@@ -1,0 +1,270 @@
+//! Calls of the functions of an exported `toolwit:plugin/interceptor`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use wasmtime::component::Val;
+
+use super::function::invalid_arguments;
+use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::instance::Instance;
+use super::plugin::Plugin;
+use super::scope::Scope;
+use super::tool_result::result_too_large;
+use crate::grants::authority::Authority;
+use crate::link::host::host_api::{CallStack, FuelMeter};
+use crate::values::decode::{NoHandles, decode_arguments};
+use crate::values::encode::encode;
+use crate::values::types::Function;
+use toolwit_core::limits::{INTERCEPTOR_WALL_MAX, LimitRequest};
+use toolwit_core::text::{parse_json, printable};
+use toolwit_core::{
+    Arguments, Artifact, CallDecision, CallOutcome, InterceptedCall, OutcomeReview, ToolContext, ToolResult,
+    parse_arguments,
+};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The maximum length of a reason, in characters. A model reads it.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// The function of an interceptor that is called.
+#[derive(Clone, Copy)]
+pub(crate) enum InterceptorFunction {
+    Before,
+    After,
+}
+
+/// Calls a function of an interceptor in a fresh instance, and returns its decision as JSON.
+///
+/// The interceptor works for the operator, not for the caller: it has its own rights and limits, also inside a nested call, and can
+/// call no tools.
+///
+/// # Errors
+/// Those of a call; [`ErrorKind::Unsupported`] for a plugin that is not an interceptor.
+pub(crate) async fn call_interceptor(
+    plugin: &Arc<Plugin>,
+    function: InterceptorFunction,
+    arguments: Arguments,
+    scope: &Scope,
+    context: &ToolContext,
+) -> Result<Value, Error> {
+    let inspection = plugin.inspection();
+    let exported = inspection.shape.interceptor.ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, Phase::Execute, "it is not an interceptor").with_plugin(plugin.name())
+    })?;
+    let index = match function {
+        InterceptorFunction::Before => exported.before,
+        InterceptorFunction::After => exported.after,
+    };
+    let mut work = InterceptorWork {
+        function: &inspection.shape.functions[index],
+        index,
+        arguments,
+        params: Vec::new(),
+        decision: Value::Null,
+    };
+    let context = own_context(context);
+    let call = GuardedCall {
+        plugin,
+        conversation: scope.policy().conversation(),
+        context: &context,
+        deadline: None,
+        is_long_running: false,
+    };
+    // Boxed, because it would enlarge the future of every call.
+    Box::pin(call.run(&mut work))
+        .await
+        .map_err(|error| error.with_plugin(plugin.name()))?;
+    Ok(work.decision)
+}
+
+/// Returns the context of an interceptor: without the rights and remaining limits of the calls around it.
+fn own_context(context: &ToolContext) -> ToolContext {
+    let limits = LimitRequest::default().with_wall_max(INTERCEPTOR_WALL_MAX);
+    context
+        .clone()
+        .without_tools()
+        .without_background_tasks()
+        .without_extension::<CallStack>()
+        .without_extension::<FuelMeter>()
+        .with_extension(limits)
+}
+
+struct InterceptorWork<'a> {
+    function: &'a Function,
+    /// The index of the function in the shape.
+    index: usize,
+    arguments: Arguments,
+    params: Vec<Val>,
+    decision: Value,
+}
+
+impl GuestWork for InterceptorWork<'_> {
+    fn check(&mut self, _call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
+        // With only a part of its rights, it would decide on other grounds than the operator expects.
+        authority.require_full_rights()?;
+        self.params =
+            decode_arguments(&self.function.params, &self.arguments, &mut NoHandles).map_err(invalid_arguments)?;
+        Ok(())
+    }
+
+    async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        let value = instance
+            .call(call.linked, self.index, &self.params, &call.clock)
+            .await?;
+        let decided = self.function.result.as_ref().zip(value);
+        let decided = decided.and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok());
+        self.decision = decided.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Internal,
+                Phase::Execute,
+                "the decision of the interceptor could not be read",
+            )
+        })?;
+        let bytes = text_bytes(&self.decision);
+        if bytes > call.clock.limits.result_bytes_max.saturating_mul(2) {
+            return Err(result_too_large(bytes, call.clock.limits));
+        }
+        // The texts of the decision are those of the call that it is about: secrets of the interceptor must not enter them.
+        call.authority.redactor.value(&mut self.decision);
+        Ok(ToolResult::default())
+    }
+}
+
+/// Returns the length of all texts in a value, in bytes.
+fn text_bytes(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(fields) => fields.values().map(text_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// Returns the parameter `call` of both functions.
+pub(crate) fn call_argument(call: &InterceptedCall) -> Value {
+    json!({
+        "tool": call.tool.as_str(),
+        "name": call.name,
+        "arguments": Value::Object(call.arguments.clone()).to_string(),
+    })
+}
+
+/// Returns the parameter `outcome` of `after`.
+pub(crate) fn outcome_argument(outcome: &CallOutcome) -> Value {
+    let artifact = |artifact: &Artifact| json!({"kind": artifact.kind, "value": artifact.value.to_string()});
+    json!({
+        "for_llm": outcome.for_llm,
+        "for_user": outcome.for_user,
+        "is_error": outcome.is_error,
+        "value": outcome.value.as_ref().map(ToString::to_string),
+        "artifacts": outcome.artifacts.iter().map(artifact).collect::<Vec<_>>(),
+    })
+}
+
+/// Reads the decision of `before`.
+///
+/// # Errors
+/// [`ErrorKind::Tool`] for edited arguments that are not a JSON object.
+pub(crate) fn read_decision(decision: &Value) -> Result<CallDecision, Error> {
+    if decision.as_str() == Some("continue") {
+        return Ok(CallDecision::Continue);
+    }
+    if let Some(arguments) = decision.get("edit").and_then(Value::as_str) {
+        let parsed = parse_arguments(arguments)
+            .map_err(|error| unusable(&format!("its arguments are not a JSON object: {error}")))?;
+        return Ok(CallDecision::Edit(parsed.arguments));
+    }
+    match decision.get("deny").and_then(Value::as_str) {
+        Some(reason) => Ok(CallDecision::Deny { reason: short(reason) }),
+        None => Err(unusable("it is unknown")),
+    }
+}
+
+/// Reads the decision of `after`.
+///
+/// # Errors
+/// [`ErrorKind::Tool`] for a value that is not JSON.
+pub(crate) fn read_review(review: &Value) -> Result<OutcomeReview, Error> {
+    if review.as_str() == Some("keep") {
+        return Ok(OutcomeReview::Keep);
+    }
+    if let Some(outcome) = review.get("replace") {
+        return read_outcome(outcome).map(OutcomeReview::Replace);
+    }
+    match review.get("withhold").and_then(Value::as_str) {
+        Some(reason) => Ok(OutcomeReview::Withhold { reason: short(reason) }),
+        None => Err(unusable("it is unknown")),
+    }
+}
+
+fn read_outcome(outcome: &Value) -> Result<CallOutcome, Error> {
+    let text = |field: &str| outcome[field].as_str().map(str::to_owned);
+    let json = |text: &str| parse_json(text).map_err(|error| unusable(&format!("a value is not JSON: {error}")));
+    let artifacts = outcome["artifacts"].as_array().into_iter().flatten();
+    let artifacts = artifacts.map(|artifact| {
+        let field = |name: &str| artifact[name].as_str().unwrap_or_default();
+        Ok(Artifact::new(field("kind"), json(field("value"))?))
+    });
+    Ok(CallOutcome {
+        for_llm: text("for_llm").unwrap_or_default(),
+        for_user: text("for_user").map(|text| printable(&text)),
+        is_error: outcome["is_error"].as_bool().unwrap_or(true),
+        value: text("value").as_deref().map(json).transpose()?,
+        artifacts: artifacts.collect::<Result<_, Error>>()?,
+    })
+}
+
+fn unusable(why: &str) -> Error {
+    let message = format!("the decision of the interceptor cannot be used: {why}");
+    Error::new(ErrorKind::Tool, Phase::Execute, message)
+}
+
+fn short(reason: &str) -> String {
+    let reason: String = printable(reason).chars().take(REASON_CHARS_MAX).collect();
+    if reason.trim().is_empty() {
+        return "it gave no reason".to_owned();
+    }
+    reason
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_are_read_and_unusable_ones_are_errors() {
+        assert_eq!(read_decision(&json!("continue")).unwrap(), CallDecision::Continue);
+        let edited = read_decision(&json!({"edit": "{\"a\": 1}"})).unwrap();
+        assert_eq!(edited, CallDecision::Edit(json!({"a": 1}).as_object().unwrap().clone()));
+        let denied = read_decision(&json!({"deny": " "})).unwrap();
+        assert_eq!(
+            denied,
+            CallDecision::Deny {
+                reason: "it gave no reason".to_owned()
+            }
+        );
+        for unusable in [json!({"edit": "[1]"}), json!({"edit": "{"}), json!("keep"), json!(null)] {
+            assert_eq!(
+                read_decision(&unusable).unwrap_err().kind,
+                ErrorKind::Tool,
+                "{unusable}"
+            );
+        }
+        assert_eq!(read_review(&json!("keep")).unwrap(), OutcomeReview::Keep);
+        let outcome = CallOutcome {
+            for_llm: "text".to_owned(),
+            for_user: Some("for the user".to_owned()),
+            is_error: true,
+            value: Some(json!([1])),
+            artifacts: vec![Artifact::new("k", json!({"a": "b"}))],
+        };
+        let replaced = read_review(&json!({"replace": outcome_argument(&outcome)})).unwrap();
+        assert_eq!(replaced, OutcomeReview::Replace(outcome));
+        let broken = json!({"replace": {"for_llm": "x", "is_error": false, "value": "{", "artifacts": []}});
+        for unusable in [broken, json!({"hold": "x"}), json!("continue")] {
+            assert_eq!(read_review(&unusable).unwrap_err().kind, ErrorKind::Tool, "{unusable}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `toolwit:plugin/interceptor`: checks the types of its functions.
+
+use crate::values::types::{Case, Field, Function, WitType};
+
+/// The functions of the interface: one decides about a call, one reviews its outcome.
+pub(crate) const FUNCTIONS: [&str; 2] = ["before", "after"];
+
+/// Returns whether both functions have the types of the interface.
+pub(crate) fn has_interface_types(before: &Function, after: &Function) -> bool {
+    let call = record(&[
+        ("tool", WitType::String),
+        ("name", WitType::String),
+        ("arguments", WitType::String),
+    ]);
+    let artifact = record(&[("kind", WitType::String), ("value", WitType::String)]);
+    let text = || WitType::Option(Box::new(WitType::String));
+    let outcome = record(&[
+        ("for-llm", WitType::String),
+        ("for-user", text()),
+        ("is-error", WitType::Bool),
+        ("value", text()),
+        ("artifacts", WitType::List(Box::new(artifact))),
+    ]);
+    let decision = [
+        ("continue", None),
+        ("edit", Some(WitType::String)),
+        ("deny", Some(WitType::String)),
+    ];
+    let review = [
+        ("keep", None),
+        ("replace", Some(outcome.clone())),
+        ("withhold", Some(WitType::String)),
+    ];
+    before.name == FUNCTIONS[0]
+        && after.name == FUNCTIONS[1]
+        && has_params(before, &[("call", &call)])
+        && has_params(after, &[("call", &call), ("outcome", &outcome)])
+        && returns(before, &decision)
+        && returns(after, &review)
+}
+
+fn record(fields: &[(&str, WitType)]) -> WitType {
+    let field = |(name, ty): &(&str, WitType)| Field {
+        label: crate::values::types::Label::new(name),
+        ty: ty.clone(),
+    };
+    WitType::Record(fields.iter().map(field).collect())
+}
+
+fn has_params(function: &Function, wanted: &[(&str, &WitType)]) -> bool {
+    let same = |(param, (name, ty)): (&Field, &(&str, &WitType))| param.label.wit == *name && param.ty == **ty;
+    function.params.len() == wanted.len() && function.params.iter().zip(wanted).all(same)
+}
+
+fn returns(function: &Function, wanted: &[(&str, Option<WitType>)]) -> bool {
+    let same = |(case, (name, ty)): (&Case, &(&str, Option<WitType>))| case.label.wit == *name && case.ty == *ty;
+    matches!(&function.result, Some(WitType::Variant(cases))
+        if cases.len() == wanted.len() && cases.iter().zip(wanted).all(same))
+}

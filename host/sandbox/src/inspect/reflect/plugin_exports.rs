@@ -1,0 +1,99 @@
+//! The exported interfaces of `toolwit:plugin`, whose functions the host calls.
+
+use semver::Version;
+use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
+
+use super::Reader;
+use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION, is_compatible_plugin_version};
+use crate::inspect::{dynamic_export, interceptor_export};
+use crate::values::dynamic_export::DynamicExport;
+use crate::values::interceptor_export::InterceptorExport;
+use crate::values::types::{Function, FunctionKind};
+
+impl Reader<'_> {
+    /// Reads an exported interface of `toolwit:plugin`. Its functions are not tools.
+    pub(super) fn read_plugin_export(&mut self, name: &str, interface: ComponentInstanceTypeId) {
+        let export = name.strip_prefix(PLUGIN_PACKAGE).unwrap_or(name);
+        let (short, version) = export.split_once('@').unwrap_or((export, ""));
+        let is_supported = Version::parse(version).is_ok_and(|version| is_compatible_plugin_version(&version));
+        match short {
+            "dynamic" | "interceptor" if !is_supported => self.skip(name, other_version(version)),
+            "dynamic" => self.read_dynamic(name, interface),
+            "interceptor" => self.read_interceptor(name, interface),
+            _ => self.skip(
+                name,
+                "no host calls this interface of `toolwit:plugin`: plugins import it",
+            ),
+        }
+    }
+
+    fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
+        if self.shape.dynamic.is_some() {
+            return self.skip(
+                name,
+                "another version of `toolwit:plugin/dynamic` already lists the tools",
+            );
+        }
+        let first = self.shape.functions.len();
+        match self.read_functions(name, interface, dynamic_export::FUNCTIONS) {
+            [tools, call] if dynamic_export::has_interface_types(tools, call) => {
+                (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
+                self.shape.dynamic = Some(DynamicExport::undiscovered(first, first + 1));
+            }
+            _ => self.skip_from(first, name),
+        }
+    }
+
+    fn read_interceptor(&mut self, name: &str, interface: ComponentInstanceTypeId) {
+        if self.shape.interceptor.is_some() {
+            return self.skip(
+                name,
+                "another version of `toolwit:plugin/interceptor` is already exported",
+            );
+        }
+        let first = self.shape.functions.len();
+        match self.read_functions(name, interface, interceptor_export::FUNCTIONS) {
+            [before, after] if interceptor_export::has_interface_types(before, after) => {
+                (before.kind, after.kind) = (FunctionKind::Interceptor, FunctionKind::Interceptor);
+                self.shape.interceptor = Some(InterceptorExport {
+                    before: first,
+                    after: first + 1,
+                });
+            }
+            _ => self.skip_from(first, name),
+        }
+    }
+
+    /// Reads the named functions of an interface, as far as they exist.
+    fn read_functions(
+        &mut self,
+        name: &str,
+        interface: ComponentInstanceTypeId,
+        functions: [&str; 2],
+    ) -> &mut [Function] {
+        let first = self.shape.functions.len();
+        let exports = &self.reader.types[interface].exports;
+        for function in functions {
+            if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
+                self.read_function(Some(&name.into()), function, &self.reader.types[*id]);
+            }
+        }
+        self.shape.functions.get_mut(first..).unwrap_or_default()
+    }
+
+    /// Skips an interface whose functions do not have its types.
+    fn skip_from(&mut self, first: usize, name: &str) {
+        self.shape.functions.truncate(first);
+        let interface = name.split('@').next().unwrap_or(name).to_owned();
+        self.skip(name, format!("its functions do not have the types of `{interface}`"));
+    }
+}
+
+/// Describes an interface in a version that the host does not support, and what to do.
+fn other_version(version: &str) -> String {
+    let version = if version.is_empty() { "no version" } else { version };
+    format!(
+        "it is built against `toolwit:plugin` {version}, and this host supports {PLUGIN_VERSION} and earlier 0.1 versions: \
+         build the component against one of them, or use a newer host"
+    )
+}

@@ -1,0 +1,364 @@
+//! `wasi:filesystem` 0.3. Each operation has the guards of its predecessor in 0.2, around wasmtime's implementation.
+//!
+//! Operations of one instance can run concurrently here. Those that use disk space run one after another, so that none changes a file
+//! between the check of another and its write.
+
+mod entries;
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use wasmtime::AsContextMut;
+use wasmtime::component::{Access, Accessor, FutureReader, Linker, Resource, StreamReader};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystem};
+use wasmtime_wasi::p2::bindings::filesystem::preopens as preopens2;
+use wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor as HostDescriptor2;
+use wasmtime_wasi::p3::bindings::filesystem::{preopens, types};
+use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
+
+use self::entries::{link, open};
+use super::listing_stream::ListingStream;
+use super::quota_stream::reserve;
+use super::write_stream::{WritePosition, WriteStream};
+use super::{FilesView, OpenDescriptor};
+use crate::grants::AccessMode;
+use crate::grants::directories::{DirectoryQuota, ENTRY_BYTES, Reservation};
+use crate::link::host::host_state::HostState;
+use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
+use types::HostDescriptorWithStore as Operations;
+
+/// Selects the store data of the host functions, for the linker.
+pub(crate) struct GrantedFiles3;
+
+impl wasmtime::component::HasData for GrantedFiles3 {
+    type Data<'a> = FilesView<'a>;
+}
+
+type Fd = Resource<Descriptor>;
+type Store = Accessor<HostState, GrantedFiles3>;
+type Outcome = FutureReader<Result<(), types::ErrorCode>>;
+
+/// Links the file system of WASI 0.3.
+pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+    preopens::add_to_linker::<HostState, GrantedFiles3>(linker, HostState::files)?;
+    types::add_to_linker::<HostState, GrantedFiles3>(linker, HostState::files)
+}
+
+/// Returns the access of wasmtime's implementation to the store.
+fn wasi(store: &Store) -> Accessor<HostState, WasiFilesystem> {
+    store.with_getter::<WasiFilesystem>(HostState::wasi_files)
+}
+
+fn with<T>(store: &Store, work: impl FnOnce(&mut FilesView<'_>) -> T) -> T {
+    store.with(|mut store| work(&mut store.get()))
+}
+
+/// Refuses every operation on the empty root.
+fn require_granted(store: &Store, fd: &Fd) -> FilesystemResult<()> {
+    if with(store, |files| files.is_root(fd)) {
+        return Err(types::ErrorCode::NoEntry.into());
+    }
+    Ok(())
+}
+
+/// Waits until no other operation of the instance uses disk space.
+async fn exclusively(store: &Store) -> OwnedMutexGuard<()> {
+    let space: Arc<Mutex<()>> = with(store, |files| files.space.clone());
+    space.lock_owned().await
+}
+
+/// Reserves quota. Returns `None` if the descriptor has no quota.
+async fn reserved(store: &Store, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
+    match with(store, |files| files.quota(fd)) {
+        Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
+        None => Ok(None),
+    }
+}
+
+fn require_one_quota(store: &Store, from: &Fd, to: &Fd) -> FilesystemResult<()> {
+    let is_one = with(store, |files| files.has_one_quota(from, to));
+    if is_one {
+        return Ok(());
+    }
+    Err(types::ErrorCode::CrossDevice.into())
+}
+
+/// Forwards operations on a descriptor to wasmtime's implementation.
+macro_rules! forward {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
+        $(async fn $name(store: &Store, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
+            require_granted(store, &fd)?;
+            <WasiFilesystem as Operations<HostState>>::$name(&wasi(store), fd $(, $arg)*).await
+        })*
+    };
+}
+
+/// Forwards operations on a path to wasmtime's implementation. Records a denied access.
+macro_rules! forward_path {
+    ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
+        $(async fn $name(
+            store: &Store,
+            fd: Fd,
+            $($flags: $flags_ty,)?
+            path: String
+            $(, $arg: $ty)*
+        ) -> FilesystemResult<$result> {
+            let name = with(store, |files| files.path(&fd, &path));
+            let done = match require_granted(store, &fd) {
+                Ok(()) => {
+                    let wasi = wasi(store);
+                    <WasiFilesystem as Operations<HostState>>::$name(&wasi, fd, $($flags,)? path $(, $arg)*).await
+                }
+                Err(error) => Err(error),
+            };
+            with(store, |files| files.checked(&name, AccessMode::$mode, done))
+        })*
+    };
+}
+
+impl Operations<HostState> for GrantedFiles3 {
+    forward! {
+        advise(offset: u64, length: u64, advice: types::Advice) -> ();
+        sync_data() -> ();
+        sync() -> ();
+        set_times(accessed: types::NewTimestamp, modified: types::NewTimestamp) -> ();
+        stat() -> types::DescriptorStat;
+        metadata_hash() -> types::MetadataHashValue;
+    }
+
+    forward_path! {
+        ReadWrite set_times_at([flags: types::PathFlags] path, accessed: types::NewTimestamp,
+            modified: types::NewTimestamp) -> ();
+        Read stat_at([flags: types::PathFlags] path) -> types::DescriptorStat;
+        Read readlink_at([] path) -> String;
+        ReadWrite remove_directory_at([] path) -> ();
+        ReadWrite unlink_file_at([] path) -> ();
+        Read metadata_hash_at([flags: types::PathFlags] path) -> types::MetadataHashValue;
+    }
+
+    fn read_via_stream(
+        mut store: Access<'_, HostState, Self>,
+        fd: Fd,
+        offset: u64,
+    ) -> wasmtime::Result<(StreamReader<u8>, Outcome)> {
+        if store.get().is_root(&fd) {
+            let stream = StreamReader::new(&mut store, std::iter::empty())?;
+            return Ok((stream, failed(&mut store, types::ErrorCode::IsDirectory)?));
+        }
+        let wasi = Access::<HostState, WasiFilesystem>::new(store.as_context_mut(), HostState::wasi_files);
+        <WasiFilesystem as Operations<HostState>>::read_via_stream(wasi, fd, offset)
+    }
+
+    fn write_via_stream(
+        store: Access<'_, HostState, Self>,
+        fd: Fd,
+        data: StreamReader<u8>,
+        offset: u64,
+    ) -> wasmtime::Result<Outcome> {
+        write_stream(store, &fd, data, WritePosition::At(offset))
+    }
+
+    fn append_via_stream(
+        store: Access<'_, HostState, Self>,
+        fd: Fd,
+        data: StreamReader<u8>,
+    ) -> wasmtime::Result<Outcome> {
+        write_stream(store, &fd, data, WritePosition::End)
+    }
+
+    fn read_directory(
+        mut store: Access<'_, HostState, Self>,
+        fd: Fd,
+    ) -> wasmtime::Result<(StreamReader<types::DirectoryEntry>, Outcome)> {
+        let directory = {
+            let files = store.get();
+            match (files.is_root(&fd), files.wasi.table.get(&fd)) {
+                (false, Ok(Descriptor::Dir(directory))) => Some(directory.dir.clone()),
+                (true, _) | (false, Ok(Descriptor::File(_))) => None,
+                (false, Err(error)) => return Err(error.into()),
+            }
+        };
+        let Some(directory) = directory else {
+            let stream = StreamReader::new(&mut store, std::iter::empty())?;
+            return Ok((stream, failed(&mut store, types::ErrorCode::NotDirectory)?));
+        };
+        let (sender, receiver) = oneshot::channel();
+        let stream = StreamReader::new(&mut store, ListingStream::new(directory, sender))?;
+        Ok((stream, FutureReader::new(&mut store, receiver)?))
+    }
+
+    async fn get_flags(store: &Store, fd: Fd) -> FilesystemResult<types::DescriptorFlags> {
+        if require_granted(store, &fd).is_err() {
+            return Ok(types::DescriptorFlags::READ);
+        }
+        <WasiFilesystem as Operations<HostState>>::get_flags(&wasi(store), fd).await
+    }
+
+    async fn get_type(store: &Store, fd: Fd) -> FilesystemResult<types::DescriptorType> {
+        if require_granted(store, &fd).is_err() {
+            return Ok(types::DescriptorType::Directory);
+        }
+        <WasiFilesystem as Operations<HostState>>::get_type(&wasi(store), fd).await
+    }
+
+    async fn is_same_object(store: &Store, a: Fd, b: Fd) -> wasmtime::Result<bool> {
+        let roots = with(store, |files| [files.is_root(&a), files.is_root(&b)]);
+        if roots.contains(&true) {
+            return Ok(roots == [true, true]);
+        }
+        <WasiFilesystem as Operations<HostState>>::is_same_object(&wasi(store), a, b).await
+    }
+
+    async fn set_size(store: &Store, fd: Fd, size: u64) -> FilesystemResult<()> {
+        require_granted(store, &fd)?;
+        let _space = exclusively(store).await;
+        let growth = with(store, |files| files.growth(&fd, size))?;
+        let _reserved = reserved(store, &fd, growth).await?;
+        <WasiFilesystem as Operations<HostState>>::set_size(&wasi(store), fd, size).await
+    }
+
+    async fn create_directory_at(store: &Store, fd: Fd, path: String) -> FilesystemResult<()> {
+        let name = with(store, |files| files.path(&fd, &path));
+        let created = async {
+            require_granted(store, &fd)?;
+            let _space = exclusively(store).await;
+            let _reserved = reserved(store, &fd, ENTRY_BYTES).await?;
+            <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi(store), fd, path).await
+        };
+        let created = created.await;
+        with(store, |files| files.checked(&name, AccessMode::ReadWrite, created))
+    }
+
+    async fn link_at(
+        store: &Store,
+        fd: Fd,
+        flags: types::PathFlags,
+        path: String,
+        to: Fd,
+        new_path: String,
+    ) -> FilesystemResult<()> {
+        let names = with(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
+        let linked = link(store, fd, flags, path, to, new_path).await;
+        both_checked(store, &names, linked)
+    }
+
+    async fn rename_at(store: &Store, fd: Fd, path: String, to: Fd, new_path: String) -> FilesystemResult<()> {
+        let names = with(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
+        let renamed = async {
+            require_granted(store, &fd)?;
+            require_granted(store, &to)?;
+            require_one_quota(store, &fd, &to)?;
+            <WasiFilesystem as Operations<HostState>>::rename_at(&wasi(store), fd, path, to, new_path).await
+        };
+        let renamed = renamed.await;
+        both_checked(store, &names, renamed)
+    }
+
+    async fn symlink_at(store: &Store, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
+        let name = with(store, |files| files.path(&fd, &path));
+        let linked = async {
+            require_granted(store, &fd)?;
+            let _space = exclusively(store).await;
+            let _reserved = reserved(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
+            <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi(store), fd, target, path).await
+        };
+        let linked = linked.await;
+        with(store, |files| files.checked(&name, AccessMode::ReadWrite, linked))
+    }
+
+    async fn open_at(
+        store: &Store,
+        fd: Fd,
+        path_flags: types::PathFlags,
+        path: String,
+        open_flags: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FilesystemResult<Fd> {
+        use types::{DescriptorFlags, OpenFlags};
+        let changes = open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+            || flags.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY);
+        let mode = if changes {
+            AccessMode::ReadWrite
+        } else {
+            AccessMode::Read
+        };
+        let name = with(store, |files| files.path(&fd, &path));
+        if name.len() > GUEST_PATH_BYTES_MAX {
+            return Err(types::ErrorCode::NameTooLong.into());
+        }
+        let granted = with(store, |files| {
+            files.open.get(&fd.rep()).and_then(|open| open.granted.clone())
+        });
+        let opened = open(store, fd, path_flags, path, open_flags, flags).await;
+        with(store, |files| {
+            let opened = files.checked(&name, mode, opened)?;
+            let descriptor = files.wasi.table.get(&opened).map_err(FilesystemError::trap)?;
+            if let (Some((directory, _)), Descriptor::File(file)) = (&granted, descriptor) {
+                directory.track(&file.file);
+            }
+            files.open.insert(opened.rep(), OpenDescriptor { path: name, granted });
+            Ok(opened)
+        })
+    }
+}
+
+/// Records a denied access to either path.
+fn both_checked(store: &Store, names: &[String; 2], done: FilesystemResult<()>) -> FilesystemResult<()> {
+    with(store, |files| {
+        let check = |done, name: &String| files.checked(name, AccessMode::ReadWrite, done);
+        names.iter().fold(done, check)
+    })
+}
+
+/// Writes a stream to a file, within the quota of its directory.
+fn write_stream(
+    mut store: Access<'_, HostState, GrantedFiles3>,
+    fd: &Fd,
+    mut data: StreamReader<u8>,
+    position: WritePosition,
+) -> wasmtime::Result<Outcome> {
+    let target: Result<_, types::ErrorCode> = {
+        let files = store.get();
+        match (files.is_root(fd), files.quota(fd)) {
+            (true, _) => Err(types::ErrorCode::IsDirectory),
+            (false, None) => Err(types::ErrorCode::NotPermitted),
+            (false, Some(quota)) => match files.wasi.table.get(fd)? {
+                Descriptor::File(file) => Ok((file.file.clone(), quota, files.space.clone())),
+                Descriptor::Dir(_) => Err(types::ErrorCode::IsDirectory),
+            },
+        }
+    };
+    let (file, quota, space): (_, Arc<DirectoryQuota>, _) = match target {
+        Ok(target) => target,
+        Err(error) => {
+            data.close(&mut store)?;
+            return failed(&mut store, error);
+        }
+    };
+    let (sender, receiver) = oneshot::channel();
+    data.pipe(&mut store, WriteStream::new(file, quota, space, position, sender))?;
+    FutureReader::new(&mut store, receiver)
+}
+
+/// Returns a future of an error.
+fn failed(store: &mut Access<'_, HostState, GrantedFiles3>, error: types::ErrorCode) -> wasmtime::Result<Outcome> {
+    FutureReader::new(store, async move { wasmtime::error::Ok(Err(error)) })
+}
+
+impl types::HostDescriptor for FilesView<'_> {
+    fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
+        HostDescriptor2::drop(self, fd)
+    }
+}
+
+impl types::Host for FilesView<'_> {
+    fn convert_error_code(&mut self, error: FilesystemError) -> wasmtime::Result<types::ErrorCode> {
+        error.downcast()
+    }
+}
+
+impl preopens::Host for FilesView<'_> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Fd, String)>> {
+        preopens2::Host::get_directories(self)
+    }
+}

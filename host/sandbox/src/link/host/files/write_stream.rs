@@ -1,0 +1,149 @@
+//! Streams of WASI 0.3 into files, which draw on the quota of a directory.
+
+use std::fs::File;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures::future::BoxFuture;
+use tokio::sync::{Mutex, oneshot};
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Source, StreamConsumer, StreamResult};
+use wasmtime_wasi::p3::bindings::filesystem::types::ErrorCode;
+
+use super::quota_stream::gap;
+use crate::grants::directories::DirectoryQuota;
+use crate::link::host::host_state::HostState;
+
+/// The number of bytes that are written at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Where the next bytes of a stream are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum WritePosition {
+    At(u64),
+    End,
+}
+
+/// A stream of a guest into a file.
+pub(super) struct WriteStream {
+    file: Arc<File>,
+    quota: Arc<DirectoryQuota>,
+    /// Held while an operation of the instance uses disk space.
+    space: Arc<Mutex<()>>,
+    position: WritePosition,
+    /// The write that is running, and the number of its bytes.
+    writing: Option<BoxFuture<'static, io::Result<usize>>>,
+    outcome: Option<oneshot::Sender<Result<(), ErrorCode>>>,
+}
+
+impl WriteStream {
+    pub(super) fn new(
+        file: Arc<File>,
+        quota: Arc<DirectoryQuota>,
+        space: Arc<Mutex<()>>,
+        position: WritePosition,
+        outcome: oneshot::Sender<Result<(), ErrorCode>>,
+    ) -> Self {
+        Self {
+            file,
+            quota,
+            space,
+            position,
+            writing: None,
+            outcome: Some(outcome),
+        }
+    }
+
+    fn end(&mut self, outcome: Result<(), ErrorCode>) {
+        if let Some(sender) = self.outcome.take() {
+            // The guest may not wait for the outcome.
+            let _ = sender.send(outcome);
+        }
+    }
+
+    /// Writes a chunk on a thread for blocking work. It continues if the stream is dropped, and keeps its reservation until it ends.
+    fn write(&self, bytes: Vec<u8>) -> BoxFuture<'static, io::Result<usize>> {
+        let (file, quota, space) = (self.file.clone(), self.quota.clone(), self.space.clone());
+        let position = self.position;
+        Box::pin(async move {
+            let held = space.lock_owned().await;
+            let write = move || {
+                let _held = held;
+                write_within(&file, &quota, position, &bytes)
+            };
+            let written = tokio::task::spawn_blocking(write).await;
+            written.unwrap_or_else(|error| Err(io::Error::other(error)))
+        })
+    }
+}
+
+impl Drop for WriteStream {
+    fn drop(&mut self) {
+        self.end(Ok(()));
+    }
+}
+
+/// Reserves quota for the bytes and a hole before them, and writes them.
+fn write_within(file: &File, quota: &Arc<DirectoryQuota>, position: WritePosition, bytes: &[u8]) -> io::Result<usize> {
+    let at = match position {
+        WritePosition::At(at) => at,
+        WritePosition::End => file.metadata()?.len(),
+    };
+    let needed = gap(file, at)?.saturating_add(bytes.len() as u64);
+    let _reservation = quota.reserve(needed, needed)?;
+    write_at(file, bytes, at)
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, at)
+}
+
+impl StreamConsumer<HostState> for WriteStream {
+    type Item = u8;
+
+    fn poll_consume(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        store: StoreContextMut<HostState>,
+        source: Source<'_, u8>,
+        _finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let this = &mut *self;
+        let mut source = source.as_direct(store);
+        if this.writing.is_none() {
+            let remaining = source.remaining();
+            if remaining.is_empty() {
+                return Poll::Ready(Ok(StreamResult::Completed));
+            }
+            let bytes = remaining[..remaining.len().min(CHUNK_BYTES)].to_vec();
+            this.writing = Some(this.write(bytes));
+        }
+        let Some(writing) = &mut this.writing else {
+            return Poll::Ready(Ok(StreamResult::Completed));
+        };
+        // A write that has begun cannot be cancelled.
+        let written = ready!(writing.as_mut().poll(context));
+        this.writing = None;
+        Poll::Ready(Ok(match written {
+            Ok(count) => {
+                source.mark_read(count);
+                if let WritePosition::At(at) = &mut this.position {
+                    *at = at.saturating_add(count as u64);
+                }
+                StreamResult::Completed
+            }
+            Err(error) => {
+                this.end(Err(error.into()));
+                StreamResult::Dropped
+            }
+        }))
+    }
+}

@@ -1,0 +1,44 @@
+//! WASI 0.3 for guests, if the operator has enabled it: the same grants, limits and refusals as WASI 0.2.
+//!
+//! wasmtime publishes no security patches for errors that only its implementation of 0.3 has. So only interfaces are linked that have
+//! each guard of their predecessors: arguments, environment, clocks and randomness come from the same context, streams end in the same
+//! log, requests pass the same gate, and every socket and name lookup is denied.
+
+use wasmtime::component::Linker;
+use wasmtime_wasi::p3;
+use wasmtime_wasi::p3::bindings::cli::environment;
+
+use super::environment::{EnvironmentView, GrantedEnvironment};
+use super::files;
+use super::host_state::HostState;
+use super::wasi;
+
+/// Creates the linker of an engine with both versions of WASI.
+pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
+    let mut linker = wasi::linker(engine)?;
+    p3::cli::add_to_linker(&mut linker)?;
+    p3::clocks::add_to_linker(&mut linker)?;
+    p3::random::add_to_linker(&mut linker)?;
+    p3::sockets::add_to_linker(&mut linker)?;
+    files::wasi3::add_to_linker(&mut linker)?;
+    linker.allow_shadowing(true);
+    environment::add_to_linker::<HostState, GrantedEnvironment>(&mut linker, HostState::environment)?;
+    linker.allow_shadowing(false);
+    wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
+    Ok(linker)
+}
+
+impl environment::Host for EnvironmentView<'_> {
+    fn get_environment(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
+        self.record_read();
+        environment::Host::get_environment(&mut self.wasi)
+    }
+
+    fn get_arguments(&mut self) -> wasmtime::Result<Vec<String>> {
+        environment::Host::get_arguments(&mut self.wasi)
+    }
+
+    fn get_initial_cwd(&mut self) -> wasmtime::Result<Option<String>> {
+        environment::Host::get_initial_cwd(&mut self.wasi)
+    }
+}

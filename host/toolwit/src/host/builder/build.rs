@@ -1,0 +1,103 @@
+//! Construction of a host from its builder.
+
+use std::sync::Arc;
+
+use super::ToolwitBuilder;
+use crate::host::Toolwit;
+use crate::host::discovery::{discover, discover_in_background};
+use crate::host::groups_file::read_groups;
+use crate::host::interceptors::{Interceptors, warn_about_unselected};
+use crate::host::long_running::warn_about_unknown_tools;
+use crate::host::plugin_source::PluginSource;
+use toolwit_core::Error;
+use toolwit_core::limits::TOOLS_VISIBLE_MAX;
+use toolwit_registry::store::MemoryStore;
+#[cfg(feature = "sqlite")]
+use toolwit_registry::store::SqliteStore;
+use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath};
+use toolwit_sandbox::{Runtime, Scope};
+
+impl ToolwitBuilder {
+    #[cfg(feature = "sqlite")]
+    async fn with_store_file(mut self) -> Result<Self, Error> {
+        let Some(file) = self.store_file.take() else {
+            return Ok(self);
+        };
+        match SqliteStore::open_file(&file.path).await {
+            Ok(store) => Ok(self.protect(&file.path).store(store.clone()).keyvalue(store)),
+            Err(error) if file.is_required => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "continuing without the metadata database");
+                Ok(self)
+            }
+        }
+    }
+
+    /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
+    /// [`ToolwitBuilder::dynamic_discovery`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
+    /// are invalid, for secrets of the application, a store or certificates that cannot be used, for tool groups that are invalid, and
+    /// for interceptors that are not installed.
+    pub async fn build(self) -> Result<Toolwit, Error> {
+        #[cfg(feature = "sqlite")]
+        let builder = self.with_store_file().await?;
+        #[cfg(not(feature = "sqlite"))]
+        let builder = self;
+        builder.scan().await
+    }
+
+    async fn scan(mut self) -> Result<Toolwit, Error> {
+        self.runtime.plugins.extend(self.paths.iter().cloned());
+        let long_running = self.runtime.long_running.clone();
+        let runtime = Runtime::new(self.runtime)?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let missing = if self.watch.is_some() {
+            MissingPath::Empty
+        } else {
+            MissingPath::Error
+        };
+        let registry = LiveRegistry::open(&runtime, &self.paths, missing, store, self.embedding_model).await?;
+        let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
+        let mut groups = self.tool_groups.with_source(plugins);
+        for path in &self.groups_files {
+            groups = groups.with_config(read_groups(path)?)?;
+        }
+        for config in self.groups {
+            groups = groups.with_config(config)?;
+        }
+        let snapshot = registry.current();
+        let names = snapshot.packages().iter().map(|package| package.name.as_str());
+        runtime.warn_about_unknown_grants(names);
+        let discovery = match self.dynamic_discovery {
+            DynamicDiscovery::Never => None,
+            _ if self.has_background_discovery => discover_in_background(&registry),
+            _ => discover(&registry).await?,
+        };
+        warn_about_unknown_tools(&registry.current(), &long_running);
+        let interceptors = Interceptors::new(self.guards, &self.interceptors, &registry.current())?;
+        if self.sources.is_empty() {
+            warn_about_unselected(&self.interceptors, &registry.current(), &self.tools);
+        }
+        let watch = self.watch.map(|mut options| {
+            if self.dynamic_discovery == DynamicDiscovery::Never {
+                options.dynamic_discovery = DynamicDiscovery::Never;
+            }
+            Arc::new(registry.watch(options))
+        });
+        Ok(Toolwit {
+            runtime,
+            registry,
+            exposure: self.exposure,
+            tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
+            tools: self.tools.into(),
+            interceptors,
+            sources: self.sources.into(),
+            groups,
+            _watch: watch,
+            _discovery: discovery.map(Arc::new),
+        })
+    }
+}

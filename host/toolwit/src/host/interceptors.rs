@@ -1,0 +1,137 @@
+//! The interceptors of a host: rules around every call of the tools of its conversations.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use toolwit_agent::ConversationBuilder;
+use toolwit_core::{
+    Arguments, DecoratedTool, Decorator, Error, ErrorKind, Guards, Interception, Phase, Tool, ToolContext,
+    ToolDefinition, ToolError, ToolResult, ToolSelector, ToolSet,
+};
+use toolwit_registry::{InterceptorSettings, Package, Registry};
+use toolwit_sandbox::{PluginInterceptor, Scope};
+
+/// A guard, and the tools that it covers. The conversations of a host share it, so that it is applied to a tool once.
+type Guard = (ToolSelector, Arc<dyn Decorator>);
+
+/// The interceptors of a host.
+#[derive(Clone, Default)]
+pub(super) struct Interceptors(Guards);
+
+impl Interceptors {
+    /// Adds the interceptors of plugins to those of the application, which are around them. The first one is outermost.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken plugin: without
+    /// its interceptors, a host has no tools.
+    pub(super) fn new(
+        application: Vec<Guard>,
+        settings: &[InterceptorSettings],
+        registry: &Registry,
+    ) -> Result<Self, Error> {
+        let mut guards = application;
+        for setting in settings {
+            let guard: Arc<dyn Decorator> = Arc::new(Interception::new(load(setting, registry)?));
+            let tools = setting.tools.iter().map(|tool| ToolSelector::later(tool.as_str()));
+            let mut tools: Vec<_> = tools.collect();
+            if tools.is_empty() {
+                tools.push(ToolSelector::all());
+            }
+            guards.extend(tools.into_iter().map(|tools| (tools, guard.clone())));
+        }
+        Ok(Self(Guards::among(guards.iter().rev())))
+    }
+
+    /// Applies the guards to the tools of a conversation and of its agents.
+    pub(super) fn around(&self, conversation: ConversationBuilder) -> ConversationBuilder {
+        let guards = self.0.entries().iter().cloned();
+        guards.fold(conversation, |conversation, (tools, guard)| {
+            conversation.guard(tools, guard)
+        })
+    }
+
+    /// Applies the guards to the tools of a set, and to those that are added later.
+    pub(super) fn decorate(&self, set: &mut ToolSet) {
+        for (tools, guard) in self.0.entries() {
+            set.decorate(tools, guard.clone());
+        }
+    }
+
+    /// Applies the guards to a tool that is called without a conversation, and to the calls that it starts.
+    pub(super) fn decorated(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        if self.0.entries().is_empty() {
+            return tool;
+        }
+        Arc::new(DecoratedTool::new(
+            self.0.applied(tool),
+            Arc::new(Carried(self.clone())),
+        ))
+    }
+
+    /// Returns the context of calls that are made without a conversation.
+    pub(super) fn carried_by(&self, context: ToolContext) -> ToolContext {
+        self.0.carried_by(context)
+    }
+}
+
+/// Adds the interceptors to the context of a call.
+struct Carried(Interceptors);
+
+#[async_trait]
+impl Decorator for Carried {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        tool.call(arguments, &self.0.carried_by(context.clone())).await
+    }
+}
+
+/// Logs a warning for each tool of the settings that does not exist. It is not an error: a tool can appear later.
+pub(super) fn warn_about_unselected(settings: &[InterceptorSettings], registry: &Registry, native: &[Arc<dyn Tool>]) {
+    if settings.iter().all(|setting| setting.tools.is_empty()) {
+        return;
+    }
+    let mut tools = registry.tools(&Scope::new());
+    tools.extend(native.iter().cloned());
+    let plugins = registry.packages().iter().filter_map(Package::plugin);
+    let entities = plugins.flat_map(|plugin| &plugin.inspection().entities);
+    let methods: Vec<_> = entities.flat_map(|entity| &entity.methods).collect();
+    for setting in settings {
+        for wanted in &setting.tools {
+            let selector = ToolSelector::later(wanted.as_str());
+            let is_method = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
+            let exists = tools.iter().any(|tool| selector.selects(tool, None)) || methods.iter().any(is_method);
+            if !exists {
+                let plugin = &setting.plugin;
+                tracing::warn!("no tool is named `{wanted}`, whose calls the interceptor `{plugin}` would wrap");
+            }
+        }
+    }
+}
+
+/// Loads the interceptor of a plugin. It is not replaced when the file changes.
+fn load(setting: &InterceptorSettings, registry: &Registry) -> Result<PluginInterceptor, Error> {
+    let name = &setting.plugin;
+    let Some(package) = registry.package(name) else {
+        let message = format!("the interceptor `{name}` is not installed, and no tool may be called without it");
+        return Err(
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
+                "add the plugin to a plugin directory, or remove the interceptor from the configuration",
+            ),
+        );
+    };
+    if let Some(reason) = package.reason() {
+        let message = format!("the interceptor `{name}` cannot be loaded: {}", reason.message);
+        return Err(Error::new(reason.kind, Phase::Registry, message).with_source(reason.clone()));
+    }
+    let plugin = registry.plugin_of(name).cloned().ok_or_else(|| {
+        let message = format!("the interceptor `{name}` cannot be loaded");
+        Error::new(ErrorKind::Internal, Phase::Registry, message)
+    })?;
+    let interceptor = PluginInterceptor::new(plugin.clone())?;
+    plugin.retain_component();
+    Ok(interceptor)
+}

@@ -1,0 +1,83 @@
+//! Components of other versions of `toolwit:plugin` and of WASI.
+
+use serde_json::json;
+use toolwit::sandbox::{Scope, WasiVersions};
+use toolwit::{ErrorKind, Tool, ToolContext};
+use toolwit_tests::Guests;
+
+/// A component that imports an interface with one function.
+fn importing(interface: &str) -> String {
+    format!(r#"(component (import "{interface}" (instance (export "progress" (func (param "text" string))))))"#)
+}
+
+#[tokio::test]
+async fn component_of_the_first_version_works() {
+    let guests = Guests::new();
+    let courier = guests.rust("courier").await;
+    let imports: Vec<_> = courier
+        .inspection()
+        .imports
+        .iter()
+        .map(|import| import.name.clone())
+        .collect();
+    assert!(
+        imports.contains(&"toolwit:plugin/output@0.1.0".to_owned()),
+        "{imports:?}"
+    );
+    let tools = courier.tools(&Scope::new());
+    let attach = tools.iter().find(|tool| tool.definition().name() == "attach").unwrap();
+    let arguments = json!({"kind": "note", "value": "[1]"}).as_object().unwrap().clone();
+    let result = attach.call(arguments, &ToolContext::new()).await.unwrap();
+    assert_eq!(result.artifacts[0].value, json!([1]));
+}
+
+#[tokio::test]
+async fn component_of_a_later_version_is_refused_with_both_versions_and_the_fix() {
+    let guests = Guests::new();
+    for later in ["0.1.9", "0.2.0", "1.0.0"] {
+        let text = importing(&format!("toolwit:plugin/output@{later}"));
+        let error = guests.text("later", &text).await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::UnknownImport);
+        assert!(
+            error.message.contains(&format!("`toolwit:plugin/output@{later}`")),
+            "{error}"
+        );
+        let fix = error.suggestion.as_ref().unwrap();
+        assert!(
+            fix.contains("0.1.1") && fix.contains("build the component against"),
+            "{fix}"
+        );
+    }
+}
+
+// attack: A7, attack: Q5
+#[tokio::test]
+async fn interfaces_of_wasi_3_need_the_switch_and_others_are_never_offered() {
+    let guests = Guests::with(|options| options.wasi = WasiVersions::Wasi2And3);
+    let random = r#"(component
+        (import "wasi:random/random@0.3.0" (instance $r (export "get-random-u64" (func (result u64)))))
+        (core func $get (canon lower (func $r "get-random-u64")))
+        (core module $m (import "" "get" (func $get (result i64))) (func (export "draw") (result i64) call $get))
+        (core instance $i (instantiate $m (with "" (instance (export "get" (func $get))))))
+        (func (export "draw") (result u64) (canon lift (core func $i "draw"))))"#;
+    let refused = Guests::new().text("draw", random).await.err().unwrap();
+    assert!(
+        refused.suggestion.as_ref().unwrap().contains("--wasi-p3"),
+        "{refused:?}"
+    );
+    let draw = guests.text("draw", random).await.unwrap();
+    let tools = draw.tools(&Scope::new());
+    let result = tools[0]
+        .call(toolwit::Arguments::new(), &ToolContext::new())
+        .await
+        .unwrap();
+    assert!(result.for_llm.parse::<u64>().is_ok(), "{}", result.for_llm);
+    for never in [
+        "wasi:http/handler@0.3.0",
+        "wasi:clocks/timezone@0.3.0",
+        "wasi:random/random@0.3.0-rc-2026-01-01",
+    ] {
+        let error = guests.text("never", &importing(never)).await.err().unwrap();
+        assert!(error.message.contains(&format!("`{never}`")), "{error}");
+    }
+}
