@@ -21,6 +21,7 @@ mod input;
 mod interrupt;
 mod output;
 mod shell;
+mod telemetry;
 
 use std::ffi::OsString;
 use std::io;
@@ -51,12 +52,16 @@ fn main() -> ExitCode {
         Err(error) => return command_line::report_parse_error(&error, &raw).into(),
     };
     let printer = command_line.output.printer();
-    logging::start(printer.verbosity());
+    let (layer, telemetry) = match telemetry::from_environment() {
+        Ok(telemetry) => telemetry,
+        Err(error) => return finish(printer, Err(error.into())).into(),
+    };
+    logging::start(printer.verbosity(), layer);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return finish(printer, Err(startup_error(error).into())).into(),
     };
-    let exit = runtime.block_on(run_until_interrupted(command_line.command, printer));
+    let exit = runtime.block_on(telemetry.around(run_until_interrupted(command_line.command, printer)));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.into()
 }

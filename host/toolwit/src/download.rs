@@ -34,6 +34,15 @@ use toolwit_core::limits::{ByteCount, CONNECT_WALL_MAX, DOWNLOAD_REDIRECTS_MAX, 
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::{Download, FileUrl};
 
+/// Returns a TLS configuration that trusts the roots of the system.
+pub(crate) fn tls_config() -> Result<ClientConfig, String> {
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier)
+        .map_err(|error| error.to_string())?;
+    Ok(config.with_no_client_auth())
+}
+
 /// Downloads files over HTTPS, from the hosts whose certificates the system trusts.
 ///
 /// It sends no credentials or cookies, uses no proxy, and follows a limited number of redirects. Plain HTTP is for loopback
@@ -56,13 +65,8 @@ impl HttpDownloader {
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("install the system's root certificates (the package `ca-certificates`)")
         };
-        let tls = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(BuilderVerifierExt::with_platform_verifier)
-            .map_err(|error| unusable(error.to_string()))?
-            .with_no_client_auth();
         let client = Client::builder()
-            .tls_backend_preconfigured(tls)
+            .tls_backend_preconfigured(tls_config().map_err(&unusable)?)
             .http1_only()
             .no_proxy()
             .referer(false)

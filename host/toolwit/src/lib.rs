@@ -37,6 +37,8 @@ mod host;
 #[cfg(feature = "build")]
 pub mod packing;
 pub mod strategy;
+#[cfg(feature = "otlp")]
+pub mod telemetry;
 
 pub use host::{
     CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, UnreachableSource, find,

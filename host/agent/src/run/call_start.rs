@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use tracing::Instrument;
 
 use super::call_queue::{CallOutcome, FinishedCall, run_tool};
 use super::refusal::{not_run, with_expectation};
+use super::spans;
 use crate::event::{Event, Observers, RecordedStart};
 use crate::journal::{IDEMPOTENCY_KEY, Journal};
 use toolwit_core::{
@@ -115,6 +117,11 @@ impl CallStart {
 
     async fn run(self) -> FinishedCall {
         let context = CallChain::enter(self.context, &self.tool.definition.id, self.id);
-        run_tool(self.tool, self.arguments, context).await
+        let span = spans::execute_tool(&self.tool, CallChain::id_of(&context), &self.arguments);
+        let finished = run_tool(self.tool, self.arguments, context)
+            .instrument(span.clone())
+            .await;
+        spans::end_tool(&span, &finished);
+        finished
     }
 }

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::prepared_call::{PreparedCall, prepare};
 use super::run_state::RunState;
+use super::spans;
 use super::stop::Stop;
 use crate::event::Event;
 use crate::millis::millis;
@@ -61,7 +63,10 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         stop: &run.stop,
     };
     let started = Instant::now();
-    let response = inference.run().await?;
+    let span = spans::chat(inference.model.name(), inference.options);
+    let response = inference.run().instrument(span.clone()).await;
+    spans::end_chat(&span, &response);
+    let response = response?;
     Ok(record(run, response, started.elapsed()))
 }
 

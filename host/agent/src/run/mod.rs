@@ -29,6 +29,7 @@ mod recovery;
 mod refusal;
 mod run_state;
 mod single_call;
+mod spans;
 mod stop;
 mod tally;
 mod tool_loop;

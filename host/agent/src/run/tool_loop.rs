@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::{Instrument, Span};
 
 use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending};
@@ -11,6 +12,7 @@ use super::prepared_call::PreparedCall;
 use super::recovery::{plan, recovered_calls, unresolved_calls};
 use super::refusal::not_run;
 use super::run_state::RunState;
+use super::spans;
 use super::turn_start::inject_for_turn;
 use crate::event::Event;
 use crate::journal::InterruptedRun;
@@ -75,9 +77,20 @@ impl<'c> ToolLoop<'c> {
             let outcome = self.outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
         }
-        self.begin_turn(prompt).await;
-        let driven = self.drive().await;
-        self.end(driven).await
+        let span = self.span();
+        let turn = async move {
+            self.begin_turn(prompt).await;
+            let driven = self.drive().await;
+            self.end(driven).await
+        };
+        let ended = turn.instrument(span.clone()).await;
+        spans::end_agent(&span, &ended);
+        ended
+    }
+
+    fn span(&self) -> Span {
+        let conversation = &*self.run.conversation;
+        spans::invoke_agent(&conversation.observers.origin().process, conversation.model.name())
     }
 
     /// Ends the run, and stores its last events.
@@ -115,8 +128,14 @@ impl<'c> ToolLoop<'c> {
                 return Err(RunError::new(failure, outcome));
             }
         };
-        let driven = self.drive_from(interrupted).await;
-        self.end(driven).await
+        let span = self.span();
+        let turn = async move {
+            let driven = self.drive_from(interrupted).await;
+            self.end(driven).await
+        };
+        let ended = turn.instrument(span.clone()).await;
+        spans::end_agent(&span, &ended);
+        ended
     }
 
     /// Decides about the open calls, and announces the continuation. Without all decisions of a person, nothing changes.

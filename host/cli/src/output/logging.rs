@@ -4,6 +4,7 @@ use std::fmt::{self, Debug, Write};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -11,8 +12,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Verbosity, write_stderr};
 
-/// Starts logging at the level of the verbosity. Dependencies log warnings and errors only.
-pub(crate) fn start(verbosity: Verbosity) {
+/// Starts logging at the level of the verbosity. Dependencies log warnings and errors only. `telemetry` collects spans.
+pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send + Sync) {
     let (own, others) = match verbosity {
         Verbosity::Quiet => (LevelFilter::ERROR, LevelFilter::OFF),
         Verbosity::Normal => (LevelFilter::WARN, LevelFilter::ERROR),
@@ -22,6 +23,7 @@ pub(crate) fn start(verbosity: Verbosity) {
     let filter = Targets::new().with_target("toolwit", own).with_default(others);
     // Fails only if a logger is already set, which is then used.
     let _ = tracing_subscriber::registry()
+        .with(telemetry)
         .with(LogLines.with_filter(filter))
         .try_init();
 }

@@ -1,0 +1,147 @@
+//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI.
+//!
+//! The content of messages and calls is in events of another target, [`CONTENT`], at the level `TRACE`.
+
+use tracing::field::Empty;
+use tracing::{Level, Span, enabled, info_span, trace};
+
+use super::call_queue::{CallOutcome, FinishedCall};
+use crate::model::{ChatOptions, ChatResponse, FinishReason};
+use crate::outcome::{RunError, RunFailure, RunOutcome};
+use toolwit_core::{Arguments, NamedTool, ToolResult};
+
+/// The target of events with content.
+pub(super) const CONTENT: &str = "toolwit::content";
+
+/// Opens the span of a run.
+pub(super) fn invoke_agent(conversation: &str, model: &str) -> Span {
+    info_span!(
+        target: "toolwit::telemetry",
+        "invoke_agent",
+        otel.name = "invoke_agent",
+        otel.kind = "internal",
+        gen_ai.operation.name = "invoke_agent",
+        gen_ai.conversation.id = conversation,
+        gen_ai.request.model = model,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        "error.type" = Empty,
+    )
+}
+
+/// Adds the end of a run to its span.
+pub(super) fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            span.record("error.type", format!("{:?}", error.outcome.stop));
+            &error.outcome
+        }
+    };
+    let tokens = &outcome.usage.tokens;
+    span.record("gen_ai.usage.input_tokens", tokens.input_tokens);
+    span.record("gen_ai.usage.output_tokens", tokens.output_tokens);
+}
+
+/// Opens the span of an inference.
+pub(super) fn chat(model: &str, options: &ChatOptions) -> Span {
+    let span = info_span!(
+        target: "toolwit::telemetry",
+        "chat",
+        otel.name = format!("chat {model}"),
+        otel.kind = "client",
+        gen_ai.operation.name = "chat",
+        gen_ai.request.model = model,
+        gen_ai.request.max_tokens = Empty,
+        gen_ai.request.temperature = Empty,
+        gen_ai.response.finish_reasons = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        "error.type" = Empty,
+    );
+    if let Some(max_tokens) = options.max_tokens {
+        span.record("gen_ai.request.max_tokens", u64::from(max_tokens));
+    }
+    if let Some(temperature) = options.temperature {
+        span.record("gen_ai.request.temperature", temperature);
+    }
+    span
+}
+
+/// Adds the response to the span of its inference.
+pub(super) fn end_chat(span: &Span, response: &Result<ChatResponse, RunFailure>) {
+    match response {
+        Ok(response) => {
+            span.record("gen_ai.response.finish_reasons", finish_reason(&response.finish));
+            span.record("gen_ai.usage.input_tokens", response.usage.input_tokens);
+            span.record("gen_ai.usage.output_tokens", response.usage.output_tokens);
+            if response.usage.cached_tokens > 0 {
+                span.record("gen_ai.usage.cache_read.input_tokens", response.usage.cached_tokens);
+            }
+            if enabled!(target: CONTENT, Level::TRACE) {
+                span.in_scope(|| trace!(target: CONTENT, { gen_ai.output.messages = response.text() }, "content"));
+            }
+        }
+        Err(failure) => {
+            span.record("error.type", format!("{:?}", failure.stop()));
+        }
+    }
+}
+
+fn finish_reason(finish: &FinishReason) -> &str {
+    match finish {
+        FinishReason::Stop => "stop",
+        FinishReason::ToolCalls => "tool_calls",
+        FinishReason::Length => "length",
+        FinishReason::ContentFilter => "content_filter",
+        FinishReason::Refusal => "refusal",
+        FinishReason::Other(reason) => reason,
+    }
+}
+
+/// Opens the span of a tool call.
+pub(super) fn execute_tool(tool: &NamedTool, id: &str, arguments: &Arguments) -> Span {
+    let name = tool.name.as_str();
+    let span = info_span!(
+        target: "toolwit::telemetry",
+        "execute_tool",
+        otel.name = format!("execute_tool {name}"),
+        otel.kind = "internal",
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = name,
+        gen_ai.tool.call.id = id,
+        "gen_ai.tool.type" = "function",
+        "error.type" = Empty,
+    );
+    if enabled!(target: CONTENT, Level::TRACE) {
+        let arguments = serde_json::to_string(arguments).unwrap_or_default();
+        span.in_scope(|| trace!(target: CONTENT, { gen_ai.tool.call.arguments = arguments }, "content"));
+    }
+    span
+}
+
+/// Adds the outcome to the span of its call.
+pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
+    let error = match &finished.outcome {
+        CallOutcome::Returned(returned) => match &**returned {
+            Ok(result) => {
+                record_result(span, result);
+                result.is_error().then(|| "tool".to_owned())
+            }
+            Err(error) => Some(error.report().kind.to_string()),
+        },
+        CallOutcome::Refused(error) => Some(error.kind.to_string()),
+        CallOutcome::Panicked => Some("panic".to_owned()),
+        CallOutcome::Abandoned => Some("cancelled".to_owned()),
+    };
+    if let Some(error) = error {
+        span.record("error.type", error);
+    }
+}
+
+fn record_result(span: &Span, result: &ToolResult) {
+    if enabled!(target: CONTENT, Level::TRACE) {
+        span.in_scope(|| trace!(target: CONTENT, { gen_ai.tool.call.result = result.for_llm.as_str() }, "content"));
+    }
+}

@@ -1,0 +1,166 @@
+//! The exporter, which sends spans to a collector.
+
+use std::time::Duration;
+
+use reqwest::Client;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::layer::OtlpLayer;
+use crate::download::tls_config;
+use toolwit_core::limits::CONNECT_WALL_MAX;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Maximum number of spans that wait. Further ones are lost.
+const SPANS_MAX: usize = 2048;
+
+/// Maximum number of spans in a request.
+const BATCH_MAX: usize = 256;
+
+/// Maximum time of a request.
+const REQUEST_WALL_MAX: Duration = Duration::from_secs(5);
+
+/// The options of an exporter.
+#[derive(Clone, Debug)]
+pub struct OtlpOptions {
+    endpoint: String,
+    headers: Vec<(String, String)>,
+    service_name: String,
+    has_content: bool,
+}
+
+impl OtlpOptions {
+    /// Sets the base URL of the collector, without `/v1/traces`.
+    #[must_use]
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            headers: Vec::new(),
+            service_name: "toolwit".to_owned(),
+            has_content: false,
+        }
+    }
+
+    /// Adds a header to each request, such as the key of a service.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the name of the service. The default is `toolwit`.
+    #[must_use]
+    pub fn with_service_name(mut self, name: impl Into<String>) -> Self {
+        self.service_name = name.into();
+        self
+    }
+
+    /// Sends the content of answers, arguments and results too. By default it is not sent.
+    #[must_use]
+    pub fn with_content(mut self) -> Self {
+        self.has_content = true;
+        self
+    }
+}
+
+/// Creates a layer that collects spans, and the exporter that sends them.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] for headers that are not valid, or if TLS cannot be configured.
+pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error> {
+    let unusable = |why: String| {
+        let message = format!("telemetry cannot be exported: {why}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in &options.headers {
+        let name = HeaderName::try_from(name.as_str()).map_err(|error| unusable(error.to_string()))?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|error| unusable(error.to_string()))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls_config().map_err(&unusable)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .default_headers(headers)
+        .connect_timeout(CONNECT_WALL_MAX)
+        .timeout(REQUEST_WALL_MAX)
+        .build()
+        .map_err(|error| unusable(error.to_string()))?;
+    let (sender, spans) = mpsc::channel(SPANS_MAX);
+    let layer = OtlpLayer {
+        spans: sender,
+        has_content: options.has_content,
+    };
+    let exporter = OtlpExporter {
+        client,
+        url: format!("{}/v1/traces", options.endpoint.trim_end_matches('/')),
+        service_name: options.service_name,
+        spans,
+    };
+    Ok((layer, exporter))
+}
+
+/// Sends spans to a collector.
+pub struct OtlpExporter {
+    client: Client,
+    url: String,
+    service_name: String,
+    spans: mpsc::Receiver<Value>,
+}
+
+/// An exporter that runs.
+pub struct RunningExporter {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl OtlpExporter {
+    /// Starts the exporter as a task of the current tokio runtime.
+    #[must_use]
+    pub fn spawn(self) -> RunningExporter {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(self.run(stop.clone()));
+        RunningExporter { stop, task }
+    }
+
+    async fn run(mut self, stop: CancellationToken) {
+        let mut batch = Vec::new();
+        loop {
+            let received = tokio::select! {
+                biased;
+                received = self.spans.recv_many(&mut batch, BATCH_MAX) => received,
+                // Everything that was collected before the end was received.
+                () = stop.cancelled() => 0,
+            };
+            if received == 0 {
+                return;
+            }
+            self.send(std::mem::take(&mut batch)).await;
+        }
+    }
+
+    async fn send(&self, spans: Vec<Value>) {
+        let service = json!({"key": "service.name", "value": {"stringValue": self.service_name}});
+        let scope = json!({"name": "toolwit", "version": env!("CARGO_PKG_VERSION")});
+        let request = json!({"resourceSpans": [{
+            "resource": {"attributes": [service]},
+            "scopeSpans": [{"scope": scope, "spans": spans}],
+        }]});
+        let sent = self.client.post(&self.url).json(&request).send().await;
+        if let Err(error) = sent.and_then(reqwest::Response::error_for_status) {
+            tracing::warn!(error = %error.without_url(), "spans were not exported");
+        }
+    }
+}
+
+impl RunningExporter {
+    /// Sends what was collected, and ends the exporter.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        let _ = tokio::time::timeout(REQUEST_WALL_MAX, self.task).await;
+    }
+}
