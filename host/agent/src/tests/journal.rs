@@ -26,7 +26,11 @@ async fn stopped_in_call(class: EffectClass) -> MemoryJournalStore {
     let full = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("done")]);
     let journal = Journal::create(&full, &id()).await.unwrap();
-    let mut conversation = builder.tools([counted(class, "Pays.").0]).journal(journal).build().unwrap();
+    let mut conversation = builder
+        .tools([counted(class, "Pays.").0])
+        .journal(journal)
+        .build()
+        .unwrap();
     conversation.run("pay").await.unwrap();
     let entries = full.entries(&id()).await.unwrap();
     let is_start = |entry: &TraceEntry| matches!(entry.event, Event::ToolStarted { .. });
@@ -45,7 +49,11 @@ async fn reopened(store: &MemoryJournalStore, tool: Arc<dyn Tool>) -> (Conversat
 
 #[tokio::test]
 async fn a_write_that_did_not_end_waits_for_a_decision() {
-    let decisions = [(Resolution::Done, 0), (Resolution::NotDone, 0), (Resolution::RunAgain, 1)];
+    let decisions = [
+        (Resolution::Done, 0),
+        (Resolution::NotDone, 0),
+        (Resolution::RunAgain, 1),
+    ];
     for (resolution, runs) in decisions {
         let store = stopped_in_call(EffectClass::Write).await;
         let (tool, calls) = counted(EffectClass::Write, "Pays.");
@@ -55,9 +63,20 @@ async fn a_write_that_did_not_end_waits_for_a_decision() {
         let unresolved = conversation.interrupted_run().unwrap().unresolved();
         assert!(!conversation.resolve_call("other", resolution));
         assert!(conversation.resolve_call(&unresolved[0].id, resolution));
-        assert!(!conversation.resolve_call(&unresolved[0].id, resolution), "it is decided");
-        let outcome = conversation.resume_run(CancellationToken::new()).await.unwrap().unwrap();
-        assert_eq!((outcome.text(), *calls.lock().unwrap()), ("done", runs), "{resolution:?}");
+        assert!(
+            !conversation.resolve_call(&unresolved[0].id, resolution),
+            "it is decided"
+        );
+        let outcome = conversation
+            .resume_run(CancellationToken::new())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (outcome.text(), *calls.lock().unwrap()),
+            ("done", runs),
+            "{resolution:?}"
+        );
         assert_valid(conversation.history());
         assert!(conversation.resume_run(CancellationToken::new()).await.is_none());
     }
@@ -69,7 +88,11 @@ async fn calls_of_the_other_classes_run_again() {
         let store = stopped_in_call(class).await;
         let (tool, calls) = counted(class, "Pays.");
         let (mut conversation, model) = reopened(&store, tool).await;
-        conversation.resume_run(CancellationToken::new()).await.unwrap().unwrap();
+        conversation
+            .resume_run(CancellationToken::new())
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(*calls.lock().unwrap(), 1);
         let resumed = model.events_named("run_resumed");
         assert_eq!(resumed[0]["again"].as_array().unwrap().len(), 1);
@@ -87,7 +110,11 @@ async fn a_call_whose_definition_changed_is_answered_as_such() {
     let store = stopped_in_call(EffectClass::Read).await;
     let (tool, calls) = counted(EffectClass::Read, "Pays in another currency.");
     let (mut conversation, _) = reopened(&store, tool).await;
-    conversation.resume_run(CancellationToken::new()).await.unwrap().unwrap();
+    conversation
+        .resume_run(CancellationToken::new())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(*calls.lock().unwrap(), 0);
     assert!(tool_results(conversation.history())[0].contains("definition of the tool has changed"));
 }
@@ -136,7 +163,10 @@ async fn a_journal_with_a_result_of_no_call_is_refused_with_the_difference() {
         id: "stray".to_owned(),
         outcome: Box::default(),
     };
-    writer.append(vec![TraceEntry::now(0, event, Origin::default())]).await.unwrap();
+    writer
+        .append(vec![TraceEntry::now(0, event, Origin::default())])
+        .await
+        .unwrap();
     drop(writer);
     let journal = Journal::open(&store, &id()).await.unwrap();
     let (builder, _) = TestModel::playing([]);
