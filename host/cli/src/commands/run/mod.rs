@@ -1,5 +1,6 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
+mod approvals;
 mod ending;
 mod progress;
 mod recording;
@@ -10,13 +11,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{AnswerFile, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::approvals::ApprovalFlags;
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
-use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
@@ -34,12 +33,11 @@ use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{
-    Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver, Origin, OutputSink, ToolContext,
-};
+use toolwit::tool::{Origin, OutputSink, ToolContext};
 use toolwit::{Conversation, ConversationBuilder, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
+use approvals::{answer_file, approvals, forked_approvals};
 use recording::start_trace;
 
 pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
@@ -105,8 +103,6 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     #[command(flatten)]
-    model_options: ModelOptionFlags,
-    #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
     mcp: McpFlags,
@@ -116,6 +112,8 @@ pub(crate) struct RunFlags {
     interceptors: InterceptorFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
+    #[command(flatten)]
+    model_options: ModelOptionFlags,
     #[command(flatten)]
     budget: BudgetFlags,
     #[command(flatten)]
@@ -212,7 +210,10 @@ impl RunFlags {
     ) -> Result<Conversation, Failure> {
         let settings = self.settings();
         let budget = self.budget.budget()?;
-        let options = self.model_options.options()?;
+        let options = match self.recorded_options() {
+            Some(options) => options,
+            None => self.model_options.options()?,
+        };
         let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let servers = self.mcp.servers(&self.authority.secrets)?;
@@ -300,37 +301,6 @@ async fn connect_required(
             Err(Error::new(ErrorKind::Cancelled, Phase::Load, message))
         }
     }
-}
-
-/// Returns the path of the answers that are valid in later runs, if there is a data directory.
-fn answer_file() -> Option<PathBuf> {
-    data_path("approvals.json")
-}
-
-/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
-fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
-    let memory = match answer_file() {
-        Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
-        None => ApprovalMemory::new(),
-    };
-    let approvals = Approvals::new(policy).with_memory(memory);
-    if can_ask() {
-        approvals.with_approver(TerminalApprover::new(progress.clone()))
-    } else {
-        approvals
-    }
-}
-
-/// Returns the approvals of a fork: the recorded decisions before it, a person at the terminal after it.
-fn forked_approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>, replay: &StartedReplay) -> Approvals {
-    let approver: Arc<dyn Approver> = if can_ask() {
-        Arc::new(TerminalApprover::new(progress.clone()))
-    } else {
-        Arc::new(|_: &ApprovalRequest| Approval::Unanswered {
-            reason: "nobody can be asked".to_owned(),
-        })
-    };
-    Approvals::new(policy).with_approver(replay.approver(approver))
 }
 
 /// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
