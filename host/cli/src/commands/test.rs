@@ -32,7 +32,7 @@ A case calls a tool, or several tools in one conversation:
   tool = \"add\"
   arguments = { a = 2, b = 3 }
   result = 5                                    or contains = \"TEXT\", or error = \"TEXT\"
-  grants = { env = [\"LANG\"] }                   keys as in a grants file; none without it";
+  grants = { env = [{ name = \"LANG\" }] }        keys as in a grants file; none without it";
 
 /// Build a plugin and run its test cases
 ///

@@ -224,7 +224,7 @@ mod tests {
     fn cases_have_calls_grants_and_expectations() {
         let suite = parse(
             r#"
-            grants = { env = ["HOME"] }
+            grants = { env = [{ name = "HOME" }] }
 
             [[test]]
             name = "one"
