@@ -54,6 +54,8 @@ impl ToolProgram {
         progress.step(Step::RunTool(name.into_owned()));
         let mut command = environment::program(&self.path.to_string_lossy());
         command.args(self.first_arguments).args(arguments).current_dir(dir);
+        // The error of a source would disappear above the backtrace of its compiler.
+        command.env("RUST_BACKTRACE", "0");
         run_to_success(command, Stdout::Stream, limit, progress).await?;
         Ok(())
     }
