@@ -118,6 +118,22 @@ async fn compiler_process_that_ends_at_its_limit_of_memory_is_an_error_of_its_pl
     assert!(error.suggestion.is_some());
 }
 
+// attack: A19
+#[tokio::test]
+async fn machine_code_larger_than_its_limit_is_refused_before_it_is_read() {
+    let with_code = |bytes_max| {
+        runtime(TOOLWIT, |options| {
+            options.engine_limits.code_bytes_max = bytes_max;
+        })
+    };
+    let component = || bombs::functions(100);
+    let error = load(&with_code(4 << 10), component()).await.unwrap().prepare().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
+    assert!(error.message.contains("machine code takes"), "{error}");
+    assert_eq!(error.limit.as_ref().unwrap().limit, "code_bytes_max");
+    load(&with_code(1 << 20), component()).await.unwrap().prepare().await.unwrap();
+}
+
 #[tokio::test]
 async fn compiler_process_is_stopped_at_its_deadline() {
     let runtime = runtime(TOOLWIT, |options| {

@@ -20,6 +20,8 @@ pub struct EngineLimits {
     pub compile_wall_max: Duration,
     /// Maximum memory of a process that compiles one component, in bytes. A small component may use a part of it.
     pub compile_memory_bytes_max: u64,
+    /// Maximum size of the machine code that a process returns for one component, in bytes. A small component may have a part of it.
+    pub code_bytes_max: u64,
     /// The highest wall-clock limit of a call that an operator can set.
     pub call_wall_max: Duration,
     /// Depth of nested calls, the outermost included. Each holds an instance with its memory.
@@ -42,6 +44,7 @@ impl Default for EngineLimits {
             load_wall_max: Duration::from_secs(120),
             compile_wall_max: Duration::from_secs(600),
             compile_memory_bytes_max: 2 << 30,
+            code_bytes_max: 512 << 20,
             call_wall_max: Duration::from_secs(3_600),
             nested_depth_max: 16,
             calls_per_plugin_max: std::thread::available_parallelism().map_or(2, usize::from),

@@ -143,6 +143,7 @@ fn engine_limits() -> Vec<Limit> {
         load_wall_max: "time that a call waits for the compilation of a component", Time, Engine;
         compile_wall_max: "time of the compilation of a component in a process of its own", Time, Engine;
         compile_memory_bytes_max: "memory of a process that compiles a component", Bytes, Engine;
+        code_bytes_max: "machine code that a process returns for a component", Bytes, Engine;
         sessions_per_conversation_max: "session instances of a conversation", Count, Engine;
         sessions_max: "session instances of the process", Count, Engine;
     } without calls_per_plugin_max);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,9 +86,33 @@ impl CodeCache {
         }
     }
 
+    /// Stores the machine code of a component and maps the file in place of the copy in memory.
+    ///
+    /// # Errors
+    /// Returns the code if it cannot be stored, and `None` if another process removed the entry at once.
+    pub(crate) fn store_and_load(
+        &self,
+        engine: &Engine,
+        digest: &str,
+        code: Vec<u8>,
+    ) -> Result<Component, Option<Vec<u8>>> {
+        let name = entry_name(engine, digest);
+        if let Err(error) = self.write(&name, &code) {
+            tracing::debug!(%error, entry = name, "machine code could not be cached");
+            return Err(Some(code));
+        }
+        drop(code);
+        // Mapped before the limit of the cache may remove it.
+        let component = self.load(engine, digest).ok_or(None)?;
+        if let Err(error) = self.shrink_to(self.bytes_max()) {
+            tracing::debug!(%error, "the code cache could not be reduced to its limit");
+        }
+        Ok(component)
+    }
+
     /// Writes hash and code to temporary files and renames them, the code last, so that a reader never sees a partial entry.
     fn write(&self, name: &str, code: &[u8]) -> io::Result<()> {
-        let hash = self.hash(name, code);
+        let hash = self.hash(name, code)?;
         let unique = unique_name();
         for (suffix, content) in [(".hash", hash.as_bytes().as_slice()), ("", code)] {
             let temporary = self.directory.join(format!("{unique}{suffix}"));
@@ -103,15 +127,16 @@ impl CodeCache {
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
             return Ok(false);
         };
-        let code = fs::read(path)?;
+        // Read in pieces: machine code can be large.
+        let hash = self.hash(name, File::open(path)?)?;
         // `blake3::Hash` compares in constant time.
-        Ok(self.hash(name, &code) == blake3::Hash::from_bytes(expected))
+        Ok(hash == blake3::Hash::from_bytes(expected))
     }
 
-    fn hash(&self, name: &str, code: &[u8]) -> blake3::Hash {
+    fn hash(&self, name: &str, code: impl Read) -> io::Result<blake3::Hash> {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(name.as_bytes()).update(&[0]).update(code);
-        hasher.finalize()
+        hasher.update(name.as_bytes()).update(&[0]).update_reader(code)?;
+        Ok(hasher.finalize())
     }
 }
 

@@ -36,7 +36,7 @@ const CODE_BYTES_PER_BYTE: u64 = 32;
 /// The size of the machine code that a small component may have in addition, in bytes.
 const CODE_BYTES_BASE: u64 = 16 << 20;
 
-/// Compiles a component in a process of a program. Dropping the future ends the process.
+/// Compiles a component in a process of a program. The machine code is held in memory until it is complete. Dropping the future ends the process.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] if the compiler refuses the component, or ends at its limits; [`ErrorKind::Internal`] if the program
@@ -53,7 +53,8 @@ pub(super) async fn compile(
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(not_started(program, io::Error::other("it has no standard streams")));
     };
-    let conversation = converse(stdin, stdout, component);
+    let code_bytes_max = code_bytes_max(component.len() as u64, limits);
+    let conversation = converse(stdin, stdout, component, code_bytes_max);
     let reply = match tokio::time::timeout(limits.compile_wall_max, conversation).await {
         Ok(reply) => reply,
         Err(_) => return Err(too_slow(limits.compile_wall_max)),
@@ -65,6 +66,7 @@ pub(super) async fn compile(
             Phase::Load,
             format!("it could not be compiled: {message}"),
         )),
+        Ok(Reply::TooLarge(bytes)) => Err(too_large(bytes, code_bytes_max)),
         Err(error) => Err(died(child, &job, error).await),
     }
 }
@@ -84,6 +86,12 @@ fn job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineL
     }
 }
 
+/// Returns the maximum size of the machine code of a component.
+fn code_bytes_max(component_bytes: u64, limits: &EngineLimits) -> u64 {
+    let usual = component_bytes.saturating_mul(CODE_BYTES_PER_BYTE).saturating_add(CODE_BYTES_BASE);
+    usual.min(limits.code_bytes_max)
+}
+
 fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
     Command::new(program)
         .arg(COMPILE_ARGUMENT)
@@ -99,38 +107,44 @@ fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
 enum Reply {
     Code(Vec<u8>),
     Refused(String),
+    /// The size of machine code that exceeds the limit, in bytes.
+    TooLarge(u64),
 }
 
 /// Passes the component and reads the reply. Keeps standard input open until then.
-async fn converse(mut stdin: ChildStdin, mut stdout: ChildStdout, component: &[u8]) -> io::Result<Reply> {
+async fn converse(
+    mut stdin: ChildStdin,
+    mut stdout: ChildStdout,
+    component: &[u8],
+    code_bytes_max: u64,
+) -> io::Result<Reply> {
     let write = async {
         // Fails if the process has ended, which reading reports.
         let _: io::Result<()> = stdin.write_all(component).await;
         stdin
     };
-    let (stdin, reply) = tokio::join!(write, read_reply(&mut stdout, component.len() as u64));
+    let (stdin, reply) = tokio::join!(write, read_reply(&mut stdout, code_bytes_max));
     drop(stdin);
     reply
 }
 
-async fn read_reply(stdout: &mut ChildStdout, component_bytes: u64) -> io::Result<Reply> {
+async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result<Reply> {
     let mut header = [0; ReplyHeader::BYTES];
     stdout.read_exact(&mut header).await?;
     let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
     let header = ReplyHeader::from_bytes(header).ok_or_else(|| invalid("its reply is not one of this version"))?;
-    let bytes_max = if header.is_code {
-        component_bytes
-            .saturating_mul(CODE_BYTES_PER_BYTE)
-            .saturating_add(CODE_BYTES_BASE)
-    } else {
-        MESSAGE_BYTES as u64
-    };
-    let bytes = usize::try_from(header.bytes).unwrap_or(usize::MAX);
-    if header.bytes > bytes_max {
-        return Err(invalid("its machine code is too large"));
+    if header.is_code && header.bytes > code_bytes_max {
+        return Ok(Reply::TooLarge(header.bytes));
     }
-    let mut reply = vec![0; bytes];
-    stdout.read_exact(&mut reply).await?;
+    if !header.is_code && header.bytes > MESSAGE_BYTES as u64 {
+        return Err(invalid("its message is too long"));
+    }
+    // Memory is taken as the bytes arrive, and not for the size that the header states.
+    let mut reply = Vec::new();
+    stdout.take(header.bytes).read_to_end(&mut reply).await?;
+    if reply.len() as u64 != header.bytes {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(if header.is_code {
         Reply::Code(reply)
     } else {
@@ -149,6 +163,15 @@ fn too_slow(wall_max: Duration) -> Error {
     let message = format!("compiling it takes longer than {}", Span(wall_max));
     let ms = u64::try_from(wall_max.as_millis()).unwrap_or(u64::MAX);
     refused(message).with_limit(ExceededLimit::new("compile_wall_max", ms, ms))
+}
+
+fn too_large(bytes: u64, bytes_max: u64) -> Error {
+    let message = format!(
+        "its machine code takes {}, more than {}",
+        ByteCount(bytes),
+        ByteCount(bytes_max)
+    );
+    refused(message).with_limit(ExceededLimit::new("code_bytes_max", bytes, bytes_max))
 }
 
 /// Describes why a compiler process ended without a valid reply.

@@ -104,15 +104,18 @@ async fn install(
 ) -> Result<Component, Error> {
     let (engines, engine, digest) = (engines.clone(), engine.clone(), digest.to_owned());
     let install = move || {
-        let cached = engines.code_cache.as_ref().and_then(|cache| {
-            cache.store(&engine, &digest, &code);
-            cache.load(&engine, &digest)
-        });
-        let loaded = cached.map_or_else(|| precompiled::load(&engine.wasmtime, &code), Ok);
-        loaded.map_err(|error| {
-            let message = "the machine code of its compiler process cannot be loaded";
-            Error::new(ErrorKind::Internal, Phase::Load, message).with_source(format!("{error:#}"))
-        })
+        let cached = match &engines.code_cache {
+            Some(cache) => cache.store_and_load(&engine, &digest, code),
+            None => Err(Some(code)),
+        };
+        let unusable = |message| Error::new(ErrorKind::Internal, Phase::Load, message);
+        match cached {
+            Ok(component) => Ok(component),
+            Err(Some(code)) => precompiled::load(&engine.wasmtime, &code).map_err(|error| {
+                unusable("the machine code of its compiler process cannot be loaded").with_source(format!("{error:#}"))
+            }),
+            Err(None) => Err(unusable("its cached machine code was removed before it was loaded")),
+        }
     };
     blocking(install).await
 }
