@@ -182,6 +182,10 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
         }
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.model.provider()
+    }
+
     fn price(&self) -> Option<Price> {
         self.model.price()
     }
