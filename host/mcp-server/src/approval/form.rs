@@ -5,7 +5,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use toolwit::text::{is_printable, printable};
+use toolwit::tool::text::{is_printable, printable};
 use toolwit::tool::{Approval, ApprovalRequest};
 
 /// The field of the form with the decision.
@@ -73,7 +73,7 @@ pub(super) fn decision(result: &ElicitResult) -> Approval {
         ElicitationAction::Accept | ElicitationAction::Decline => Approval::Denied {
             reason: "the user did not allow it".to_owned(),
         },
-        ElicitationAction::Cancel => Approval::Unanswered {
+        _ => Approval::Unanswered {
             reason: "the user did not answer".to_owned(),
         },
     }

@@ -12,4 +12,4 @@ mod user_channel;
 pub(crate) use approver::ClientApprover;
 pub(crate) use input_round::InputRound;
 pub(crate) use question_state::{QuestionBinding, QuestionStates};
-pub(crate) use user_channel::{Questions, UserChannel, can_elicit};
+pub(crate) use user_channel::{UserChannel, can_elicit};
