@@ -59,7 +59,8 @@ fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::R
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
-    for profile in profiles {
+    // Cargo puts files there too, such as `CACHEDIR.TAG`.
+    for profile in profiles.iter().filter(|profile| profile.path().is_dir()) {
         for stem in [name.to_owned(), name.replace('-', "_")] {
             let file = profile.path().join("deps").join(stem).with_added_extension("wasm");
             match fs::remove_file(file) {
@@ -83,6 +84,7 @@ mod tests {
         let deps = target.path().join(TARGET).join("plugin/deps");
         fs::create_dir_all(&package_dir).unwrap();
         fs::create_dir_all(&deps).unwrap();
+        fs::write(target.path().join(TARGET).join("CACHEDIR.TAG"), "").unwrap();
         let take = |dir: &str| take_over(target.path(), &package_dir, "my-guest", Path::new(dir)).unwrap();
         let components = || fs::read_dir(&deps).unwrap().count();
         take("/one");

@@ -51,7 +51,7 @@ fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationB
     (Conversation::builder().model(recorder.clone()), recorder)
 }
 
-fn say(text: &str) -> ChatResponse {
+fn answer(text: &str) -> ChatResponse {
     ChatResponse::new(text.to_owned(), Vec::new())
 }
 
@@ -134,7 +134,7 @@ fn names(recorder: &Recorder, request: usize) -> Vec<String> {
 async fn a_tool_that_a_server_adds_during_a_call_is_declared_in_the_next_request() {
     let server = ChangingServer::with([]);
     server.tools.lock().unwrap().push(server.growing());
-    let (builder, recorder) = recorded([call("grow", json!({})), call("grown", json!({})), say("done")]);
+    let (builder, recorder) = recorded([call("grow", json!({})), call("grown", json!({})), answer("done")]);
     let mut conversation = builder.strategy(sources([server])).build().unwrap();
     conversation.run("go").await.unwrap();
     assert_eq!(names(&recorder, 0), ["grow"]);
@@ -151,7 +151,7 @@ async fn a_server_that_cannot_be_reached_leaves_the_others_and_comes_back() {
     );
     far.is_reachable.store(false, Ordering::Relaxed);
     far.tools.lock().unwrap().clear();
-    let (builder, recorder) = recorded([say("one"), say("two"), say("three")]);
+    let (builder, recorder) = recorded([answer("one"), answer("two"), answer("three")]);
     let strategy = sources([near.clone(), far.clone()]);
     let mut conversation = builder.strategy(strategy).build().unwrap();
     conversation.run("one").await.unwrap();
@@ -168,7 +168,7 @@ async fn a_server_that_cannot_be_reached_leaves_the_others_and_comes_back() {
     near.is_reachable.store(true, Ordering::Relaxed);
     near.tools.lock().unwrap().clear();
     conversation.run("three").await.unwrap();
-    assert_eq!(names(&recorder, 2), ["far"], "and go when the source says so");
+    assert_eq!(names(&recorder, 2), ["far"], "and go when the source removes it");
 }
 
 // accept: 103
@@ -188,7 +188,7 @@ async fn many_tools_are_searched_and_few_are_shown() {
             .build()
             .await
             .unwrap();
-        let recorder = recorder([say("done")]);
+        let recorder = recorder([answer("done")]);
         let mut conversation = host.conversation().model(recorder.clone()).build().unwrap();
         conversation.run("book a flight to a city").await.unwrap();
         assert_eq!(names(&recorder, 0), expected);
@@ -205,7 +205,7 @@ async fn a_conversation_has_only_the_tools_of_sources_that_it_may_use() {
             .build()
             .await
             .unwrap();
-        let recorder = recorder([call("changing", json!({})), say("done")]);
+        let recorder = recorder([call("changing", json!({})), answer("done")]);
         let among = host.conversation_among(|id| id != "native#delete");
         let mut conversation = among.model(recorder.clone()).build().unwrap();
         conversation.run("go").await.unwrap();

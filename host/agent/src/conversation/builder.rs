@@ -374,7 +374,7 @@ impl ConversationBuilder {
     }
 
     /// Sets whether the observers receive the events of agents inside the conversation too, at any depth. By default they do
-    /// not. The origin of an event tells them apart.
+    /// not. The origin of an event distinguishes them.
     #[must_use]
     pub fn nested_events(self, are_forwarded: bool) -> Self {
         self.configured(|config| config.with_nested_events(are_forwarded))

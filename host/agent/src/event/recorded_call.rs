@@ -8,9 +8,9 @@ use toolwit_core::{Arguments, Artifact, DeniedAccess, Effect, ErrorKind, Signal,
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
-    /// The call took effect. The model is told so; its result is not known.
+    /// The call took effect. The model receives this; the result of the call is not known.
     Done,
-    /// The call had no effect. The model is told so, and may call again.
+    /// The call had no effect. The model receives this, and may call again.
     NotDone,
     /// The call runs again.
     RunAgain,

@@ -44,7 +44,7 @@ pub enum RecordingError {
 impl From<RecordingError> for Error {
     fn from(error: RecordingError) -> Self {
         Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
-            .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`")
+            .with_suggestion("record a run with a `Trace` observer")
     }
 }
 

@@ -3,7 +3,7 @@
 //! The content of messages and calls is in events of another target, [`CONTENT`], at the level `TRACE`.
 
 use tracing::field::Empty;
-use tracing::{Level, Span, enabled, info_span, trace};
+use tracing::{Instrument, Level, Span, enabled, info_span, trace};
 
 use super::call_queue::{CallOutcome, FinishedCall};
 use crate::model::{ChatOptions, ChatResponse, FinishReason};
@@ -29,8 +29,18 @@ pub(super) fn invoke_agent(conversation: &str, model: &str) -> Span {
     )
 }
 
+/// Runs the turn of a run in its span.
+pub(super) async fn traced(
+    span: Span,
+    turn: impl Future<Output = Result<RunOutcome, RunError>>,
+) -> Result<RunOutcome, RunError> {
+    let ended = turn.instrument(span.clone()).await;
+    end_agent(&span, &ended);
+    ended
+}
+
 /// Adds the end of a run to its span.
-pub(super) fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
+fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
     let outcome = match ended {
         Ok(outcome) => outcome,
         Err(error) => {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tokio::time::Instant;
-use tracing::{Instrument, Span};
+use tracing::Span;
 
 use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending};
@@ -83,9 +83,7 @@ impl<'c> ToolLoop<'c> {
             let driven = self.drive().await;
             self.end(driven).await
         };
-        let ended = turn.instrument(span.clone()).await;
-        spans::end_agent(&span, &ended);
-        ended
+        spans::traced(span, turn).await
     }
 
     fn span(&self) -> Span {
@@ -133,9 +131,7 @@ impl<'c> ToolLoop<'c> {
             let driven = self.drive_from(interrupted).await;
             self.end(driven).await
         };
-        let ended = turn.instrument(span.clone()).await;
-        spans::end_agent(&span, &ended);
-        ended
+        spans::traced(span, turn).await
     }
 
     /// Decides about the open calls, and announces the continuation. Without all decisions of a person, nothing changes.

@@ -311,7 +311,7 @@ async fn remembered_answer_ends_when_the_definition_changes() {
     }
 }
 
-/// Answers only when it is told to.
+/// Answers when it is notified.
 struct Slow(Arc<Notify>);
 
 #[async_trait]
@@ -326,10 +326,10 @@ impl Approver for Slow {
 async fn other_calls_run_while_one_waits_for_its_approval() {
     let bank = Bank::default();
     let go = Arc::new(Notify::new());
-    let told = go.clone();
+    let notifier = go.clone();
     // It lets the approver answer, so that the response never ends if it has to wait.
     let look = tool("look", move |_, _| {
-        told.notify_one();
+        notifier.notify_one();
         Ok(ToolResult::text("seen"))
     });
     let steps = [call([("pay", json!({"amount": 1})), ("look", json!({}))]), reply("ok")];

@@ -20,6 +20,7 @@ mod gating;
 mod guards;
 mod injection;
 mod introspection;
+mod journal;
 mod limits;
 mod live_objects;
 pub(crate) mod log;

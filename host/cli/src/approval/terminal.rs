@@ -58,7 +58,7 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Asks until there is an answer. The end of the input is no approval.
+/// Asks until there is an answer. The end of the input is not an approval.
 fn ask(request: &ApprovalRequest, input: &mut dyn BufRead, print: &mut dyn FnMut(&Page)) -> ApprovalAnswer {
     print(&question(request));
     for _ in 0..LINES_MAX {

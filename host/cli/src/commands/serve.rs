@@ -32,7 +32,7 @@ A configuration file lists tokens, each with its own plugins, grants and limits:
   requests_per_minute = 60
   context = { tenant = \"acme\" }
 
-  [oauth]                      # tells OAuth clients where to get a token
+  [oauth]                      # where OAuth clients get a token
   resource = \"https://tools.example.com/mcp\"
   authorization_servers = [\"https://login.example.com\"]";
 

@@ -16,7 +16,7 @@ const CLIENT_FILE: &str = ".mcp.json";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectServers {
     config: McpConfig,
-    /// The digest of what the files say, if they name servers.
+    /// The digest of the files, if they name servers.
     digest: Option<String>,
 }
 
@@ -91,7 +91,7 @@ fn describe(server: &ServerConfig) -> Vec<String> {
     }
     lines.push(format!("{name} receives the context values: {:?}", server.meta));
     if !server.roots.is_empty() {
-        lines.push(format!("{name} is told the roots {:?}", server.roots));
+        lines.push(format!("{name} receives the roots {:?}", server.roots));
     }
     lines
 }

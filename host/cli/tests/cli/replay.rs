@@ -27,6 +27,8 @@ fn traced() -> Workspace {
         "Count.",
         "--model",
         "scripted:counting.toml",
+        "--max-tokens",
+        "100",
         "--trace",
         "t.jsonl",
     ]);

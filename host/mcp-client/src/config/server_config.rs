@@ -64,7 +64,7 @@ pub struct ServerConfig {
     pub has_prompt_tools: bool,
     /// The values of the caller's context that it receives as `_meta`. Keys that a [`Setting`] of the server uses are never sent.
     pub meta: MetaFilter,
-    /// Directories that it is told as roots, if it asks for them.
+    /// Directories that it receives as roots, if it requests them.
     pub roots: Vec<PathBuf>,
     /// Maximum time of a call without progress.
     pub timeout: Duration,
@@ -253,7 +253,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the directories that the server is told as roots.
+    /// Sets the directories that the server receives as roots.
     #[must_use]
     pub fn with_roots<P: Into<PathBuf>>(mut self, roots: impl IntoIterator<Item = P>) -> Self {
         self.roots = roots.into_iter().map(Into::into).collect();

@@ -29,7 +29,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(100);
 /// The limits and the context of a request.
 pub(crate) struct Exchange<'a> {
     pub(crate) context: &'a ToolContext,
-    /// Values for the server, beside those of the protocol.
+    /// Values for the server, in addition to those of the protocol.
     pub(crate) meta: Map<String, Value>,
     /// The maximum time without progress.
     pub(crate) idle_max: Duration,

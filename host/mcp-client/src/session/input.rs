@@ -35,7 +35,7 @@ impl InputProvider {
         }
     }
 
-    /// Returns what the client tells the server about itself: only the requests that are answered.
+    /// Returns the capabilities of the client: only the requests that are answered.
     pub(super) fn client_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.requests.answers_questions() {

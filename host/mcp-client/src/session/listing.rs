@@ -22,14 +22,14 @@ const REMOTE_NAME_BYTES_MAX: usize = 128;
 /// The number of withheld tools that a list names.
 const WITHHELD_MAX: usize = 100;
 
-/// The time for which a list is used if the server neither says how long, nor reports changes.
+/// The time for which a list is used if the server neither declares a time to live nor reports changes.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
 
-/// The limits of the time that a server says.
+/// The limits of the time to live that a server declares.
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords of a schema that say nothing about arguments, or that are too expensive to check. The server checks its arguments itself.
+/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments itself.
 const UNCHECKED_KEYWORDS: [&str; 6] = [
     "$id",
     "id",

@@ -17,7 +17,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Adds a block. The text of a binary block says what it is; the model cannot read the rest.
+    /// Adds a block. The text of a binary block describes it; the model cannot read the rest.
     pub(super) fn add(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text),

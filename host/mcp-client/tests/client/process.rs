@@ -186,7 +186,7 @@ async fn a_call_that_takes_too_long_is_cancelled_at_the_server() {
     let error = call(&server, "wait", json!({})).await.unwrap_err();
     assert_eq!(error.report().kind, ErrorKind::Timeout);
     assert!(error.report().message.contains("may have taken effect"), "{error}");
-    // The server reads on only after it was told.
+    // The server reads on only after it was notified.
     works(&server).await;
 }
 

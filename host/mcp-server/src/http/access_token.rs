@@ -114,7 +114,7 @@ impl Tokens {
             return None;
         }
         let digest = blake3::hash(token.trim().as_bytes());
-        // Every token is compared, in constant time, so that the time tells nothing about them.
+        // Every token is compared, in constant time, so that the time reveals nothing about them.
         self.callers.iter().fold(
             None,
             |found, (known, caller)| if *known == digest { Some(caller) } else { found },

@@ -29,7 +29,7 @@ pub struct HttpOptions {
     pub(super) requests_per_minute: u32,
 }
 
-/// The metadata that tells OAuth clients where to get a token (RFC 9728).
+/// The metadata from which OAuth clients learn where to get a token (RFC 9728).
 #[derive(Clone, Debug, Serialize)]
 pub struct ProtectedResource {
     /// The URL of the server, as its clients see it.

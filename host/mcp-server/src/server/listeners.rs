@@ -1,4 +1,4 @@
-//! The clients that are told when the tools change.
+//! The clients that receive a notification when the tools change.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

@@ -23,7 +23,7 @@ use crate::wire::{self, ResultShape, Revision};
 use toolwit::tool::ToolId;
 use toolwit::{Arguments, ToolResult};
 
-/// How long a client may use a list of tools, in milliseconds. A subscription tells it earlier that the list has changed.
+/// How long a client may use a list of tools, in milliseconds. A subscription reports a change of the list earlier.
 const LIST_TTL_MS: u64 = 60_000;
 
 /// Answers requests without a session.

@@ -115,11 +115,23 @@ fn begin<'a>(
     Ok(())
 }
 
-/// Reads a stream of the type that its guest declares.
+/// Reads a stream or future whose items have a type without parts.
 macro_rules! by_type {
-    ($read:ident, $ty:expr, $store:expr, $source:expr, $budget:expr; $($case:pat => $rust:ty, $val:expr;)*) => {
+    ($read:ident, $ty:expr, $store:expr, $source:expr, $budget:expr) => {
         match $ty {
-            $($case => $read::<$rust>($store, $source, $budget, $val),)*
+            WitType::Bool => $read::<bool>($store, $source, $budget, Val::Bool),
+            WitType::S8 => $read::<i8>($store, $source, $budget, Val::S8),
+            WitType::U8 => $read::<u8>($store, $source, $budget, Val::U8),
+            WitType::S16 => $read::<i16>($store, $source, $budget, Val::S16),
+            WitType::U16 => $read::<u16>($store, $source, $budget, Val::U16),
+            WitType::S32 => $read::<i32>($store, $source, $budget, Val::S32),
+            WitType::U32 => $read::<u32>($store, $source, $budget, Val::U32),
+            WitType::S64 => $read::<i64>($store, $source, $budget, Val::S64),
+            WitType::U64 => $read::<u64>($store, $source, $budget, Val::U64),
+            WitType::F32 => $read::<f32>($store, $source, $budget, Val::Float32),
+            WitType::F64 => $read::<f64>($store, $source, $budget, Val::Float64),
+            WitType::Char => $read::<char>($store, $source, $budget, Val::Char),
+            WitType::String => $read::<String>($store, $source, $budget, Val::String),
             _ => Err(wasmtime::Error::msg("the type of a stream is not supported")),
         }
     };
@@ -136,20 +148,7 @@ fn read_stream(
             Val::String(text_or_data_url(bytes))
         });
     }
-    by_type!(items, item, store, stream, budget;
-        WitType::Bool => bool, Val::Bool;
-        WitType::S8 => i8, Val::S8;
-        WitType::S16 => i16, Val::S16;
-        WitType::U16 => u16, Val::U16;
-        WitType::S32 => i32, Val::S32;
-        WitType::U32 => u32, Val::U32;
-        WitType::S64 => i64, Val::S64;
-        WitType::U64 => u64, Val::U64;
-        WitType::F32 => f32, Val::Float32;
-        WitType::F64 => f64, Val::Float64;
-        WitType::Char => char, Val::Char;
-        WitType::String => String, Val::String;
-    )
+    by_type!(items, item, store, stream, budget)
 }
 
 fn read_future(
@@ -180,21 +179,7 @@ fn read_future(
                 }),
             }
         }
-        payload => by_type!(one, payload, store, future, budget;
-            WitType::Bool => bool, Val::Bool;
-            WitType::S8 => i8, Val::S8;
-            WitType::U8 => u8, Val::U8;
-            WitType::S16 => i16, Val::S16;
-            WitType::U16 => u16, Val::U16;
-            WitType::S32 => i32, Val::S32;
-            WitType::U32 => u32, Val::U32;
-            WitType::S64 => i64, Val::S64;
-            WitType::U64 => u64, Val::U64;
-            WitType::F32 => f32, Val::Float32;
-            WitType::F64 => f64, Val::Float64;
-            WitType::Char => char, Val::Char;
-            WitType::String => String, Val::String;
-        ),
+        payload => by_type!(one, payload, store, future, budget),
     }
 }
 

@@ -192,7 +192,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the maximum number of tools that [`Exposure::Auto`] shows without a search. The default is [`TOOLS_VISIBLE_MAX`].
+    /// Sets the maximum number of tools that [`Exposure::Auto`] shows without a search. The default is
+    /// [`TOOLS_VISIBLE_MAX`](toolwit_core::limits::TOOLS_VISIBLE_MAX).
     #[must_use]
     pub fn tools_visible_max(mut self, tools_visible_max: usize) -> Self {
         self.tools_visible_max = Some(tools_visible_max);
@@ -215,7 +216,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets whether dynamic tools are discovered automatically; see [`LiveRegistry::discover_dynamic_tools`]. By default they are,
+    /// Sets whether dynamic tools are discovered automatically; see
+    /// [`discover_dynamic_tools`](toolwit_registry::LiveRegistry::discover_dynamic_tools). By default they are,
     /// once for each new component. [`ToolwitBuilder::build`] waits for them for at most ten seconds.
     #[must_use]
     pub fn dynamic_discovery(mut self, discovery: DynamicDiscovery) -> Self {

@@ -73,7 +73,7 @@ fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationB
 }
 
 /// Returns a response with an answer.
-fn say(text: &str) -> ChatResponse {
+fn answer(text: &str) -> ChatResponse {
     ChatResponse::new(text.to_owned(), Vec::new())
 }
 
@@ -133,7 +133,7 @@ async fn registry(directory: &Path) -> Registry {
 async fn tools_that_match_the_message_are_declared_before_the_first_inference() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 21})), say("21 degrees")]);
+    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 21})), answer("21 degrees")]);
     let builder = builder.strategy(search).system("You are a farmer.");
     let mut conversation = builder.build().unwrap();
     let outcome = conversation.run("Tell me what the weather is like").await.unwrap();
@@ -165,7 +165,7 @@ async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
         call("search_tools", query.clone()),
         call("search_tools", query),
         call("send_email", json!({"a": 7})),
-        say("done"),
+        answer("done"),
     ]);
     let mut conversation = builder.strategy(search).build().unwrap();
     conversation.run("Please go on").await.unwrap();
@@ -196,7 +196,7 @@ async fn a_tool_that_the_conversation_may_not_use_is_neither_found_nor_callable(
         let calls = [
             call("search_tools", json!({"need": "weather forecast"})),
             call("get_forecast", json!({"a": 21})),
-            say("done"),
+            answer("done"),
         ];
         let (builder, recorder) = recorded(calls);
         let builder = builder.strategy(search).guidance("Be brief.");
@@ -227,7 +227,7 @@ async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_sea
     };
     let registry = registry(directory.path()).await;
     let first_found = async |earlier: &[&str]| {
-        let (builder, recorder) = recorded([say("ok")]);
+        let (builder, recorder) = recorded([answer("ok")]);
         let exchange = |text: &&str| [Message::user(*text), Message::assistant("hm", Vec::new())];
         let builder = builder.history(earlier.iter().flat_map(exchange).collect());
         builder
@@ -260,7 +260,7 @@ async fn a_search_covers_the_tools_that_were_injected_in_the_same_turn() {
         .build()
         .unwrap();
     let need = json!({"need": "a tool that waters roses"});
-    let (builder, recorder) = recorded([call("outside", json!({})), call("search_tools", need), say("done")]);
+    let (builder, recorder) = recorded([call("outside", json!({})), call("search_tools", need), answer("done")]);
     builder
         .strategy(search)
         .tool(garden)
@@ -350,7 +350,7 @@ async fn search_covers_native_tools_facades_and_servers() {
         call("search_tools", json!({"need": "a tool that books a flight"})),
         call("book_flight", json!({})),
         call("search_tools", json!({"need": "a tool that stores a note"})),
-        say("done"),
+        answer("done"),
     ]);
     let mut conversation = builder
         .strategy(search)
@@ -391,7 +391,7 @@ async fn repeated_search_does_not_run_again() {
         call("search_tools", json!({"need": "book a flight"})),
         call("search_tools", json!({"need": "the flight: booking"})),
         call("search_tools", json!({"need": "send an email"})),
-        say("done"),
+        answer("done"),
     ]);
     builder
         .strategy(search)
@@ -425,7 +425,7 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
     // Paused after compiling, which happens on threads that the paused clock does not wait for.
     tokio::time::pause();
     let search = ToolSearch::new(registry, Scope::new()).with_source(SleepingServer);
-    let (builder, recorder) = recorded([say("done")]);
+    let (builder, recorder) = recorded([answer("done")]);
     let started = tokio::time::Instant::now();
     builder
         .strategy(search)
@@ -455,7 +455,7 @@ async fn a_found_tool_never_takes_the_name_of_a_static_one() {
     let own = NativeTool::new("get_forecast", "Mine", json!({"type": "object"}), |_, _| async {
         Ok(ToolResult::text("mine"))
     });
-    let (builder, recorder) = recorded([call("get_forecast", json!({})), say("done")]);
+    let (builder, recorder) = recorded([call("get_forecast", json!({})), answer("done")]);
     let mut conversation = builder.strategy(search).tool(own.unwrap()).build().unwrap();
     conversation.run("weather").await.unwrap();
     let shown = recorder.requests.lock().unwrap().clone();
@@ -511,7 +511,7 @@ async fn tools_of_every_origin_are_found_by_their_meaning() {
             ("reminder", "remember_note"),
         ];
         let calls = needs.map(|(need, _)| call("search_tools", json!({"need": need})));
-        let (builder, recorder) = recorded(calls.into_iter().chain([say("done")]));
+        let (builder, recorder) = recorded(calls.into_iter().chain([answer("done")]));
         let builder = builder
             .strategy(search)
             .tools([native("remember_note", "Stores a note")]);

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::layer::OtlpLayer;
 use crate::download::tls_config;
@@ -112,9 +112,9 @@ pub struct OtlpExporter {
     spans: mpsc::Receiver<Value>,
 }
 
-/// An exporter that runs.
+/// An exporter that runs. It ends when this is dropped; [`shutdown`](Self::shutdown) also waits until everything is sent.
 pub struct RunningExporter {
-    stop: CancellationToken,
+    stop: DropGuard,
     task: JoinHandle<()>,
 }
 
@@ -124,7 +124,10 @@ impl OtlpExporter {
     pub fn spawn(self) -> RunningExporter {
         let stop = CancellationToken::new();
         let task = tokio::spawn(self.run(stop.clone()));
-        RunningExporter { stop, task }
+        RunningExporter {
+            stop: stop.drop_guard(),
+            task,
+        }
     }
 
     async fn run(mut self, stop: CancellationToken) {
@@ -160,7 +163,7 @@ impl OtlpExporter {
 impl RunningExporter {
     /// Sends what was collected, and ends the exporter.
     pub async fn shutdown(self) {
-        self.stop.cancel();
+        drop(self.stop);
         let _ = tokio::time::timeout(REQUEST_WALL_MAX, self.task).await;
     }
 }

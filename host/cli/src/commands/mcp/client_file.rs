@@ -105,7 +105,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
         if let Some(directory) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             fs::create_dir_all(directory)?;
         }
-        let new = beside(&target);
+        let new = temporary_path(&target);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new)?;
         let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         let done = done.and_then(|()| {
@@ -124,7 +124,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// Returns the path of a temporary file in the same directory.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))
 }

@@ -117,7 +117,7 @@ impl ReplayTrace {
 
     fn check(&self, recording: &Recording) -> Result<(), Error> {
         if recording.prompts().is_empty() {
-            let message = format!("the trace {} does not begin with a turn", self.recording.display());
+            let message = format!("the trace `{}` does not begin with a turn", self.recording.display());
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`"));
         }

@@ -48,7 +48,7 @@ pub(super) async fn what_if(
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
     if !grants.exists() {
-        let message = format!("the grants file {} does not exist", grants.display());
+        let message = format!("the grants file `{}` does not exist", grants.display());
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
     }
     let grants = GrantsFile::new(grants).read().map_err(Error::from)?;
@@ -77,7 +77,7 @@ fn traces(path: &Path) -> Result<Vec<PathBuf>, Error> {
         return Ok(vec![path.to_owned()]);
     }
     let unreadable = |error: std::io::Error| {
-        let message = format!("the folder {} cannot be read: {error}", path.display());
+        let message = format!("the folder `{}` cannot be read: {error}", path.display());
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     };
     let mut found = Vec::new();
@@ -88,7 +88,7 @@ fn traces(path: &Path) -> Result<Vec<PathBuf>, Error> {
         }
     }
     if found.is_empty() || found.len() > TRACES_MAX {
-        let message = format!("the folder {} has {} traces (`*.jsonl`)", path.display(), found.len());
+        let message = format!("the folder `{}` has {} traces (`*.jsonl`)", path.display(), found.len());
         let hint = format!("pass a trace, or a folder with 1 to {TRACES_MAX} of them");
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint));
     }

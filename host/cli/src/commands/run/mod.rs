@@ -1,22 +1,21 @@
 //! `toolwit run`: runs one turn of a model with the tools of plugins.
 
+mod approvals;
+mod ending;
 mod progress;
 mod recording;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{AnswerFile, TerminalApprover};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::approvals::ApprovalFlags;
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
-use crate::input::configuration::data_path;
 use crate::input::exposure::ExposureFlag;
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
@@ -26,25 +25,22 @@ use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
-use crate::output::printer::{Format, Printer};
+use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{
-    Event, Journal, JournalError, ProcessTools, RunError, RunFailure, RunOutcome, SessionId, StartedReplay,
-    TypedOutcome,
-};
+use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::ChatModel;
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
-use toolwit::tool::{
-    Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver, Origin, OutputSink, ToolContext,
-};
+use toolwit::tool::{Origin, OutputSink, ToolContext};
 use toolwit::{Conversation, ConversationBuilder, Exposure, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
+use approvals::{answer_file, approvals, forked_approvals};
 use recording::start_trace;
 
+pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
 pub(crate) use progress::RunProgress;
 pub(crate) use recording::Replaying;
 
@@ -107,8 +103,6 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     #[command(flatten)]
-    model_options: ModelOptionFlags,
-    #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
     mcp: McpFlags,
@@ -118,6 +112,8 @@ pub(crate) struct RunFlags {
     interceptors: InterceptorFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
+    #[command(flatten)]
+    model_options: ModelOptionFlags,
     #[command(flatten)]
     budget: BudgetFlags,
     #[command(flatten)]
@@ -189,18 +185,6 @@ pub(crate) fn interrupted(session: &SessionId) -> Error {
     ))
 }
 
-/// Prints the end of a run.
-pub(crate) fn print_end(
-    ended: Result<RunOutcome, RunError>,
-    model: &dyn ChatModel,
-    printer: Printer,
-) -> Result<Exit, Failure> {
-    match ended {
-        Ok(outcome) => print_outcome(&outcome, model, printer),
-        Err(error) => print_failure(&error, printer),
-    }
-}
-
 impl RunFlags {
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
@@ -226,7 +210,10 @@ impl RunFlags {
     ) -> Result<Conversation, Failure> {
         let settings = self.settings();
         let budget = self.budget.budget()?;
-        let options = self.model_options.options()?;
+        let options = match self.recorded_options() {
+            Some(options) => options,
+            None => self.model_options.options()?,
+        };
         let policy = self.approvals.policy()?;
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
         let servers = self.mcp.servers(&self.authority.secrets)?;
@@ -316,46 +303,6 @@ async fn connect_required(
     }
 }
 
-/// Returns the path of the answers that are valid in later runs, if there is a data directory.
-fn answer_file() -> Option<PathBuf> {
-    data_path("approvals.json")
-}
-
-/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
-fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
-    let memory = match answer_file() {
-        Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
-        None => ApprovalMemory::new(),
-    };
-    let approvals = Approvals::new(policy).with_memory(memory);
-    if can_ask() {
-        approvals.with_approver(TerminalApprover::new(progress.clone()))
-    } else {
-        approvals
-    }
-}
-
-/// Returns the approvals of a fork: the recorded decisions before it, a person at the terminal after it.
-fn forked_approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>, replay: &StartedReplay) -> Approvals {
-    let approver: Arc<dyn Approver> = if can_ask() {
-        Arc::new(TerminalApprover::new(progress.clone()))
-    } else {
-        Arc::new(|_: &ApprovalRequest| Approval::Unanswered {
-            reason: "nobody can be asked".to_owned(),
-        })
-    };
-    Approvals::new(policy).with_approver(replay.approver(approver))
-}
-
-/// A failed run, with the part of the outcome that it reached.
-#[derive(Serialize)]
-struct FailedRun<'a> {
-    ok: bool,
-    error: &'a Error,
-    #[serde(flatten)]
-    outcome: &'a RunOutcome,
-}
-
 /// Returns the file with the tool groups: the given one or, if there are roles, that of the current directory.
 fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBuf>, Error> {
     if given.is_some() || roles.is_empty() {
@@ -369,46 +316,4 @@ fn groups_file(given: Option<PathBuf>, roles: &[String]) -> Result<Option<PathBu
     let message = format!("`--role` needs tool groups, and `{file}` does not exist in the current directory");
     let hint = format!("add a table `[groups.ROLE]` to `{file}`, or pass another file with `--groups FILE`");
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
-}
-
-/// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
-fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
-    if printer.format() == Format::Human {
-        print_answer(outcome, printer)?;
-    }
-    match (model.finish().map_err(Error::from), printer.format()) {
-        (Ok(()), Format::Human) => Ok(Exit::Success),
-        (Ok(()), Format::Json) => printer.document(outcome).map(|()| Exit::Success),
-        (Err(error), _) => print_error_with_outcome(&error, outcome, printer),
-    }
-}
-
-fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
-    printer.outside_text(outcome.text().trim_end())
-}
-
-/// Prints the error of a run, after its partial answer if there is one.
-pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
-    if printer.format() == Format::Human && ended.outcome.answer.is_some() {
-        print_answer(&ended.outcome, printer)?;
-    }
-    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
-    Ok(match ended.failure {
-        // The model called an unknown tool, not the user.
-        RunFailure::UnknownTools { .. } => Exit::Failed,
-        _ => exit,
-    })
-}
-
-/// Prints an error. The JSON document also has the outcome that the run reached.
-pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
-    match printer.format() {
-        Format::Json => printer.document(&FailedRun {
-            ok: false,
-            error,
-            outcome,
-        })?,
-        Format::Human => printer.print_error(error),
-    }
-    Ok(Exit::of(error))
 }

@@ -13,6 +13,7 @@ use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use toolwit::agent::{Event, Journal, Observer, Recording, StartedReplay, Trace};
+use toolwit::model::ChatOptions;
 use toolwit::tool::Origin;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -56,7 +57,11 @@ impl RunFlags {
         let grants = self.authority.grants.existing().ok().flatten();
         let exposure = self.exposure.and_then(|flag| flag.to_possible_value());
         let budget_tools = self.budget.budget_tools.then(|| "true".to_owned());
-        let settings: [(&str, Vec<String>); 7] = [
+        let options = self.model_options.options().ok();
+        let options = options.filter(|options| *options != ChatOptions::default());
+        let options = options.and_then(|options| serde_json::to_string(&options).ok());
+        let settings: [(&str, Vec<String>); 8] = [
+            ("options", options.into_iter().collect()),
             ("plugins", paths(self.plugins.directories().unwrap_or_default())),
             ("grants", paths(grants.into_iter().collect())),
             ("system", self.system.iter().cloned().collect()),
@@ -70,6 +75,12 @@ impl RunFlags {
         ];
         let set = settings.into_iter().filter(|(_, values)| !values.is_empty());
         set.map(|(name, values)| (name.to_owned(), values)).collect()
+    }
+
+    /// Returns the options of the model in the trace that is replayed.
+    pub(super) fn recorded_options(&self) -> Option<ChatOptions> {
+        let replay = self.replay.as_ref()?;
+        serde_json::from_str(replay.recording().setting("options").first()?).ok()
     }
 
     /// Creates the options of a replay.

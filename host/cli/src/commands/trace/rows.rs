@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::output::page::counted;
 use toolwit::agent::{Event, RecordedUsage, TraceEntry};
 use toolwit::tool::ToolName;
 
@@ -172,7 +173,8 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             tool_calls,
             ..
         } => {
-            let detail = format!("{stop:?}, {iterations} inferences, {tool_calls} calls");
+            let (inferences, calls) = (counted(*iterations as usize, "inference"), counted(*tool_calls, "call"));
+            let detail = format!("{stop:?}, {inferences}, {calls}");
             (Kind::Note, "end".to_owned(), None, detail)
         }
         _ => return None,

@@ -75,7 +75,7 @@ async fn an_approval_and_a_lock_stay_on_a_plugin_tool_whose_file_changes() {
     for (set_up, expected) in set_ups {
         write_forecast(directory.path(), "a");
         live.refresh().await.unwrap();
-        let (builder, recorder) = recorded([first(), say("one"), second(), say("two")]);
+        let (builder, recorder) = recorded([first(), answer("one"), second(), answer("two")]);
         let builder = builder.strategy(RegistryTools::new(live.clone(), Scope::new()));
         let mut conversation = set_up(builder).build().unwrap();
         conversation.run("one").await.unwrap();
@@ -106,7 +106,7 @@ async fn an_approval_and_a_lock_stay_on_a_plugin_tool_whose_file_changes() {
 async fn an_approval_belongs_to_a_tool_that_a_search_finds() {
     let directory = tempfile::tempdir().unwrap();
     let search = tool_search(directory.path()).await;
-    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 2})), say("done")]);
+    let (builder, recorder) = recorded([call("get_forecast", json!({"a": 2})), answer("done")]);
     let mut conversation = builder.strategy(search).decorate(FORECAST, denial()).build().unwrap();
     conversation.run("Tell me what the weather is like").await.unwrap();
     assert!(answers(&recorder)[1].contains("not approved"));
@@ -128,7 +128,7 @@ async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
     let id = ToolId::from_text(FORECAST);
     let search = tool_search(directory.path()).await;
     let need = || call("search_tools", json!({"need": "weather forecast"}));
-    let (builder, recorder) = recorded([need(), say("one"), need(), say("two")]);
+    let (builder, recorder) = recorded([need(), answer("one"), need(), answer("two")]);
     let mut conversation = builder.strategy(search).build().unwrap();
     conversation.run("Tell me what the weather is like").await.unwrap();
     conversation.remove_tool(&id);
@@ -150,7 +150,7 @@ async fn a_tool_removed_by_hand_is_not_added_by_a_search_or_a_changed_file() {
 
     let directory = tempfile::tempdir().unwrap();
     let live = live(directory.path()).await;
-    let (builder, recorder) = recorded([say("one"), say("two")]);
+    let (builder, recorder) = recorded([answer("one"), answer("two")]);
     let mut conversation = builder
         .strategy(RegistryTools::new(live.clone(), Scope::new()))
         .build()

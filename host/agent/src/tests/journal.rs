@@ -1,0 +1,175 @@
+//! Conversations with a journal.
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::{Journal, JournalStore, MemoryJournalStore, Resolution, SessionId, TraceEntry};
+use toolwit_core::EffectClass;
+
+fn id() -> SessionId {
+    "s".parse().unwrap()
+}
+
+/// Returns a tool of a class that counts its calls.
+fn counted(class: EffectClass, description: &str) -> (Arc<dyn Tool>, Arc<Mutex<u32>>) {
+    let calls = Arc::new(Mutex::new(0));
+    let counter = calls.clone();
+    let tool = NativeTool::new("pay", description, json!({"type": "object"}), move |_, _| {
+        *counter.lock().unwrap() += 1;
+        async { Ok(ToolResult::text("paid")) }
+    });
+    (Arc::new(tool.unwrap().with_effect(class)), calls)
+}
+
+/// Returns a store whose session ends in the middle of a call of this class.
+async fn stopped_in_call(class: EffectClass) -> MemoryJournalStore {
+    let full = MemoryJournalStore::new();
+    let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("done")]);
+    let journal = Journal::create(&full, &id()).await.unwrap();
+    let mut conversation = builder
+        .tools([counted(class, "Pays.").0])
+        .journal(journal)
+        .build()
+        .unwrap();
+    conversation.run("pay").await.unwrap();
+    let entries = full.entries(&id()).await.unwrap();
+    let is_start = |entry: &TraceEntry| matches!(entry.event, Event::ToolStarted { .. });
+    let cut = entries.iter().position(is_start).unwrap() as u64 + 1;
+    let stopped = MemoryJournalStore::new();
+    let writer = stopped.create(&id()).await.unwrap();
+    writer.append(entries[..cut as usize].to_vec()).await.unwrap();
+    stopped
+}
+
+async fn reopened(store: &MemoryJournalStore, tool: Arc<dyn Tool>) -> (Conversation, TestModel) {
+    let (builder, model) = TestModel::playing([reply("done")]);
+    let journal = Journal::open(store, &id()).await.unwrap();
+    (builder.tools([tool]).journal(journal).build().unwrap(), model)
+}
+
+#[tokio::test]
+async fn a_write_that_did_not_end_waits_for_a_decision() {
+    let decisions = [
+        (Resolution::Done, 0),
+        (Resolution::NotDone, 0),
+        (Resolution::RunAgain, 1),
+    ];
+    for (resolution, runs) in decisions {
+        let store = stopped_in_call(EffectClass::Write).await;
+        let (tool, calls) = counted(EffectClass::Write, "Pays.");
+        let (mut conversation, _) = reopened(&store, tool).await;
+        let refused = conversation.resume_run(CancellationToken::new()).await.unwrap();
+        assert!(matches!(refused.unwrap_err().failure, RunFailure::Tool(_)));
+        let unresolved = conversation.interrupted_run().unwrap().unresolved();
+        assert!(!conversation.resolve_call("other", resolution));
+        assert!(conversation.resolve_call(&unresolved[0].id, resolution));
+        assert!(
+            !conversation.resolve_call(&unresolved[0].id, resolution),
+            "it is decided"
+        );
+        let outcome = conversation
+            .resume_run(CancellationToken::new())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (outcome.text(), *calls.lock().unwrap()),
+            ("done", runs),
+            "{resolution:?}"
+        );
+        assert_valid(conversation.history());
+        assert!(conversation.resume_run(CancellationToken::new()).await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn calls_of_the_other_classes_run_again() {
+    for class in [EffectClass::Read, EffectClass::Idempotent] {
+        let store = stopped_in_call(class).await;
+        let (tool, calls) = counted(class, "Pays.");
+        let (mut conversation, model) = reopened(&store, tool).await;
+        conversation
+            .resume_run(CancellationToken::new())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(*calls.lock().unwrap(), 1);
+        let resumed = model.events_named("run_resumed");
+        assert_eq!(resumed[0]["again"].as_array().unwrap().len(), 1);
+        let keys = |event: &TraceEntry| match &event.event {
+            Event::ToolStarted { start, .. } => start.as_ref().map(|start| start.key.clone()),
+            _ => None,
+        };
+        let keys: Vec<_> = store.entries(&id()).await.unwrap().iter().filter_map(keys).collect();
+        assert!(keys.len() == 2 && keys[0] == keys[1], "{keys:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_definition_changed_is_answered_as_such() {
+    let store = stopped_in_call(EffectClass::Read).await;
+    let (tool, calls) = counted(EffectClass::Read, "Pays in another currency.");
+    let (mut conversation, _) = reopened(&store, tool).await;
+    conversation
+        .resume_run(CancellationToken::new())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(*calls.lock().unwrap(), 0);
+    assert!(tool_results(conversation.history())[0].contains("definition of the tool has changed"));
+}
+
+#[tokio::test]
+async fn a_new_message_ends_the_interrupted_run_with_a_valid_history() {
+    let store = stopped_in_call(EffectClass::Write).await;
+    let (tool, calls) = counted(EffectClass::Write, "Pays.");
+    let (mut conversation, _) = reopened(&store, tool).await;
+    conversation.run("never mind").await.unwrap();
+    assert_valid(conversation.history());
+    assert!(tool_results(conversation.history())[0].contains("may have taken effect"));
+    let history = conversation.history().len();
+    drop(conversation);
+    let (again, _) = reopened(&store, counted(EffectClass::Write, "Pays.").0).await;
+    assert!(again.interrupted_run().is_none());
+    assert_eq!((again.history().len(), *calls.lock().unwrap()), (history, 0));
+}
+
+#[tokio::test]
+async fn usage_of_the_earlier_process_counts_for_the_budget() {
+    let store = MemoryJournalStore::new();
+    let costly = || changed(reply("done"), |response| response.usage = TokenUsage::new(60, 0, 0));
+    let conversation = async |journal| {
+        let (builder, _) = TestModel::playing([costly(), costly()]);
+        let budget = Budget {
+            tokens_max: Some(100),
+            ..Budget::default()
+        };
+        builder.budget(budget).journal(journal).build().unwrap()
+    };
+    let mut first = conversation(Journal::create(&store, &id()).await.unwrap()).await;
+    first.run("one").await.unwrap();
+    drop(first);
+    let mut second = conversation(Journal::open(&store, &id()).await.unwrap()).await;
+    second.run("two").await.unwrap();
+    let refused = second.run("three").await.unwrap_err();
+    assert!(matches!(refused.failure, RunFailure::TokenLimit { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_journal_with_a_result_of_no_call_is_refused_with_the_difference() {
+    let store = MemoryJournalStore::new();
+    let writer = store.create(&id()).await.unwrap();
+    let event = Event::ToolReturned {
+        id: "stray".to_owned(),
+        outcome: Box::default(),
+    };
+    writer
+        .append(vec![TraceEntry::now(0, event, Origin::default())])
+        .await
+        .unwrap();
+    drop(writer);
+    let journal = Journal::open(&store, &id()).await.unwrap();
+    let (builder, _) = TestModel::playing([]);
+    let error = builder.journal(journal).build().err().unwrap();
+    assert!(error.message.contains("+ `stray`"), "{error}");
+}

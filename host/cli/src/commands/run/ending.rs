@@ -1,0 +1,73 @@
+//! The output at the end of a run: its answer, or its error.
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::printer::{Format, Printer};
+use toolwit::Error;
+use toolwit::agent::{RunError, RunFailure, RunOutcome};
+use toolwit::model::ChatModel;
+
+/// Prints the end of a run.
+pub(crate) fn print_end(
+    ended: Result<RunOutcome, RunError>,
+    model: &dyn ChatModel,
+    printer: Printer,
+) -> Result<Exit, Failure> {
+    match ended {
+        Ok(outcome) => print_outcome(&outcome, model, printer),
+        Err(error) => print_failure(&error, printer),
+    }
+}
+
+/// A failed run, with the part of the outcome that it reached.
+#[derive(Serialize)]
+struct FailedRun<'a> {
+    ok: bool,
+    error: &'a Error,
+    #[serde(flatten)]
+    outcome: &'a RunOutcome,
+}
+
+/// Prints the answer, or the outcome as JSON. Fails if a scripted model has turns left.
+fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) -> Result<Exit, Failure> {
+    if printer.format() == Format::Human {
+        print_answer(outcome, printer)?;
+    }
+    match (model.finish().map_err(Error::from), printer.format()) {
+        (Ok(()), Format::Human) => Ok(Exit::Success),
+        (Ok(()), Format::Json) => printer.document(outcome).map(|()| Exit::Success),
+        (Err(error), _) => print_error_with_outcome(&error, outcome, printer),
+    }
+}
+
+fn print_answer(outcome: &RunOutcome, printer: Printer) -> Result<(), Failure> {
+    printer.outside_text(outcome.text().trim_end())
+}
+
+/// Prints the error of a run, after its partial answer if there is one.
+pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, Failure> {
+    if printer.format() == Format::Human && ended.outcome.answer.is_some() {
+        print_answer(&ended.outcome, printer)?;
+    }
+    let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
+    Ok(match ended.failure {
+        // The model called an unknown tool, not the user.
+        RunFailure::UnknownTools { .. } => Exit::Failed,
+        _ => exit,
+    })
+}
+
+/// Prints an error. The JSON document also has the outcome that the run reached.
+pub(crate) fn print_error_with_outcome(error: &Error, outcome: &RunOutcome, printer: Printer) -> Result<Exit, Failure> {
+    match printer.format() {
+        Format::Json => printer.document(&FailedRun {
+            ok: false,
+            error,
+            outcome,
+        })?,
+        Format::Human => printer.print_error(error),
+    }
+    Ok(Exit::of(error))
+}
