@@ -25,6 +25,7 @@
 //! | `stdio` | one client over standard input and output |
 //! | `session` | up to 2025-11-25: a session, whose list of tools changes |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
+//! | `content` | prompts, resources and completion |
 //! | `call` | one call: progress, cancellation, messages to the user |
 //! | `approval` | asks the user of the client whether a call may run |
 //! | `metrics` | counters of requests and calls |
@@ -33,6 +34,7 @@
 
 mod approval;
 mod call;
+mod content;
 mod http;
 mod metrics;
 mod principal;
@@ -42,6 +44,7 @@ mod stateless;
 mod stdio;
 mod wire;
 
+pub use content::ServedContent;
 pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource};
 pub use principal::Principal;
 pub use server::McpServer;

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
-    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::OnceCell;
 
+use super::content_requests::ContentRequests;
 use super::mcp_server::Shared;
 use crate::principal::Principal;
 use crate::session::ClientSession;
@@ -22,7 +25,21 @@ use crate::wire::{self, Revision};
 const NAME: &str = "toolwit";
 
 /// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
-const METHODS: [&str; 4] = ["tools/call", "tools/list", INITIALIZE, "server/discover"];
+const METHODS: [&str; 13] = [
+    "tools/call",
+    "tools/list",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    "logging/setLevel",
+    INITIALIZE,
+    "server/discover",
+];
 
 /// The method that begins a session. Revision 2026-07-28 has none.
 const INITIALIZE: &str = "initialize";
@@ -46,6 +63,14 @@ impl Connection {
         let parts = request.extensions.get::<http::request::Parts>();
         let authorised = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
         authorised.map_or(self.shared.local(), |principal| principal)
+    }
+
+    /// Returns the prompts and resources for a request.
+    fn content<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> ContentRequests<'r> {
+        ContentRequests {
+            content: self.shared.content(),
+            principal: self.principal(request),
+        }
     }
 
     /// Returns the session of the connection. It begins with the first request that needs it.
@@ -73,6 +98,12 @@ impl ServerHandler for Connection {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_completions()
             .build();
         let info = InitializeResult::new(capabilities)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -148,6 +179,75 @@ impl ServerHandler for Connection {
             .metrics()
             .count_call(principal.name(), outcome, started.elapsed());
         result
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.content(&context).prompts(request)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.content(&context).prompt(request).map(GetPromptResponse::Complete)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.content(&context).resources(request)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.content(&context).templates(request)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.content(&context)
+            .resource(&request.uri)
+            .map(ReadResourceResponse::Complete)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.content(&context).complete(&request)
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // Only a resource that the client can read.
+        self.content(&context).resource(&request.uri)?;
+        self.session(&context).await?.subscribe(request.uri)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session(&context).await?.unsubscribe(&request.uri);
+        Ok(())
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

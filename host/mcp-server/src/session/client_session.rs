@@ -1,6 +1,7 @@
 //! The session of one client.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
@@ -13,12 +14,17 @@ use toolwit::agent::ToolSession;
 use toolwit::registry::Registry;
 use toolwit::{Arguments, Error};
 
+/// Maximum number of resources to which a session subscribes.
+const SUBSCRIPTIONS_MAX: usize = 1_000;
+
 /// A conversation without a model, for one client.
 pub(crate) struct ClientSession {
     principal: Principal,
     tools: ToolSession,
     /// The packages whose tools the session has.
     packages: Mutex<Registry>,
+    /// The URIs of the resources whose changes the client follows.
+    subscribed: Mutex<BTreeSet<String>>,
 }
 
 impl ClientSession {
@@ -31,6 +37,7 @@ impl ClientSession {
         Ok(Self {
             tools: ToolSession::begin(principal.conversation()).await?,
             packages: Mutex::new(packages),
+            subscribed: Mutex::default(),
             principal,
         })
     }
@@ -38,6 +45,34 @@ impl ClientSession {
     /// Returns whose session it is.
     pub(crate) fn principal(&self) -> &Principal {
         &self.principal
+    }
+
+    /// Subscribes to a resource.
+    ///
+    /// # Errors
+    /// If the session has too many subscriptions.
+    pub(crate) fn subscribe(&self, uri: String) -> Result<(), ErrorData> {
+        let mut subscribed = self.subscribed();
+        if subscribed.len() >= SUBSCRIPTIONS_MAX && !subscribed.contains(&uri) {
+            let message = format!("a session can subscribe to {SUBSCRIPTIONS_MAX} resources");
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        subscribed.insert(uri);
+        Ok(())
+    }
+
+    /// Ends the subscription to a resource.
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.subscribed().remove(uri);
+    }
+
+    /// Returns whether the session subscribed to a resource.
+    pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
+        self.subscribed().contains(uri)
+    }
+
+    fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves to the newest packages. Returns whether the list of tools changed.
