@@ -28,12 +28,14 @@
 //! | `content` | prompts, resources and completion |
 //! | `call` | one call: progress, cancellation, messages to the user |
 //! | `approval` | asks the user of the client whether a call may run |
+//! | `client` | the client of a call: questions to its user and model, its log |
 //! | `metrics` | counters of requests and calls |
 //! | `principal` | who calls: its host, its tools, the context of its calls |
 //! | `wire` | the forms of the protocol |
 
 mod approval;
 mod call;
+mod client;
 mod content;
 mod http;
 mod metrics;
@@ -44,6 +46,7 @@ mod stateless;
 mod stdio;
 mod wire;
 
+pub use client::{ClientRequest, LogLevel, McpClient};
 pub use content::ServedContent;
 pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource};
 pub use principal::Principal;

@@ -11,4 +11,5 @@ mod uri_template;
 
 pub(crate) use completion::complete;
 pub(crate) use plugin_docs::PluginDocs;
+pub(crate) use prompt::{MissingArgument, ServedPrompt};
 pub use served_content::ServedContent;

@@ -33,7 +33,10 @@ struct Message {
 #[derive(Debug)]
 enum Content {
     Text(Source),
-    Image { source: Source, mime_type: &'static str },
+    Image {
+        source: Source,
+        mime_type: &'static str,
+    },
     /// The URI of a resource of the same file.
     Resource(String),
 }
@@ -101,17 +104,23 @@ impl ServedPrompt {
     ///
     /// # Errors
     /// A message for the client, if one is unknown, is not a string or is too long.
-    pub(crate) fn arguments(&self, given: Option<JsonObject>) -> Result<Variables, String> {
+    pub(crate) fn arguments(&self, given: JsonObject) -> Result<Variables, String> {
         let mut values = Variables::new();
-        for (name, value) in given.unwrap_or_default() {
+        for (name, value) in given {
             let Value::String(value) = value else {
                 return Err(format!("the argument `{}` must be a string", name.escape_debug()));
             };
             if !self.arguments.iter().any(|argument| argument.name == name) {
-                return Err(format!("the prompt `{}` has no argument `{}`", self.name, name.escape_debug()));
+                return Err(format!(
+                    "the prompt `{}` has no argument `{}`",
+                    self.name,
+                    name.escape_debug()
+                ));
             }
             if value.len() > ARGUMENT_BYTES_MAX {
-                return Err(format!("the argument `{name}` is longer than {ARGUMENT_BYTES_MAX} bytes"));
+                return Err(format!(
+                    "the argument `{name}` is longer than {ARGUMENT_BYTES_MAX} bytes"
+                ));
             }
             values.insert(name, value);
         }

@@ -121,7 +121,9 @@ impl ServedResource {
 }
 
 fn has_scheme(uri: &str) -> bool {
-    let Some((scheme, rest)) = uri.split_once(':') else { return false };
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return false;
+    };
     let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_letter) && !rest.is_empty()
 }

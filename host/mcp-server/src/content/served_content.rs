@@ -144,7 +144,10 @@ impl ServedContent {
     /// The reason for the log of the server.
     pub(crate) fn resource(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
         let (templates, plain): (Vec<_>, Vec<_>) = self.resources.iter().partition(|resource| resource.is_template());
-        plain.into_iter().chain(templates).find_map(|resource| resource.read(uri))
+        plain
+            .into_iter()
+            .chain(templates)
+            .find_map(|resource| resource.read(uri))
     }
 
     /// Returns the stamps of the files behind resources, by URI.

@@ -56,7 +56,9 @@ impl Source {
 
     /// Returns the stamp of a file without placeholders.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
-        let Self::File { directory, path } = self else { return None };
+        let Self::File { directory, path } = self else {
+            return None;
+        };
         let metadata = fs::metadata(directory.join(path)).ok()?;
         Some((metadata.len(), metadata.modified().ok()))
     }
@@ -67,7 +69,9 @@ pub(super) fn filled(text: &str, values: &Variables, escape: fn(&str) -> String)
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
-        let Some((name, after)) = after.split_once("}}") else { break };
+        let Some((name, after)) = after.split_once("}}") else {
+            break;
+        };
         result.push_str(before);
         if let Some(value) = values.get(name.trim()) {
             result.push_str(&escape(value));
@@ -81,9 +85,7 @@ pub(super) fn filled(text: &str, values: &Variables, escape: fn(&str) -> String)
 /// Returns the names in `{{name}}`.
 pub(super) fn placeholders(text: &str) -> Vec<&str> {
     let parts = text.split("{{").skip(1);
-    parts
-        .filter_map(|part| Some(part.split_once("}}")?.0.trim()))
-        .collect()
+    parts.filter_map(|part| Some(part.split_once("}}")?.0.trim())).collect()
 }
 
 /// Reads a file below a directory. A link that leads out of the directory is refused.
@@ -99,7 +101,10 @@ fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
         return Err(format!("`{path}` is not a regular file"));
     }
     let mut bytes = Vec::new();
-    opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    opened
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(format!("`{path}` is larger than {FILE_BYTES_MAX} bytes"));
     }
@@ -110,7 +115,9 @@ fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
 fn is_file_name(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with('.')
-        && value.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
+        && value
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
 }
 
 /// Returns bytes as the contents of a resource: as text if their type is text and they are UTF-8, in base64 otherwise.
@@ -215,7 +222,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_sent_in_base64() {
-        let sent = |mime_type, bytes: &[u8]| serde_json::to_value(contents("x://y", mime_type, bytes.to_vec())).unwrap();
+        let sent =
+            |mime_type, bytes: &[u8]| serde_json::to_value(contents("x://y", mime_type, bytes.to_vec())).unwrap();
         assert_eq!(sent("text/plain", b"hi")["text"], "hi");
         assert_eq!(sent("text/plain", b"\xff")["blob"], "/w==");
         assert_eq!(sent("image/png", b"hi")["blob"], "aGk=");

@@ -40,7 +40,10 @@ impl UriTemplate {
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(format!("`{{{name}}}` is not the name of a variable"));
             }
-            if parts.iter().any(|part| matches!(part, Part::Variable(known) if known == name)) {
+            if parts
+                .iter()
+                .any(|part| matches!(part, Part::Variable(known) if known == name))
+            {
                 return Err(format!("the variable `{name}` is repeated"));
             }
             parts.push(Part::Variable(name.to_owned()));
@@ -124,12 +127,21 @@ mod tests {
     #[test]
     fn variables_match_one_segment_each() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(matched("test://t/{id}/data", "test://t/123/data"), Some(vec![pair("id", "123")]));
+        assert_eq!(
+            matched("test://t/{id}/data", "test://t/123/data"),
+            Some(vec![pair("id", "123")])
+        );
         assert_eq!(
             matched("x://{a}-{b}", "x://1-2%20c"),
             Some(vec![pair("a", "1"), pair("b", "2 c")])
         );
-        for uri in ["test://t//data", "test://t/1/2/data", "test://t/1", "test://t/%zz/data", "test://t/%ff/data"] {
+        for uri in [
+            "test://t//data",
+            "test://t/1/2/data",
+            "test://t/1",
+            "test://t/%zz/data",
+            "test://t/%ff/data",
+        ] {
             assert_eq!(matched("test://t/{id}/data", uri), None, "{uri}");
         }
     }

@@ -1,15 +1,19 @@
 //! The requests of one connection.
+#![allow(
+    deprecated,
+    reason = "revision 2026-07-28 deprecates logging and subscriptions of sessions, and clients use them"
+)]
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -17,6 +21,7 @@ use tokio::sync::OnceCell;
 
 use super::content_requests::ContentRequests;
 use super::mcp_server::Shared;
+use crate::client::LogLevel;
 use crate::principal::Principal;
 use crate::session::ClientSession;
 use crate::wire::{self, Revision};
@@ -36,13 +41,16 @@ const METHODS: [&str; 13] = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
-    "logging/setLevel",
+    SET_LEVEL,
     INITIALIZE,
     "server/discover",
 ];
 
 /// The method that begins a session. Revision 2026-07-28 has none.
 const INITIALIZE: &str = "initialize";
+
+/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their own.
+const SET_LEVEL: &str = "logging/setLevel";
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
@@ -104,6 +112,7 @@ impl ServerHandler for Connection {
             .enable_resources_list_changed()
             .enable_resources_subscribe()
             .enable_completions()
+            .enable_logging()
             .build();
         let info = InitializeResult::new(capabilities)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -194,7 +203,8 @@ impl ServerHandler for Connection {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.content(&context).prompt(request).map(GetPromptResponse::Complete)
+        let questions = self.shared.stateless().questions();
+        self.content(&context).prompt(request, &context, questions).await
     }
 
     async fn list_resources(
@@ -229,6 +239,19 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.content(&context).complete(&request)
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if Revision::of(&context) == Revision::Stateless {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, SET_LEVEL, None));
+        }
+        let level = LogLevel::of_wire(request.level);
+        self.session(&context).await?.set_log_min(level);
+        Ok(())
     }
 
     async fn subscribe(
@@ -266,7 +289,8 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let is_removed = request.method == INITIALIZE && Revision::of(&context) == Revision::Stateless;
+        let is_removed =
+            [INITIALIZE, SET_LEVEL].contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
         if METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",

@@ -1,17 +1,20 @@
 //! Requests for prompts, resources and completion.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rmcp::ErrorData;
 use rmcp::model::{
-    CacheScope, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
+    CacheScope, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
 };
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
-use crate::content::{PluginDocs, ServedContent, complete};
+use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionStates};
+use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, complete};
 use crate::principal::Principal;
-use crate::wire;
+use crate::wire::{self, Revision};
 
 /// How long a client may use a list or a resource, in milliseconds. A notification reports a change earlier.
 const CONTENT_TTL_MS: u64 = 60_000;
@@ -30,24 +33,52 @@ impl ContentRequests<'_> {
         Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn prompt(&self, request: GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
+    /// Returns the messages of a prompt. The user is asked for a missing argument that has a question.
+    pub(super) async fn prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: &RequestContext<RoleServer>,
+        questions: &QuestionStates,
+    ) -> Result<GetPromptResponse, ErrorData> {
         let prompt = self.content.prompt(&request.name).ok_or_else(|| {
             let name: String = request.name.chars().take(80).collect();
             wire::invalid_params(format!("no prompt is named `{}`", name.escape_debug()))
         })?;
-        let values = prompt.arguments(request.arguments).map_err(wire::invalid_params)?;
-        if let Some(missing) = prompt.missing(&values) {
-            return Err(wire::invalid_params(format!("the argument `{}` is missing", missing.name)));
+        let arguments = request.arguments.unwrap_or_default();
+        let values = prompt.arguments(arguments.clone()).map_err(wire::invalid_params)?;
+        let subject = format!("prompts/get {}", prompt.name());
+        let binding = QuestionBinding {
+            principal: self.principal.name(),
+            tool: &subject,
+            arguments: &arguments,
+        };
+        let round = match Revision::of(context) {
+            Revision::Session => None,
+            Revision::Stateless => {
+                let (state, responses) = (request.request_state.as_deref(), request.input_responses.as_ref());
+                let round = InputRound::begin(questions, &binding, state, responses);
+                Some(Arc::new(round.map_err(wire::invalid_params)?))
+            }
+        };
+        let (client, mut outbox) = McpClient::of_request(context, round.clone(), None);
+        let completed = tokio::select! {
+            completed = completed(prompt, values, &client) => completed,
+            never = outbox.send() => match never {},
+        };
+        if let Some(round) = round
+            && let Some(question) = round.question(questions, &binding)?
+        {
+            return Ok(GetPromptResponse::InputRequired(question));
         }
-        let messages = self.content.messages(prompt, &values).map_err(|problem| {
+        let messages = self.content.messages(prompt, &completed?).map_err(|problem| {
             tracing::error!(prompt = prompt.name(), problem, "a prompt cannot be read");
             unreadable()
         })?;
         let result = GetPromptResult::new(messages);
-        Ok(match prompt.description() {
+        Ok(GetPromptResponse::Complete(match prompt.description() {
             Some(description) => result.with_description(description),
             None => result,
-        })
+        }))
     }
 
     pub(super) fn resources(&self, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
@@ -87,6 +118,37 @@ impl ContentRequests<'_> {
         let completion = complete(&self.content, &request.r#ref, &request.argument);
         completion.map(CompleteResult::new).map_err(wire::invalid_params)
     }
+}
+
+/// Asks the user for the missing arguments of a prompt.
+///
+/// # Errors
+/// If the client cannot be asked for a required argument, or the user does not give it.
+async fn completed(
+    prompt: &ServedPrompt,
+    mut values: BTreeMap<String, String>,
+    client: &McpClient,
+) -> Result<BTreeMap<String, String>, ErrorData> {
+    while let Some(MissingArgument { name, question }) = prompt.missing(&values) {
+        let refused = |problem: &str| wire::invalid_params(format!("the argument `{name}` is missing{problem}"));
+        let question = question.ok_or_else(|| refused(""))?;
+        let form = ClientRequest::Form {
+            message: question.to_owned(),
+            schema: json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}),
+        };
+        if !client.can_answer(&form) {
+            return Err(refused(""));
+        }
+        let key = format!("argument_{name}");
+        let answers = client.ask([(key.as_str(), form)]).await;
+        let answers = answers.map_err(|error| refused(&format!(": {error}")))?;
+        let answer = &answers[&key];
+        let value = answer["content"][name].as_str();
+        let value = value.filter(|_| answer["action"] == "accept");
+        let value = value.ok_or_else(|| refused(", and the user did not give it"))?;
+        values.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(values)
 }
 
 fn cursor(request: &Option<PaginatedRequestParams>) -> Option<&str> {

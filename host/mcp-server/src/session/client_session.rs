@@ -7,7 +7,8 @@ use rmcp::model::{CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
-use crate::call::{Called, call};
+use crate::call::{CallRequest, Called, call};
+use crate::client::LogLevel;
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::agent::ToolSession;
@@ -25,6 +26,8 @@ pub(crate) struct ClientSession {
     packages: Mutex<Registry>,
     /// The URIs of the resources whose changes the client follows.
     subscribed: Mutex<BTreeSet<String>>,
+    /// The least severity of the messages that the client receives.
+    log_min: Mutex<LogLevel>,
 }
 
 impl ClientSession {
@@ -38,6 +41,7 @@ impl ClientSession {
             tools: ToolSession::begin(principal.conversation()).await?,
             packages: Mutex::new(packages),
             subscribed: Mutex::default(),
+            log_min: Mutex::new(LogLevel::Info),
             principal,
         })
     }
@@ -45,6 +49,11 @@ impl ClientSession {
     /// Returns whose session it is.
     pub(crate) fn principal(&self) -> &Principal {
         &self.principal
+    }
+
+    /// Sets the least severity of the messages that the client receives.
+    pub(crate) fn set_log_min(&self, level: LogLevel) {
+        *self.log_min.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
     /// Subscribes to a resource.
@@ -121,7 +130,13 @@ impl ClientSession {
         let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
             wire::result_shape(&tool.definition, Revision::Session)
         });
-        let Called { answer, notes } = call(&self.tools, name, arguments, &self.principal, request, None).await;
+        let call_request = CallRequest {
+            principal: &self.principal,
+            request,
+            round: None,
+            log_min: Some(*self.log_min.lock().unwrap_or_else(PoisonError::into_inner)),
+        };
+        let Called { answer, notes } = call(&self.tools, name, arguments, call_request).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return wire::call_error(&error),
