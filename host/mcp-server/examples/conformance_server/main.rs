@@ -14,6 +14,7 @@ mod server_tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolwit::registry::WatchOptions;
@@ -36,12 +37,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: conformance_server ADDRESS PLUGINS".into());
     };
     let plugins = PathBuf::from(plugins);
+    let mut watch = WatchOptions::default();
+    watch.poll_every = Duration::from_millis(200);
+    watch.quiet = Duration::from_millis(50);
     let host = Toolwit::builder()
         .plugins(&plugins)
         .tools(client_tools::tools()?)
         .tools(server_tools::tools(&plugins)?)
         .exposure(Exposure::Flat)
-        .watch(WatchOptions::default())
+        .watch(watch)
         .build()
         .await?;
     let server = McpServer::new(host).with_content(content()?);

@@ -42,6 +42,11 @@ pub(crate) fn tools(plugins: &Path) -> Result<Vec<Arc<dyn Tool>>, Error> {
         schema(),
         |contact, _| async move { Ok(ToolResult::text(Value::Object(contact).to_string())) },
     )?;
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    let region = json!({"type": "object", "properties": {"region": region}});
+    let header = NativeTool::new("test_custom_header", "Has a header.", region, |_, _| async {
+        Ok(ToolResult::text("the header is the argument"))
+    })?;
     let wait = NativeTool::new("test_reconnection", "Waits a moment.", empty(), |_, _| async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         Ok(ToolResult::text("Reconnection test completed"))
@@ -77,7 +82,7 @@ pub(crate) fn tools(plugins: &Path) -> Result<Vec<Arc<dyn Tool>>, Error> {
             }
         },
     )?;
-    Ok([contact, wait, prompts, plugins]
+    Ok([contact, header, wait, prompts, plugins]
         .into_iter()
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
         .collect())

@@ -145,7 +145,7 @@ impl McpClient {
     /// The reason why there is no answer.
     pub(crate) async fn ask_one(&self, request: InputRequest) -> Result<Value, &'static str> {
         let (answer, answered) = oneshot::channel();
-        let question = Outgoing::Question(Question { request, answer });
+        let question = Outgoing::Question(Box::new(Question { request, answer }));
         if self.outbox.send(question).await.is_err() {
             return Err("the client is gone");
         }

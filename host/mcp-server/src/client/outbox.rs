@@ -21,7 +21,7 @@ const WAITING_MAX: usize = 256;
 
 /// A message to the client of a call.
 pub(super) enum Outgoing {
-    Question(Question),
+    Question(Box<Question>),
     Log(LogMessage),
 }
 
@@ -61,7 +61,7 @@ impl Outbox {
     pub(crate) async fn send(&mut self) -> Infallible {
         while let Some(message) = self.messages.recv().await {
             match message {
-                Outgoing::Question(question) => ask(&self.peer, question).await,
+                Outgoing::Question(question) => ask(&self.peer, *question).await,
                 Outgoing::Log(message) => drop(self.peer.notify_logging_message(message.into_wire()).await),
             }
         }

@@ -13,7 +13,7 @@ use rmcp::model::{
     ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -51,6 +51,9 @@ const INITIALIZE: &str = "initialize";
 
 /// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their own.
 const SET_LEVEL: &str = "logging/setLevel";
+
+/// The methods that revision 2026-07-28 does not have.
+const REMOVED: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
@@ -190,6 +193,11 @@ impl ServerHandler for Connection {
         result
     }
 
+    /// Returns the definition with which the headers of an HTTP request are compared. All principals have the same definitions.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.shared.stateless().tool(self.shared.local(), name)
+    }
+
     async fn list_prompts(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -289,8 +297,7 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let is_removed =
-            [INITIALIZE, SET_LEVEL].contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
+        let is_removed = REMOVED.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
         if METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult};
+use rmcp::model::{CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
@@ -52,6 +52,13 @@ impl Stateless {
         let catalog = self.catalogs.of(principal);
         let page = wire::page(annotated(&catalog, principal).await, cursor)?;
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    /// Returns the definition of a tool, listed or not.
+    pub(crate) fn tool(&self, principal: &Principal, name: &str) -> Option<Tool> {
+        let catalog = self.catalogs.of(principal);
+        let tool = catalog.tool(name)?;
+        Some(wire::tool(name, &tool.definition, Revision::Stateless))
     }
 
     /// Calls a tool. If the user must approve it first, the result asks for that.
