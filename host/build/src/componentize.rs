@@ -7,11 +7,15 @@ use std::{
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+
 use super::{BuildError, ResolvedWit};
 
 /// Wraps the module as an implementation of the world. Strings are encoded as UTF-8.
 ///
-/// A module that already contains its component type, as `wit-bindgen` embeds it, does not need WIT.
+/// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, as `wit-bindgen` embeds it, does not need WIT.
 pub(super) fn componentize(
     path: &Path,
     mut module: Vec<u8>,
@@ -32,6 +36,12 @@ pub(super) fn componentize(
         ComponentEncoder::default()
             .validate(true)
             .module(&module)
+            .and_then(|encoder| {
+                encoder.adapter(
+                    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME,
+                    WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+                )
+            })
             .and_then(|mut encoder| encoder.encode())
     }));
     match encoded {

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::{EmbedError, WitError};
+use super::{EmbedError, Language, MissingTool, WitError};
 
 /// An error of [`Build::run`](super::Build::run).
 ///
@@ -17,7 +17,7 @@ pub enum BuildError {
         dir: PathBuf,
     },
     /// The directory contains no source in a known form.
-    #[error("nothing to build in `{}`: no `Cargo.toml`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
+    #[error("nothing to build in `{}`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts` or `plugin.c`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
     NothingToBuild {
         /// The directory that was searched.
         dir: PathBuf,
@@ -30,6 +30,25 @@ pub enum BuildError {
         /// The names of the files.
         files: Vec<String>,
     },
+    /// The directory contains the entry files of several languages.
+    #[error("several languages in `{}`: {}", .dir.display(), .files.join(", "))]
+    SeveralLanguages {
+        /// The directory that was searched.
+        dir: PathBuf,
+        /// The entry files.
+        files: Vec<&'static str>,
+    },
+    /// The project has no WIT, from which its language needs bindings.
+    #[error("no WIT in `{}`, which a project in {language} needs", .path.display())]
+    NoWit {
+        /// The language of the project.
+        language: Language,
+        /// The expected path.
+        path: PathBuf,
+    },
+    /// A program of the language's toolchain is not installed.
+    #[error("`{}` is not installed, which builds {}", .0.program, .0.language)]
+    MissingTool(MissingTool),
     /// The project's `toolwit.toml` cannot be read.
     #[error("`{}` is not valid: {message}", .path.display())]
     Configuration {
@@ -141,7 +160,13 @@ impl BuildError {
     pub fn suggestion(&self) -> Option<String> {
         let text = match self {
             Self::NothingToBuild { .. } => {
-                "name the directory of a Rust package, or one that contains a component next to its `wit` directory"
+                "name the directory of a Rust package, of a project in another language, or one that contains a component next \
+                 to its `wit` directory"
+            }
+            Self::SeveralLanguages { .. } => "remove all but one, or set the `[build]` table of a `toolwit.toml`",
+            Self::NoWit { .. } => "declare the tools in `wit/plugin.wit`",
+            Self::MissingTool(missing) => {
+                return Some(format!("in the directory of the project: `{}`", missing.install));
             }
             Self::SeveralWasmFiles { .. } => {
                 "remove all but one, or name the output in the `[build]` table of a `toolwit.toml`"
@@ -159,8 +184,8 @@ impl BuildError {
                  `sudo apt-get install rustc-web cargo-web rust-web-src libstd-rust-web-dev wasi-libc`, then build again"
             }
             Self::Componentize { .. } => {
-                "check that the module has all exports of its WIT world, and that it was built without WASI preview 1 \
-                 imports"
+                "check that the module has all exports of its WIT world, and no imports except those of its world and of WASI \
+                 preview 1"
             }
             Self::TimedOut { .. } => "run it again, which continues the build, or raise the build's time limit",
             _ => return None,

@@ -5,9 +5,12 @@
 //!
 //! ```text
 //! DIR ── Source ──┬─ Cargo.toml ────── cargo, for wasm32-wasip2 ──┐
+//!                 ├─ app.py, app.js, … the language's toolchain ───┤
 //!                 ├─ toolwit.toml ──── the author's command ──────┼── component ── + toolwit:wit ── NAME.wasm
 //!                 └─ a .wasm file ──── converted if it is a core module
 //! ```
+//!
+//! [`NewProject`] writes a project in a [`Language`] that builds at once.
 //!
 //! If the machine lacks the Rust target, `rust_target` obtains it: with rustup, or on Debian from packages.
 
@@ -19,10 +22,13 @@ mod componentize;
 mod debian;
 mod environment;
 mod error;
+mod language;
 mod linkers;
 mod progress;
+mod project;
 mod request;
 mod rust_target;
+mod snapshot;
 mod source;
 mod target_directory;
 mod wasm_sysroot;
@@ -32,9 +38,12 @@ mod wit;
 const TARGET: &str = "wasm32-wasip2";
 
 pub use error::BuildError;
+pub use language::{Language, MissingTool, UnknownLanguage};
 pub use progress::{BuildEvent, Progress, Silent, Step};
+pub use project::{NewProject, ProjectError};
 pub use request::{Build, BuildReport};
 pub use rust_target::cargo_version;
+pub use snapshot::SourceSnapshot;
 pub use source::{BuildCommand, Source};
 pub use toolwit_sections::SectionError;
 pub use wit::{EmbedError, ResolvedWit, WitError, embed_wit};

@@ -27,6 +27,8 @@ pub enum Step {
     BuildStd,
     /// The named package is compiled.
     Compile(String),
+    /// The named program of a language's toolchain runs.
+    RunTool(String),
     /// The project's own build command runs.
     RunCommand(String),
     /// A core module is wrapped into a component.
@@ -45,6 +47,7 @@ impl fmt::Display for Step {
                 f.write_str("compiling Rust's standard library for WebAssembly (once, about two minutes)")
             }
             Self::Compile(package) => write!(f, "compiling {package}"),
+            Self::RunTool(program) => write!(f, "running {program}"),
             Self::RunCommand(command) => write!(f, "running `{command}`"),
             Self::Componentize => f.write_str("converting the core module to a component"),
             Self::EmbedWit => f.write_str("embedding the WIT"),

@@ -10,12 +10,13 @@ use std::{
 use etcetera::BaseStrategy;
 
 use super::{
-    BuildCommand, BuildError, Progress, ResolvedWit, Source, Step,
+    BuildCommand, BuildError, Language, Progress, ResolvedWit, Source, Step,
     blocking::blocking,
     cargo::{CargoBuild, CargoPackage},
     command::{Stdout, run_to_success},
     componentize::componentize,
     embed_wit, environment,
+    language::LanguageBuild,
     rust_target::RustToolchain,
     target_directory::TargetDirectory,
 };
@@ -146,6 +147,7 @@ impl Build {
         let built = match source {
             Source::Cargo => self.cargo(&dir, progress).await?,
             Source::Command(command) => self.command(&dir, &command, progress).await?,
+            Source::Language(language) => self.language(&dir, language, wit.as_ref(), progress).await?,
             Source::Component(file) | Source::CoreModule(file) => BuiltFile::of_file(file, &dir),
         };
         let last_step = EmbedStep {
@@ -228,6 +230,35 @@ impl Build {
         } else {
             Err(BuildError::NoArtifact { expected: Some(file) })
         }
+    }
+
+    async fn language(
+        &self,
+        dir: &Path,
+        language: Language,
+        wit: Option<&ResolvedWit>,
+        progress: &dyn Progress,
+    ) -> Result<BuiltFile, BuildError> {
+        let wit_path = self.wit_path(dir);
+        let Some(wit) = wit else {
+            return Err(BuildError::NoWit {
+                language,
+                path: wit_path,
+            });
+        };
+        let wit_path = fs::canonicalize(&wit_path).map_err(BuildError::file("read", &wit_path))?;
+        let name = dir.file_name().unwrap_or_default();
+        let out_dir = dir.join("target").join("language").join(name);
+        fs::create_dir_all(&out_dir).map_err(BuildError::file("write", &out_dir))?;
+        let build = LanguageBuild {
+            dir,
+            wit_path: &wit_path,
+            wit,
+            world: self.world.as_deref(),
+            out_dir: &out_dir,
+            limit: self.time_limit,
+        };
+        Ok(BuiltFile::of_file(build.run(language, progress).await?, dir))
     }
 
     fn wit_path(&self, dir: &Path) -> PathBuf {

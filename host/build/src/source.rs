@@ -7,22 +7,24 @@ use std::{
 
 use serde::Deserialize;
 
-use super::BuildError;
+use super::{BuildError, Language};
 
 /// The file in which a project configures its build.
 const CONFIGURATION: &str = "toolwit.toml";
 
 /// The source of a component in a directory.
 ///
-/// The `[build]` table of a `toolwit.toml` takes precedence over a `Cargo.toml`, which takes precedence over a `.wasm`
-/// file.
+/// The `[build]` table of a `toolwit.toml` takes precedence over a `Cargo.toml`, which takes precedence over the entry file of
+/// another language, which takes precedence over a `.wasm` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
     /// A Rust package.
     Cargo,
-    /// A project in another language, with its own command.
+    /// A project with its own build command.
     Command(BuildCommand),
+    /// A project in a language other than Rust, which its entry file shows.
+    Language(Language),
     /// A component that another tool has built. Only its WIT is embedded.
     Component(PathBuf),
     /// A core module next to the WIT that it implements. It is converted to a component.
@@ -61,6 +63,16 @@ impl Source {
         }
         if dir.join("Cargo.toml").is_file() {
             return Ok(Self::Cargo);
+        }
+        match Language::find(dir).as_slice() {
+            [] => {}
+            [language] => return Ok(Self::Language(*language)),
+            several => {
+                return Err(BuildError::SeveralLanguages {
+                    dir: dir.to_owned(),
+                    files: several.iter().map(|language| language.entry_file()).collect(),
+                });
+            }
         }
         let mut files = wasm_files(dir).map_err(BuildError::file("read", dir))?;
         match (files.pop(), files.is_empty()) {
@@ -169,6 +181,19 @@ mod tests {
             Source::find(all.path()).unwrap(),
             Source::Component(all.path().join("a.wasm"))
         );
+    }
+
+    #[test]
+    fn the_entry_file_shows_the_language_and_several_are_refused() {
+        let project = dir(&[("app.py", b""), ("old.wasm", COMPONENT)]);
+        assert_eq!(
+            Source::find(project.path()).unwrap(),
+            Source::Language(Language::Python)
+        );
+        fs::write(project.path().join("app.ts"), "").unwrap();
+        let error = Source::find(project.path()).unwrap_err();
+        assert!(error.to_string().ends_with("app.py, app.ts"), "{error}");
+        assert!(error.suggestion().is_some());
     }
 
     #[test]

@@ -26,7 +26,7 @@
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
 //! - Tools of servers of the Model Context Protocol: [`mcp`].
 //! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
-//!   finding a tool by name: [`find`].
+//!   finding a tool by name: [`find`]; test cases of a plugin: [`testing`].
 
 // The code that `#[tool]` generates refers to `::toolwit`, also in this crate's own tests.
 extern crate self as toolwit;
@@ -39,6 +39,7 @@ pub mod packing;
 pub mod strategy;
 #[cfg(feature = "otlp")]
 pub mod telemetry;
+pub mod testing;
 
 pub use host::{
     CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, UnreachableSource, find,

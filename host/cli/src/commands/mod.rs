@@ -7,6 +7,7 @@ pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod dev;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod grant;
@@ -15,6 +16,7 @@ pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod new;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod remove;
@@ -26,6 +28,7 @@ pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod show;
+pub(crate) mod test;
 pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod vectors;
@@ -56,7 +59,10 @@ pub(crate) enum Command {
     Mcp(Box<mcp::Mcp>),
     Serve(Box<serve::Serve>),
     Inspect(inspect::Inspect),
+    New(new::New),
     Build(build::Build),
+    Test(test::Test),
+    Dev(dev::Dev),
     Grant(Box<grant::Grant>),
     Revoke(grant::Revoke),
     Trust(trust::TrustProject),
@@ -103,6 +109,9 @@ impl Command {
             Self::Mcp(mcp) => mcp.run(printer, cancel).await,
             Self::Serve(serve) => serve.run(printer, cancel).await,
             Self::Inspect(inspect) => inspect.run(printer).await,
+            Self::New(new) => new.run(printer),
+            Self::Dev(dev) => dev.run(printer, cancel).await,
+            Self::Test(test) => test.run(printer, cancel).await,
             Self::Build(build) => build.run(printer, cancel).await,
             Self::Grant(grant) => grant.run(printer).await,
             Self::Revoke(revoke) => revoke.run(printer),

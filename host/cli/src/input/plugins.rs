@@ -46,6 +46,20 @@ pub(crate) struct AuthorityFlags {
 }
 
 impl PluginFlags {
+    /// Selects one component, and no database.
+    pub(crate) fn of_component(component: &Path) -> Self {
+        Self {
+            directories: vec![component.to_owned()],
+            store: StoreFlags::in_memory(),
+            wasi: WasiFlags::default(),
+        }
+    }
+
+    /// Returns the builder of a host without grants.
+    pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+        self.builder(limits)
+    }
+
     /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
         let builder = self.builder(limits)?;

@@ -23,6 +23,13 @@ pub(crate) struct StoreFlags {
 }
 
 impl StoreFlags {
+    /// Selects a store in memory.
+    pub(crate) fn in_memory() -> Self {
+        Self {
+            store_file: Some(MEMORY.into()),
+        }
+    }
+
     /// Adds the database to a host. The host works without the default database, but not without an explicit one.
     pub(crate) fn add_to(&self, builder: ToolwitBuilder) -> ToolwitBuilder {
         match (self.explicit_path(), self.path()) {

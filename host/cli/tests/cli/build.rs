@@ -46,8 +46,8 @@ fn build_error_has_a_hint() {
     exit: 2
 
     --- stderr
-    error: nothing to build in `empty`: no `Cargo.toml`, no `[build]` in a `toolwit.toml`, no `.wasm` file
-    hint: name the directory of a Rust package, or one that contains a component next to its `wit` directory
+    error: nothing to build in `empty`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts` or `plugin.c`, no `[build]` in a `toolwit.toml`, no `.wasm` file
+    hint: name the directory of a Rust package, of a project in another language, or one that contains a component next to its `wit` directory
     ");
     assert_eq!(workspace.run(&["build", "missing"]).code, Some(2));
     let (code, document) = workspace.json(&["build", "broken", "--json"]);

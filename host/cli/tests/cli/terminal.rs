@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 33] = [
     "demo",
     "run",
     "chat",
@@ -21,7 +21,10 @@ const COMMANDS: [&str; 30] = [
     "mcp",
     "serve",
     "inspect",
+    "new",
     "build",
+    "test",
+    "dev",
     "grant",
     "revoke",
     "trust",

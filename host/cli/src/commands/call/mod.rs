@@ -3,6 +3,7 @@
 mod outcome;
 mod script;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -102,6 +103,20 @@ impl Call {
             }
         }
     }
+}
+
+/// Calls a tool of a component without grants, and prints the outcome.
+pub(crate) async fn call_component(
+    component: &Path,
+    tool: &str,
+    arguments: Vec<String>,
+    limits: &LimitFlags,
+    printer: Printer,
+    cancel: &CancellationToken,
+) -> Result<Exit, Failure> {
+    let arguments = CallArguments::read(arguments, cancel).await?;
+    let host = PluginFlags::of_component(component).ungranted(limits)?.build().await?;
+    call(&host, tool, arguments, printer, cancel).await
 }
 
 async fn call(

@@ -1,0 +1,89 @@
+//! JavaScript and TypeScript, with `componentize-qjs`, which puts the interpreter QuickJS into the component.
+
+use std::path::{Path, PathBuf};
+
+use super::{Language, LanguageBuild, MissingTool, tool::ToolProgram};
+use crate::{BuildError, Progress};
+
+/// The directory in which npm puts the programs of a project.
+const PROGRAMS: &str = "node_modules/.bin";
+
+/// The versions that the documentation and the tests use.
+const COMPONENTIZER: &str = "componentize-qjs@0.4.5";
+const CHECKER: &str = "typescript@5.9.3";
+
+pub(super) fn componentizer(dir: &Path) -> Result<ToolProgram, MissingTool> {
+    find(dir, Language::JavaScript, "componentize-qjs", COMPONENTIZER)
+}
+
+/// Returns the compiler of TypeScript, which also checks the types.
+pub(super) fn checker(dir: &Path) -> Result<ToolProgram, MissingTool> {
+    find(dir, Language::TypeScript, "tsc", CHECKER)
+}
+
+fn find(dir: &Path, language: Language, program: &'static str, package: &str) -> Result<ToolProgram, MissingTool> {
+    ToolProgram::find(program, dir, PROGRAMS).ok_or_else(|| MissingTool {
+        language,
+        program,
+        // The template names the package in `package.json`.
+        install: if dir.join("package.json").is_file() {
+            "npm install".to_owned()
+        } else {
+            format!("npm install --save-dev {package}")
+        },
+    })
+}
+
+pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
+    let script = build.dir.join(Language::JavaScript.entry_file());
+    componentize(build, &script, build.dir, progress).await
+}
+
+pub(super) async fn build_typescript(
+    build: &LanguageBuild<'_>,
+    progress: &dyn Progress,
+) -> Result<PathBuf, BuildError> {
+    // Both are looked up before the first one runs.
+    componentizer(build.dir)?;
+    let checker = checker(build.dir)?;
+    let scripts = build.out_dir.join("js");
+    let mut arguments = vec!["--outDir".into(), scripts.clone().into()];
+    if build.dir.join("tsconfig.json").is_file() {
+        arguments.extend(["--project".into(), ".".into()]);
+    } else {
+        arguments.extend(["--target", "es2022", "--module", "es2022", "app.ts"].map(Into::into));
+    }
+    checker.run(build.dir, arguments, build.limit, progress).await?;
+    componentize(build, &scripts.join("app.js"), &scripts, progress).await
+}
+
+/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs.
+async fn componentize(
+    build: &LanguageBuild<'_>,
+    script: &Path,
+    root: &Path,
+    progress: &dyn Progress,
+) -> Result<PathBuf, BuildError> {
+    let componentizer = componentizer(build.dir)?;
+    let output = build.output();
+    let mut arguments = vec!["--wit".into(), build.wit_path.into()];
+    arguments.extend(["--world".into(), build.world_name()?.into()]);
+    arguments.extend(["--js".into(), script.into(), "--module-root".into(), root.into()]);
+    arguments.extend(["--output".into(), output.clone().into(), "--sync".into()]);
+    if !imports_wasi(build)? {
+        arguments.push("--stub-wasi".into());
+    }
+    componentizer.run(build.dir, arguments, build.limit, progress).await?;
+    Ok(output)
+}
+
+/// Returns whether the world imports an interface of WASI. Without one, the interpreter does not get any either.
+fn imports_wasi(build: &LanguageBuild<'_>) -> Result<bool, BuildError> {
+    let resolve = build.wit.resolve();
+    let world = build.wit.world(build.world)?;
+    let mut names = resolve.worlds[world]
+        .imports
+        .keys()
+        .map(|key| resolve.name_world_key(key));
+    Ok(names.any(|name| name.starts_with("wasi:")))
+}

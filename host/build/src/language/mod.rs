@@ -1,0 +1,190 @@
+//! The languages other than Rust that a plugin can be written in, and how each becomes a component.
+//!
+//! Nothing is installed here. A missing program is an error that names the command which installs it.
+
+mod c;
+mod javascript;
+mod python;
+mod tool;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+pub(super) use c::record_bindings;
+
+use super::{BuildError, Progress, ResolvedWit};
+
+/// A language that plugins are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Language {
+    /// Rust, built with cargo.
+    Rust,
+    /// Python, built with `componentize-py`.
+    Python,
+    /// JavaScript, built with `componentize-qjs`.
+    JavaScript,
+    /// TypeScript, compiled with `tsc` and built as JavaScript.
+    TypeScript,
+    /// C, built with the C compiler of Zig or of the WASI SDK.
+    C,
+}
+
+impl Language {
+    /// All languages.
+    pub const ALL: [Self; 5] = [Self::Rust, Self::Python, Self::JavaScript, Self::TypeScript, Self::C];
+
+    /// Returns the short name, such as `js`, which [`Language::from_str`] reads.
+    #[must_use]
+    pub const fn short_name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Python => "python",
+            Self::JavaScript => "js",
+            Self::TypeScript => "ts",
+            Self::C => "c",
+        }
+    }
+
+    /// Returns the file that marks a directory as a project in this language.
+    #[must_use]
+    pub const fn entry_file(self) -> &'static str {
+        match self {
+            Self::Rust => "Cargo.toml",
+            Self::Python => "app.py",
+            Self::JavaScript => "app.js",
+            Self::TypeScript => "app.ts",
+            Self::C => "plugin.c",
+        }
+    }
+
+    /// Returns the program that builds a project in `dir` and is missing on this machine, with the command that installs it.
+    ///
+    /// It is `None` for Rust, whose toolchain the build looks for itself.
+    #[must_use]
+    pub fn missing_tool(self, dir: &Path) -> Option<MissingTool> {
+        let found = match self {
+            Self::Rust => return None,
+            Self::Python => python::compiler(dir).map(drop),
+            Self::JavaScript => javascript::componentizer(dir).map(drop),
+            Self::TypeScript => javascript::componentizer(dir).and(javascript::checker(dir)).map(drop),
+            Self::C => c::compiler(dir).map(drop),
+        };
+        found.err()
+    }
+
+    /// Returns the languages whose entry file `dir` has, except Rust.
+    pub(super) fn find(dir: &Path) -> Vec<Self> {
+        let is_here = |language: &Self| *language != Self::Rust && dir.join(language.entry_file()).is_file();
+        Self::ALL.into_iter().filter(is_here).collect()
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rust => "Rust",
+            Self::Python => "Python",
+            Self::JavaScript => "JavaScript",
+            Self::TypeScript => "TypeScript",
+            Self::C => "C",
+        })
+    }
+}
+
+/// The text is not the name of a language.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown language `{0}`; the languages are rust, python, js, ts, c")]
+pub struct UnknownLanguage(String);
+
+impl FromStr for Language {
+    type Err = UnknownLanguage;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "rust" => Ok(Self::Rust),
+            "python" | "py" => Ok(Self::Python),
+            "js" | "javascript" => Ok(Self::JavaScript),
+            "ts" | "typescript" => Ok(Self::TypeScript),
+            "c" => Ok(Self::C),
+            other => Err(UnknownLanguage(other.to_owned())),
+        }
+    }
+}
+
+/// A program that a language needs and this machine does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingTool {
+    /// The language.
+    pub language: Language,
+    /// The program.
+    pub program: &'static str,
+    /// The command that installs it, to be run in the directory of the project.
+    pub install: String,
+}
+
+/// A build of a project in a language other than Rust.
+#[derive(Debug)]
+pub(super) struct LanguageBuild<'a> {
+    /// The directory of the project.
+    pub(super) dir: &'a Path,
+    /// Path to its WIT.
+    pub(super) wit_path: &'a Path,
+    /// Its WIT.
+    pub(super) wit: &'a ResolvedWit,
+    /// The name of the world, if the WIT has several.
+    pub(super) world: Option<&'a str>,
+    /// The directory for intermediate files and the output, which exists.
+    pub(super) out_dir: &'a Path,
+    /// The time limit of each program.
+    pub(super) limit: Duration,
+}
+
+impl LanguageBuild<'_> {
+    /// Builds the component or core module, and returns its path.
+    pub(super) async fn run(&self, language: Language, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
+        match language {
+            Language::Python => python::build(self, progress).await,
+            Language::JavaScript => javascript::build(self, progress).await,
+            Language::TypeScript => javascript::build_typescript(self, progress).await,
+            Language::C => c::build(self, progress).await,
+            Language::Rust => Err(BuildError::NothingToBuild {
+                dir: self.dir.to_owned(),
+            }),
+        }
+    }
+
+    /// Returns the name of the world that the project implements.
+    fn world_name(&self) -> Result<String, BuildError> {
+        let world = self.wit.world(self.world)?;
+        Ok(self.wit.resolve().worlds[world].name.clone())
+    }
+
+    /// Returns the path of the output.
+    fn output(&self) -> PathBuf {
+        let name = self.dir.file_name().unwrap_or_default();
+        self.out_dir.join(name).with_added_extension("wasm")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_a_name_that_can_be_read() {
+        for language in Language::ALL {
+            assert_eq!(language.short_name().parse::<Language>().unwrap(), language);
+        }
+        let error = "cobol".parse::<Language>().unwrap_err().to_string();
+        for language in Language::ALL {
+            assert!(error.contains(language.short_name()), "{error}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Python, with `componentize-py`, which puts CPython and the imported modules into the component.
+
+use std::path::{Path, PathBuf};
+
+use super::{Language, LanguageBuild, MissingTool, tool::ToolProgram};
+use crate::{BuildError, Progress};
+
+/// The version that the documentation and the tests use.
+const VERSION: &str = "0.25.1";
+
+/// The directory with further modules, as `pip install --target deps` makes it.
+const DEPENDENCIES: &str = "deps";
+
+pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
+    ToolProgram::find("componentize-py", dir, ".venv/bin").ok_or_else(|| MissingTool {
+        language: Language::Python,
+        program: "componentize-py",
+        install: format!("python3 -m venv .venv && .venv/bin/pip install componentize-py=={VERSION}"),
+    })
+}
+
+pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
+    let compiler = compiler(build.dir)?;
+    let output = build.output();
+    let mut arguments = vec!["-d".into(), build.wit_path.into(), "-w".into()];
+    arguments.extend([build.world_name()?.into(), "componentize".into(), "app".into()]);
+    arguments.extend(["-p".into(), ".".into()]);
+    if build.dir.join(DEPENDENCIES).is_dir() {
+        arguments.extend(["-p".into(), DEPENDENCIES.into()]);
+    }
+    arguments.extend(["-o".into(), output.clone().into()]);
+    compiler.run(build.dir, arguments, build.limit, progress).await?;
+    Ok(output)
+}

@@ -1,0 +1,81 @@
+//! Finds the programs of a language's toolchain.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::MissingTool;
+use crate::{
+    BuildError, Progress, Step,
+    command::{Stdout, run_to_success},
+    environment,
+};
+
+/// A program of a toolchain with its first arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ToolProgram {
+    path: PathBuf,
+    first_arguments: &'static [&'static str],
+}
+
+impl ToolProgram {
+    /// Finds a program: in the directory `local` of the project, and then on `PATH`.
+    ///
+    /// `dir` is absolute: a relative path would depend on the current directory of the child.
+    pub(super) fn find(name: &str, dir: &Path, local: &str) -> Option<Self> {
+        Self::at(&dir.join(local).join(name)).or_else(|| on_path(name).as_deref().and_then(Self::at))
+    }
+
+    /// Returns the program at a path, if it exists.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        path.is_file().then(|| Self {
+            path: path.to_owned(),
+            first_arguments: &[],
+        })
+    }
+
+    /// Returns the program with arguments that precede all others.
+    pub(super) fn with_first_arguments(mut self, arguments: &'static [&'static str]) -> Self {
+        self.first_arguments = arguments;
+        self
+    }
+
+    /// Runs the program in `dir` and requires that it succeeds.
+    pub(super) async fn run(
+        &self,
+        dir: &Path,
+        arguments: Vec<std::ffi::OsString>,
+        limit: Duration,
+        progress: &dyn Progress,
+    ) -> Result<(), BuildError> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        progress.step(Step::RunTool(name.into_owned()));
+        let mut command = environment::program(&self.path.to_string_lossy());
+        command.args(self.first_arguments).args(arguments).current_dir(dir);
+        // The error of a source would disappear above the backtrace of its compiler.
+        command.env("RUST_BACKTRACE", "0");
+        run_to_success(command, Stdout::Stream, limit, progress).await?;
+        Ok(())
+    }
+}
+
+/// Finds a program in the absolute directories of `PATH`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program is found where the shell would find it"
+)]
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|file| file.is_file())
+}
+
+impl From<MissingTool> for BuildError {
+    fn from(missing: MissingTool) -> Self {
+        Self::MissingTool(missing)
+    }
+}

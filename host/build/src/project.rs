@@ -1,0 +1,267 @@
+//! New projects: a directory with an example that builds at once.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{Language, ResolvedWit, language::record_bindings};
+
+/// Maximum length of a name, in characters.
+const NAME_CHARS_MAX: usize = 50;
+
+/// A new project: a name, a language and a directory.
+///
+/// The example has the same tools and the same test cases in every language.
+///
+/// ```
+/// use toolwit_build::{Language, NewProject};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let parent = tempfile::tempdir()?;
+/// let project = NewProject::new(parent.path().join("weather"), Language::Python)?;
+/// assert_eq!(project.name(), "weather");
+/// let files = project.write()?;
+/// assert!(files.iter().any(|file| file.ends_with("app.py")));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct NewProject {
+    dir: PathBuf,
+    name: String,
+    language: Language,
+}
+
+/// An error of creating a project.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProjectError {
+    /// The last part of the path cannot name a package.
+    #[error("`{name}` is not a name for a plugin: {reason}")]
+    Name {
+        /// The name.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The directory exists and is not empty.
+    #[error("`{}` already exists and is not empty", .0.display())]
+    Exists(PathBuf),
+    /// A file could not be written.
+    #[error("could not write `{}`: {source}", .path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// The keywords of WIT, which no package can have as its name.
+const KEYWORDS: [&str; 33] = [
+    "as",
+    "async",
+    "bool",
+    "borrow",
+    "char",
+    "constructor",
+    "enum",
+    "export",
+    "f32",
+    "f64",
+    "flags",
+    "from",
+    "func",
+    "future",
+    "import",
+    "include",
+    "interface",
+    "list",
+    "map",
+    "option",
+    "own",
+    "package",
+    "record",
+    "resource",
+    "result",
+    "static",
+    "stream",
+    "string",
+    "tuple",
+    "type",
+    "use",
+    "variant",
+    "world",
+];
+
+/// A file of a template: its path, and its content with placeholders.
+type TemplateFile = (&'static str, &'static str);
+
+const COMMON: [TemplateFile; 3] = [
+    ("wit/plugin.wit", include_str!("../templates/common/plugin.wit")),
+    ("tests.toml", include_str!("../templates/common/tests.toml")),
+    (".gitignore", include_str!("../templates/common/gitignore")),
+];
+const RUST: &[TemplateFile] = &[
+    // Another name, so that cargo does not take the template for a package.
+    ("Cargo.toml", include_str!("../templates/rust/manifest.toml")),
+    ("src/lib.rs", include_str!("../templates/rust/lib.rs")),
+];
+const PYTHON: &[TemplateFile] = &[("app.py", include_str!("../templates/python/app.py"))];
+const JAVASCRIPT: &[TemplateFile] = &[
+    ("app.js", include_str!("../templates/js/app.js")),
+    ("package.json", include_str!("../templates/js/package.json")),
+];
+const TYPESCRIPT: &[TemplateFile] = &[
+    ("app.ts", include_str!("../templates/ts/app.ts")),
+    ("package.json", include_str!("../templates/ts/package.json")),
+    ("tsconfig.json", include_str!("../templates/ts/tsconfig.json")),
+];
+const C: &[TemplateFile] = &[
+    ("plugin.c", include_str!("../templates/c/plugin.c")),
+    ("bindings/plugin.c", include_str!("../templates/c/bindings.c")),
+    ("bindings/plugin.h", include_str!("../templates/c/bindings.h")),
+];
+
+impl NewProject {
+    /// Describes a project in `dir`, whose last part is the name.
+    ///
+    /// # Errors
+    ///
+    /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`.
+    pub fn new(dir: impl Into<PathBuf>, language: Language) -> Result<Self, ProjectError> {
+        let dir = dir.into();
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match refusal(&name) {
+            Some(reason) => Err(ProjectError::Name {
+                name,
+                reason: reason.to_owned(),
+            }),
+            None => Ok(Self { dir, name, language }),
+        }
+    }
+
+    /// Returns the name of the plugin.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the directory of the project.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes the files of the project, and returns their paths.
+    ///
+    /// # Errors
+    ///
+    /// [`ProjectError::Exists`] if the directory has files, [`ProjectError::Write`] if a file cannot be written, and
+    /// [`ProjectError::Name`] if the name is a keyword of WIT.
+    pub fn write(&self) -> Result<Vec<PathBuf>, ProjectError> {
+        let write_error = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ProjectError::Write { path, source }
+        };
+        match fs::read_dir(&self.dir) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(ProjectError::Exists(self.dir.clone()));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(write_error(&self.dir)(error)),
+        }
+        let mut written = Vec::new();
+        for (path, template) in COMMON.iter().chain(self.files()) {
+            let path = self.dir.join(path);
+            let dir = path.parent().unwrap_or(&self.dir);
+            fs::create_dir_all(dir).map_err(write_error(dir))?;
+            fs::write(&path, self.fill_in(template)).map_err(write_error(&path))?;
+            written.push(path);
+        }
+        // The name takes part in the WIT, where it may be a keyword.
+        let wit = ResolvedWit::read(&self.dir.join("wit")).map_err(|error| ProjectError::Name {
+            name: self.name.clone(),
+            reason: error.to_string(),
+        })?;
+        if self.language == Language::C {
+            record_bindings(&self.dir, &wit).map_err(write_error(&self.dir))?;
+        }
+        Ok(written)
+    }
+
+    fn files(&self) -> &'static [TemplateFile] {
+        match self.language {
+            Language::Rust => RUST,
+            Language::Python => PYTHON,
+            Language::JavaScript => JAVASCRIPT,
+            Language::TypeScript => TYPESCRIPT,
+            Language::C => C,
+        }
+    }
+
+    fn fill_in(&self, template: &str) -> String {
+        template
+            .replace("{{name}}", &self.name)
+            .replace("{{snake}}", &self.name.replace('-', "_"))
+            .replace("{{SCREAMING}}", &self.name.replace('-', "_").to_uppercase())
+    }
+}
+
+/// Returns why a name cannot be that of a package in WIT and in each language.
+fn refusal(name: &str) -> Option<&'static str> {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    if name.len() > NAME_CHARS_MAX {
+        Some("it is too long")
+    } else if KEYWORDS.contains(&name) {
+        Some("it is a keyword of WIT")
+    } else if !name.split('-').all(is_word) {
+        Some("it must be lowercase words, with hyphens between them")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Source;
+
+    #[test]
+    fn a_new_project_is_detected_as_its_language() {
+        let parent = tempfile::tempdir().unwrap();
+        for language in Language::ALL {
+            let dir = parent.path().join(format!("my-{}", language.short_name()));
+            let project = NewProject::new(&dir, language).unwrap();
+            let files = project.write().unwrap();
+            for file in files {
+                let text = fs::read_to_string(&file).unwrap();
+                assert!(!text.contains("{{"), "{}", file.display());
+            }
+            let expected = match language {
+                Language::Rust => Source::Cargo,
+                other => Source::Language(other),
+            };
+            assert_eq!(Source::find(&dir).unwrap(), expected);
+            let again = project.write().unwrap_err();
+            assert!(matches!(again, ProjectError::Exists(_)), "{again}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_package_can_have_is_refused() {
+        for name in ["", "Weather", "2go", "a--b", "a_b", "größe", "..", "a b", "interface"] {
+            let error = NewProject::new(Path::new("/nowhere").join(name), Language::C);
+            let is_root = name.is_empty();
+            assert!(error.is_err() || is_root, "{name}");
+        }
+        assert!(NewProject::new("/", Language::C).is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! `toolwit dev`: builds a plugin again whenever its source changes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::build::build;
+use crate::commands::call::call_component;
+use crate::commands::inspect;
+use crate::commands::test::{default_cases, run_cases};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::limits::LimitFlags;
+use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted, first_sentence};
+use crate::output::printer::Printer;
+use toolwit::build::{Build as Request, BuildReport, SourceSnapshot};
+use toolwit::testing::TestSuite;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Time between two looks at the files.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit dev weather                           build, list the tools, run tests.toml; again on every save
+  toolwit dev weather greet '{\"person\": {\"name\": \"Ada\"}}'";
+
+/// Build a plugin again whenever its source changes
+///
+/// After each build, lists the tools, runs the cases of tests.toml if it exists, and makes the given call again. Calls have no
+/// grants. Ends with Ctrl-C.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Dev {
+    /// Source directory of the plugin
+    #[arg(value_name = "DIR", default_value = ".")]
+    source: PathBuf,
+    /// Name or id of a tool to call after each build
+    tool: Option<String>,
+    /// Arguments: words NAME=VALUE, a JSON object or @FILE
+    #[arg(value_name = "NAME=VALUE|JSON")]
+    arguments: Vec<String>,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+impl Dev {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        loop {
+            let seen = self.snapshot()?;
+            match self.cycle(printer, cancel).await {
+                Ok(()) => {}
+                Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.error(&error)?,
+                Err(failure) => return Err(failure),
+            }
+            let mut page = Page::new();
+            page.styled(FAINT, "waiting for changes").end();
+            printer.message(&page);
+            while self.snapshot()? == seen {
+                tokio::select! {
+                    () = tokio::time::sleep(POLL_INTERVAL) => {}
+                    () = cancel.cancelled() => return Ok(Exit::Success),
+                }
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Result<SourceSnapshot, Error> {
+        SourceSnapshot::of(&self.source).map_err(|error| {
+            let message = format!("`{}` cannot be read: {error}", self.source.display());
+            Error::new(ErrorKind::Configuration, Phase::Build, message)
+        })
+    }
+
+    /// Builds once, and shows the tools, the tests and the call.
+    async fn cycle(&self, printer: Printer, cancel: &CancellationToken) -> Result<(), Failure> {
+        let report = build(Request::new(&self.source), printer, cancel).await?;
+        let inspection = inspect::inspection_of(report.component.clone()).await?;
+        let mut page = Page::new();
+        for tool in &inspection.tools {
+            let description = first_sentence(&tool.description);
+            page.indent(2)
+                .styled(NAME, tool.name())
+                .text("  ")
+                .text(description)
+                .end();
+        }
+        printer.data(&page)?;
+        self.test(&report, printer, cancel).await?;
+        if let Some(tool) = &self.tool {
+            call_component(
+                &report.component,
+                tool,
+                self.arguments.clone(),
+                &self.limits,
+                printer,
+                cancel,
+            )
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn test(&self, report: &BuildReport, printer: Printer, cancel: &CancellationToken) -> Result<(), Failure> {
+        let cases = default_cases(&self.source);
+        if !cases.is_file() {
+            return Ok(());
+        }
+        let suite = TestSuite::read(&cases, &report.name)?;
+        let outcomes = run_cases(&report.component, &suite, &self.limits, printer, cancel).await?;
+        let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+        let mut page = Page::new();
+        let style = if failed == 0 { GOOD } else { BAD };
+        page.styled(style, counted(outcomes.len() - failed, "test"))
+            .text(" passed")
+            .end();
+        printer.message(&page);
+        Ok(())
+    }
+}

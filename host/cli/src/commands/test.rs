@@ -1,0 +1,153 @@
+//! `toolwit test`: builds a plugin and runs its test cases.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::build::build;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::limits::LimitFlags;
+use crate::input::plugins::PluginFlags;
+use crate::output::page::{BAD, FAINT, GOOD, Page, counted};
+use crate::output::printer::{Format, Printer};
+use crate::output::tool_output::ToolOutput;
+use toolwit::build::Build as Request;
+use toolwit::testing::{CaseOutcome, CaseRun, TestSuite};
+use toolwit::{Error, ErrorKind, Phase, ToolContext};
+
+/// The file with the cases, in the directory of the plugin.
+pub(crate) const CASES: &str = "tests.toml";
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit test                                  build the plugin in the current directory and run its tests.toml
+  toolwit test weather --filter error           run the cases whose name contains `error`
+  toolwit test weather.wasm --cases smoke.toml
+
+A case calls a tool, or several tools in one conversation:
+  [[test]]
+  name = \"add computes sums\"
+  tool = \"add\"
+  arguments = { a = 2, b = 3 }
+  result = 5                                    or contains = \"TEXT\", or error = \"TEXT\"
+  grants = { env = [{ name = \"LANG\" }] }        keys as in a grants file; none without it";
+
+/// Build a plugin and run its test cases
+///
+/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each case runs
+/// in a new conversation, without grants except its own. Exits with 1 if a case fails.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Test {
+    /// Source directory of the plugin, or a component
+    #[arg(value_name = "DIR|FILE", default_value = ".")]
+    source: PathBuf,
+    /// Path to the cases [default: tests.toml in the directory of the plugin]
+    #[arg(long, value_name = "FILE")]
+    cases: Option<PathBuf>,
+    /// Text that the names of the cases to run contain
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+impl Test {
+    pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let cases = self.cases.clone().unwrap_or_else(|| default_cases(&self.source));
+        // An error in the cases is reported before a long build.
+        TestSuite::read(&cases, "plugin")?;
+        let built = build(Request::new(&self.source), printer, cancel).await?;
+        let mut suite = TestSuite::read(&cases, &built.name)?;
+        if let Some(filter) = &self.filter {
+            suite.retain_named(filter);
+        }
+        if suite.cases.is_empty() {
+            let message = "no test case has a name with the text of the filter";
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
+        }
+        let outcomes = run_cases(&built.component, &suite, &self.limits, printer, cancel).await?;
+        let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+        match printer.format() {
+            Format::Json => printer.document(&json!({
+                "ok": failed == 0,
+                "passed": outcomes.len() - failed,
+                "failed": failed,
+                "tests": outcomes.iter().map(document).collect::<Vec<_>>(),
+            }))?,
+            Format::Human => {
+                let mut page = Page::new();
+                page.text(format_args!(
+                    "{}: {} passed, {failed} failed",
+                    counted(outcomes.len(), "test"),
+                    outcomes.len() - failed
+                ));
+                printer.data(page.end())?;
+            }
+        }
+        Ok(if failed == 0 { Exit::Success } else { Exit::Failed })
+    }
+}
+
+/// Returns the path of the cases of a plugin.
+pub(crate) fn default_cases(source: &Path) -> PathBuf {
+    let dir = if source.is_file() {
+        source.parent().unwrap_or(source)
+    } else {
+        source
+    };
+    dir.join(CASES)
+}
+
+/// Runs the cases of a component, and prints each outcome.
+pub(crate) async fn run_cases(
+    component: &Path,
+    suite: &TestSuite,
+    limits: &LimitFlags,
+    printer: Printer,
+    cancel: &CancellationToken,
+) -> Result<Vec<CaseOutcome>, Failure> {
+    let plugins = PluginFlags::of_component(component);
+    let context = ToolContext::new()
+        .with_cancel(cancel.clone())
+        .with_output(std::sync::Arc::new(ToolOutput(printer)));
+    let mut run = CaseRun::new(|| plugins.ungranted(limits), context);
+    let mut outcomes = Vec::with_capacity(suite.cases.len());
+    for case in &suite.cases {
+        if cancel.is_cancelled() {
+            let message = "the tests were interrupted";
+            return Err(Error::new(ErrorKind::Cancelled, Phase::Execute, message).into());
+        }
+        let outcome = run.run(case).await?;
+        if printer.format() == Format::Human {
+            printer.data(&line(&outcome))?;
+        }
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn line(outcome: &CaseOutcome) -> Page {
+    let mut page = Page::new();
+    let wall = format!("  {:.1} ms", outcome.wall.as_secs_f64() * 1e3);
+    match &outcome.failure {
+        None => page.styled(GOOD, "ok    "),
+        Some(_) => page.styled(BAD, "failed"),
+    };
+    page.text("  ").text(&outcome.name).styled(FAINT, wall).end();
+    if let Some(failure) = &outcome.failure {
+        page.indent(8).text(failure).end();
+    }
+    page
+}
+
+fn document(outcome: &CaseOutcome) -> serde_json::Value {
+    json!({
+        "name": outcome.name,
+        "ok": outcome.failure.is_none(),
+        "failure": outcome.failure,
+        "wall_ms": outcome.wall.as_secs_f64() * 1e3,
+    })
+}

@@ -1,0 +1,37 @@
+//! Test cases of a plugin: calls with their expected results, from a `tests.toml`.
+//!
+//! ```toml
+//! [[test]]
+//! name = "add computes sums"
+//! tool = "add"
+//! arguments = { a = 2, b = 3 }
+//! result = 5
+//!
+//! [[test]]
+//! name = "a host without a grant is refused"
+//! tool = "fetch"
+//! arguments = { url = "http://127.0.0.1/" }
+//! error = "denied"
+//!
+//! [[test]]
+//! name = "a cart keeps its items"
+//! grants = { keyvalue = "read-write" }
+//!
+//! [[test.calls]]
+//! tool = "cart_new"
+//!
+//! [[test.calls]]
+//! tool = "cart_count"
+//! result = 0
+//! ```
+//!
+//! The calls of a case run in one conversation, so that the methods of an entity are tools of the next calls. Cases share nothing.
+//! `grants` has the keys of a grant in a grants file; at the top of the file, it applies to the cases without one of their own.
+
+mod expectation;
+mod run;
+mod suite;
+
+pub use expectation::Expectation;
+pub use run::{CaseOutcome, CaseRun};
+pub use suite::{TestCall, TestCase, TestSuite};

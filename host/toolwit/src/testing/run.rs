@@ -1,0 +1,114 @@
+//! Runs the cases.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::{TestCase, TestSuite};
+use crate::host::{Toolwit, ToolwitBuilder};
+use toolwit_core::{Error, ToolContext};
+
+/// The outcome of a test case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CaseOutcome {
+    /// The name of the case.
+    pub name: String,
+    /// Why it failed: the tool that was called and how its outcome differs. `None` if it passed.
+    pub failure: Option<String>,
+    /// The duration, without compilation if an earlier case had the same grants.
+    pub wall: Duration,
+}
+
+/// Runs the cases of a suite, one after the other.
+///
+/// ```no_run
+/// use toolwit::testing::{CaseRun, TestSuite};
+/// use toolwit::{ToolContext, Toolwit};
+///
+/// # async fn example() -> Result<(), toolwit::Error> {
+/// let suite = TestSuite::read("tests.toml".as_ref(), "weather")?;
+/// let host = || Ok(Toolwit::builder().plugins("weather.wasm"));
+/// let mut run = CaseRun::new(host, ToolContext::new());
+/// for case in &suite.cases {
+///     let outcome = run.run(case).await?;
+///     println!("{}: {}", outcome.name, outcome.failure.as_deref().unwrap_or("ok"));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct CaseRun<F> {
+    builder: F,
+    context: ToolContext,
+    /// A host for each set of grants, by its text.
+    hosts: HashMap<String, Toolwit>,
+}
+
+impl<F> CaseRun<F>
+where
+    F: Fn() -> Result<ToolwitBuilder, Error>,
+{
+    /// Creates a run. `builder` returns the builder of a host without grants that has the plugin; `context` is that of each call.
+    pub fn new(builder: F, context: ToolContext) -> Self {
+        Self {
+            builder,
+            context,
+            hosts: HashMap::new(),
+        }
+    }
+
+    /// Runs a case in a new conversation. It ends at the first call whose outcome differs from the expectation.
+    ///
+    /// # Errors
+    /// If the host cannot be built, for example because of invalid grants.
+    pub async fn run(&mut self, case: &TestCase) -> Result<CaseOutcome, Error> {
+        let host = self.host(case).await?;
+        let start = Instant::now();
+        let failure = self.failure(&host, case).await;
+        Ok(CaseOutcome {
+            name: case.name.clone(),
+            failure,
+            wall: start.elapsed(),
+        })
+    }
+
+    async fn host(&mut self, case: &TestCase) -> Result<Toolwit, Error> {
+        if let Some(host) = self.hosts.get(&case.grants_text) {
+            return Ok(host.clone());
+        }
+        let mut builder = (self.builder)()?;
+        for grant in &case.grants {
+            builder = builder.grant(grant.clone());
+        }
+        let host = builder.build().await?;
+        self.hosts.insert(case.grants_text.clone(), host.clone());
+        Ok(host)
+    }
+
+    async fn failure(&self, host: &Toolwit, case: &TestCase) -> Option<String> {
+        let mut session = host.call_session(self.context.clone());
+        let is_single = case.calls.len() == 1;
+        for (index, call) in case.calls.iter().enumerate() {
+            let position = if is_single {
+                format!("`{}`", call.tool)
+            } else {
+                format!("call {}, `{}`", index + 1, call.tool)
+            };
+            let tool = match session.find(&call.tool) {
+                Ok(tool) => tool,
+                Err(error) => return Some(format!("{position}: {}", Error::from(error))),
+            };
+            let made = session.call(&tool, call.arguments.clone()).await;
+            if let Some(mismatch) = call.expectation.mismatch(&made.result) {
+                return Some(format!("{position}: {mismatch}"));
+            }
+        }
+        None
+    }
+}
+
+impl TestSuite {
+    /// Keeps the cases whose name contains a text.
+    pub fn retain_named(&mut self, text: &str) {
+        self.cases.retain(|case| case.name.contains(text));
+    }
+}
