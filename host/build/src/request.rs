@@ -1,9 +1,8 @@
 //! The builder that runs all steps of a build.
 
 use std::{
-    env, fs, io,
+    env, fs,
     path::{Path, PathBuf},
-    process,
     time::Duration,
 };
 
@@ -14,8 +13,8 @@ use super::{
     blocking::blocking,
     cargo::{CargoBuild, CargoPackage},
     command::{Stdout, run_to_success},
-    componentize::componentize,
-    embed_wit, environment,
+    embed::EmbedStep,
+    environment,
     language::LanguageBuild,
     rust_target::RustToolchain,
     target_directory::TargetDirectory,
@@ -136,14 +135,7 @@ impl Build {
     ///
     /// Any [`BuildError`]; see [`BuildError::suggestion`] for how to fix it.
     pub async fn run(&self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
-        let mut warnings = Vec::new();
         let (dir, source, wit) = self.read_source().await?;
-        if wit.is_none() {
-            warnings.push(format!(
-                "no WIT in `{}`: the tools will have no descriptions",
-                self.wit_path(&dir).display()
-            ));
-        }
         let built = match source {
             Source::Cargo => self.cargo(&dir, progress).await?,
             Source::Command(command) => self.command(&dir, &command, progress).await?,
@@ -154,8 +146,8 @@ impl Build {
             target: self.target(&built),
             built,
             wit,
+            wit_path: self.wit_path(&dir),
             world: self.world.clone(),
-            warnings,
         };
         progress.step(Step::EmbedWit);
         blocking(move || last_step.run()).await
@@ -294,9 +286,9 @@ impl Build {
 
 /// The output of a language's toolchain.
 #[derive(Debug)]
-struct BuiltFile {
-    file: PathBuf,
-    name: String,
+pub(super) struct BuiltFile {
+    pub(super) file: PathBuf,
+    pub(super) name: String,
     target_dir: PathBuf,
     /// Held until the file is read.
     _cargo: Option<TargetDirectory>,
@@ -321,58 +313,4 @@ impl BuiltFile {
 )]
 fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)
-}
-
-/// The last step of a build: converts a core module, embeds the WIT and writes the component.
-struct EmbedStep {
-    built: BuiltFile,
-    wit: Option<ResolvedWit>,
-    world: Option<String>,
-    target: PathBuf,
-    warnings: Vec<String>,
-}
-
-impl EmbedStep {
-    fn run(self) -> Result<BuildReport, BuildError> {
-        let path = &self.built.file;
-        let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
-        let component = match Source::of_file(path.clone())? {
-            Source::CoreModule(_) => componentize(path, bytes, self.wit.as_ref(), self.world.as_deref())?,
-            _ => bytes,
-        };
-        let plain_bytes = component.len();
-        let component = match &self.wit {
-            Some(wit) => embed_wit(&component, wit).map_err(|source| BuildError::Embed {
-                path: path.clone(),
-                source,
-            })?,
-            None => component,
-        };
-        write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
-        Ok(BuildReport {
-            name: self
-                .target
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
-            component: self.target,
-            size_bytes: component.len() as u64,
-            wit_bytes: component.len().saturating_sub(plain_bytes) as u64,
-            warnings: self.warnings,
-        })
-    }
-}
-
-/// Writes a file atomically. A file with the same content is not rewritten.
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|present| present == bytes) {
-        return Ok(());
-    }
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    let fresh = path.with_extension(format!("{}.part", process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::rename(&fresh, path)
 }

@@ -37,7 +37,10 @@ impl Options {
 }
 
 /// Reads a variable that cargo sets for the crate that is compiled.
-#[expect(clippy::disallowed_methods, reason = "cargo's own variables describe the author's crate")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo's own variables describe the author's crate"
+)]
 fn cargo(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }

@@ -55,12 +55,7 @@ fn close(scope: &Scope, uses: &mut Uses, position: Position) -> Result<()> {
 }
 
 /// Reads one type; `None` for an entity.
-fn read(
-    scope: &Scope,
-    uses: &mut Uses,
-    position: Position,
-    name: &str,
-) -> Result<Option<(Ident, Vec<String>, Shape)>> {
+fn read(scope: &Scope, uses: &mut Uses, position: Position, name: &str) -> Result<Option<(Ident, Vec<String>, Shape)>> {
     let mut types = TypeReader {
         scope,
         uses,
@@ -117,7 +112,10 @@ fn record(types: &mut TypeReader<'_>, item: &ItemStruct) -> Result<Shape> {
 
 fn choice(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
     if item.variants.is_empty() {
-        return Err(Error::new_spanned(&item.ident, "an enum without variants has no values"));
+        return Err(Error::new_spanned(
+            &item.ident,
+            "an enum without variants has no values",
+        ));
     }
     let mut cases = Vec::new();
     for variant in &item.variants {
@@ -133,7 +131,8 @@ fn choice(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
             }
             _ => {
                 let name = &variant.ident;
-                let message = format!("WIT has no fields in a variant: define a struct, and write `{name}(ThatStruct)`");
+                let message =
+                    format!("WIT has no fields in a variant: define a struct, and write `{name}(ThatStruct)`");
                 return Err(Error::new_spanned(variant, message));
             }
         };

@@ -49,7 +49,8 @@ fn read(scope: &Scope, uses: &mut Uses, item: &ItemStruct, items: &mut [Item]) -
 
 fn refuse_without_tools(ident: &Ident, functions: &[Function]) -> Result<()> {
     if functions.is_empty() {
-        let message = format!("`{ident}` is an entity without tools: write `pub` at the methods that the model may call");
+        let message =
+            format!("`{ident}` is an entity without tools: write `pub` at the methods that the model may call");
         return Err(Error::new(ident.span(), message));
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, AttrStyle, Error, Item, ItemFn, ItemMod, Result, Visibility, parse2};
+use syn::{AttrStyle, Attribute, Error, Item, ItemFn, ItemMod, Result, Visibility, parse2};
 
 use crate::attributes::{Options, docs};
 use crate::model::{Interface, Plugin};
@@ -85,7 +85,8 @@ fn read_module(options: Options, ident: &Ident, attributes: &[Attribute], items:
     }
     let entities = entity::read_all(&scope, &mut uses, items)?;
     if functions.is_empty() && entities.is_empty() {
-        let message = "the module has no tools: write a `pub fn` with a doc comment, or a `pub struct` with an `impl` block";
+        let message =
+            "the module has no tools: write a `pub fn` with a doc comment, or a `pub struct` with an `impl` block";
         return Err(Error::new(ident.span(), message));
     }
     let types = data::read_all(&scope, &mut uses)?;
@@ -108,7 +109,10 @@ fn read_module(options: Options, ident: &Ident, attributes: &[Attribute], items:
 
 /// Functions, types and entities share one set of names in WIT.
 fn refuse_duplicates(plugin: &Plugin) -> Result<()> {
-    let functions = plugin.functions.iter().map(|function| (&function.name, &function.ident));
+    let functions = plugin
+        .functions
+        .iter()
+        .map(|function| (&function.name, &function.ident));
     let types = plugin.types.iter().map(|ty| (&ty.name, &ty.ident));
     let entities = plugin.entities.iter().map(|entity| (&entity.name, &entity.ident));
     let mut names = BTreeMap::new();

@@ -22,7 +22,10 @@ pub(crate) fn expand(plugin: &Plugin) -> TokenStream {
     let with = plugin
         .has_tool_result
         .then(|| quote!(with: { "toolwit:plugin/types@0.1.0": ::toolwit_guest::__private::types },));
-    let functions = plugin.functions.iter().map(|function| function_glue(function, &wit, None));
+    let functions = plugin
+        .functions
+        .iter()
+        .map(|function| function_glue(function, &wit, None));
     let resources = plugin.entities.iter().map(|entity| {
         let (name, resource) = (type_binding(&entity.name), resource_name(&entity.ident));
         quote!(type #name = #resource;)
@@ -120,8 +123,14 @@ fn function_glue(function: &Function, wit: &TokenStream, entity: Option<&Entity>
         .map(|index| Ident::new(&format!("__p{index}"), Span::call_site()))
         .collect();
     let types = function.parameters.iter().map(|parameter| parameter.wit.binding(wit));
-    let converted = arguments.iter().zip(&function.parameters).map(|(argument, parameter)| convert(argument, parameter));
-    let passed = arguments.iter().zip(&function.parameters).map(|(argument, parameter)| pass(argument, parameter));
+    let converted = arguments
+        .iter()
+        .zip(&function.parameters)
+        .map(|(argument, parameter)| convert(argument, parameter));
+    let passed = arguments
+        .iter()
+        .zip(&function.parameters)
+        .map(|(argument, parameter)| pass(argument, parameter));
     let (receiver, this, first) = receiver(function.kind);
     let call = quote! {
         #(#converted)*

@@ -46,12 +46,15 @@ fn entity_conversions(entity: &Entity, wit: &TokenStream) -> TokenStream {
 fn into_wit(ty: &DataType, wit: &TokenStream) -> TokenStream {
     let (ident, name) = (&ty.ident, type_binding(&ty.name));
     let (author, generated) = (quote!(super::#ident), quote!(#wit::#name));
-    let body = convert(&ty.shape, &Direction {
-        from: &author,
-        to: &generated,
-        function: &quote!(::toolwit_guest::__private::IntoWit::into_wit),
-        is_into: true,
-    });
+    let body = convert(
+        &ty.shape,
+        &Direction {
+            from: &author,
+            to: &generated,
+            function: &quote!(::toolwit_guest::__private::IntoWit::into_wit),
+            is_into: true,
+        },
+    );
     quote! {
         impl ::toolwit_guest::__private::IntoWit for #author {
             type Wit = #generated;
@@ -67,12 +70,15 @@ fn into_wit(ty: &DataType, wit: &TokenStream) -> TokenStream {
 fn from_wit(ty: &DataType, wit: &TokenStream) -> TokenStream {
     let (ident, name) = (&ty.ident, type_binding(&ty.name));
     let (author, generated) = (quote!(super::#ident), quote!(#wit::#name));
-    let body = convert(&ty.shape, &Direction {
-        from: &generated,
-        to: &author,
-        function: &quote!(::toolwit_guest::__private::FromWit::from_wit),
-        is_into: false,
-    });
+    let body = convert(
+        &ty.shape,
+        &Direction {
+            from: &generated,
+            to: &author,
+            function: &quote!(::toolwit_guest::__private::FromWit::from_wit),
+            is_into: false,
+        },
+    );
     quote! {
         impl ::toolwit_guest::__private::FromWit for #author {
             type Wit = #generated;
@@ -128,7 +134,9 @@ fn record(fields: &[Field], direction: &Direction<'_>) -> TokenStream {
 fn arm(case: &Case, direction: &Direction<'_>) -> TokenStream {
     let (from, to, function) = (direction.from, direction.to, direction.function);
     let (source, target) = direction.ordered(case.ident.clone(), type_binding(&case.name));
-    let parts: Vec<Ident> = (0..case.payload.len()).map(|index| format_ident!("__v{index}")).collect();
+    let parts: Vec<Ident> = (0..case.payload.len())
+        .map(|index| format_ident!("__v{index}"))
+        .collect();
     match parts.as_slice() {
         [] => quote!(#from::#source => #to::#target,),
         [one] => quote!(#from::#source(#one) => #to::#target(#function(#one)),),

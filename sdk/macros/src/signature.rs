@@ -3,7 +3,7 @@
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, FnArg, Pat, ReturnType, Result, Signature, Type, TypeReference, parse_quote};
+use syn::{Attribute, Error, FnArg, Pat, Result, ReturnType, Signature, Type, TypeReference, parse_quote};
 
 use crate::attributes::{docs, refuse_cfg, take_docs};
 use crate::model::{Function, FunctionKind, Output, Parameter, Passing};
@@ -27,7 +27,9 @@ impl SignatureReader<'_> {
         let ident = signature.ident.clone();
         let kind = self.kind(signature)?;
         let mut lines = docs(attributes);
-        self.require_docs(&ident, kind, &lines)?;
+        if lines.is_empty() {
+            lines.push(self.default_docs(&ident, kind)?);
+        }
         let mut parameters = Vec::new();
         let mut notes = Vec::new();
         for input in &mut signature.inputs {
@@ -60,10 +62,16 @@ impl SignatureReader<'_> {
 
     fn refuse_kind(&self, signature: &Signature) -> Result<()> {
         if let Some(word) = &signature.asyncness {
-            return Err(Error::new(word.span(), "a tool is not `async`: the calls of a plugin are synchronous"));
+            return Err(Error::new(
+                word.span(),
+                "a tool is not `async`: the calls of a plugin are synchronous",
+            ));
         }
         if let Some(word) = &signature.unsafety {
-            return Err(Error::new(word.span(), "a tool is not `unsafe`: a model may pass any argument"));
+            return Err(Error::new(
+                word.span(),
+                "a tool is not `unsafe`: a model may pass any argument",
+            ));
         }
         let types = signature.generics.type_params().map(Spanned::span);
         match types.chain(signature.generics.const_params().map(Spanned::span)).next() {
@@ -93,19 +101,25 @@ impl SignatureReader<'_> {
             (Some(_), Some(_), None) => Ok(FunctionKind::Exclusive),
             _ => Err(Error::new_spanned(
                 receiver,
-                format!("a method takes `&self` or `&mut self`; to consume the entity, write a function of the module with a parameter of type `{owner}`"),
+                format!(
+                    "a method takes `&self` or `&mut self`; to consume the entity, write a function of the module with a parameter of type `{owner}`"
+                ),
             )),
         }
     }
 
-    /// The model decides on a call by the doc comment. Two methods have a meaning of their own.
-    fn require_docs(&self, ident: &Ident, kind: FunctionKind, lines: &[String]) -> Result<()> {
-        let has_meaning = kind == FunctionKind::Shared && (ident == "id" || ident == "describe");
-        if has_meaning || !lines.is_empty() {
-            return Ok(());
+    /// Returns the docs of a method that the host calls itself. The model decides on every other call by its doc comment.
+    fn default_docs(&self, ident: &Ident, kind: FunctionKind) -> Result<String> {
+        match (self.owner, kind) {
+            (Some(owner), FunctionKind::Shared) if ident == "id" => Ok(format!("The id of the `{owner}`.")),
+            (Some(owner), FunctionKind::Shared) if ident == "describe" => Ok(format!("The data of the `{owner}`.")),
+            _ => {
+                let message = format!(
+                    "`{ident}` is a tool without a doc comment: write `///` above it for the model, or remove `pub`"
+                );
+                Err(Error::new(ident.span(), message))
+            }
         }
-        let message = format!("`{ident}` is a tool without a doc comment: write `///` above it for the model, or remove `pub`");
-        Err(Error::new(ident.span(), message))
     }
 
     fn types(&mut self, position: Position) -> TypeReader<'_> {
@@ -160,7 +174,8 @@ impl SignatureReader<'_> {
             ));
         }
         let wit = self.types(Position::Input).referent(inner)?;
-        let is_slice = matches!(inner, Type::Slice(_)) || matches!(inner, Type::Path(path) if path.path.is_ident("str"));
+        let is_slice =
+            matches!(inner, Type::Slice(_)) || matches!(inner, Type::Path(path) if path.path.is_ident("str"));
         let owned = self.owned(inner);
         let passing = if is_slice {
             Passing::OptionalSlice(owned)
@@ -203,7 +218,9 @@ impl SignatureReader<'_> {
         match borrowed.iter().find(|borrow| is_aliased(borrow)) {
             Some((entity, _)) => Err(Error::new(
                 ident.span(),
-                format!("a caller may pass the same `{entity}` twice: take `&{entity}` each time, with a `Cell` or `RefCell` inside"),
+                format!(
+                    "a caller may pass the same `{entity}` twice: take `&{entity}` each time, with a `Cell` or `RefCell` inside"
+                ),
             )),
             None => Ok(()),
         }

@@ -11,12 +11,7 @@ const TOOLWIT_PACKAGE: &str = include_str!("../../../wit/0.1.0/plugin.wit");
 /// Returns the complete WIT of a plugin.
 pub(crate) fn write(plugin: &Plugin) -> String {
     let mut text = Text::default();
-    let package = plugin
-        .package
-        .split(':')
-        .map(escaped)
-        .collect::<Vec<_>>()
-        .join(":");
+    let package = plugin.package.split(':').map(escaped).collect::<Vec<_>>().join(":");
     text.line(&format!("package {package}@{};", plugin.version));
     text.line("");
     let world = escaped(&world_name(plugin));
@@ -161,12 +156,17 @@ impl Text {
         self.line(&line);
     }
 
-    /// Adds `toolwit:plugin` as a nested package.
+    /// Adds `toolwit:plugin/types` as a nested package.
     fn toolwit_package(&mut self) {
-        let declaration = "package toolwit:plugin@0.1.0;";
-        let content = TOOLWIT_PACKAGE.split_once(declaration).map_or("", |(_, content)| content);
         self.open("package toolwit:plugin@0.1.0");
-        content.lines().for_each(|line| self.line(line));
+        types_interface().lines().for_each(|line| self.line(line));
         self.close();
     }
+}
+
+/// Returns the text of the interface `types`, up to its closing brace at the start of a line.
+fn types_interface() -> &'static str {
+    let start = TOOLWIT_PACKAGE.find("interface types {").unwrap_or_default();
+    let text = &TOOLWIT_PACKAGE[start..];
+    text.find("\n}").map_or(text, |end| &text[..end + 2])
 }

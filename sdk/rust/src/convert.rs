@@ -46,22 +46,7 @@ macro_rules! same_type {
     )*};
 }
 
-same_type!(
-    (),
-    bool,
-    char,
-    u8,
-    u16,
-    u32,
-    u64,
-    i8,
-    i16,
-    i32,
-    i64,
-    f32,
-    f64,
-    String
-);
+same_type!((), bool, char, u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, String);
 
 impl IntoWit for &str {
     type Wit = String;

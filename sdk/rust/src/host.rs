@@ -156,6 +156,8 @@ mod native {
     }
 
     pub(crate) fn call(tool: &str, _arguments: &str) -> Result<ToolResult, ToolError> {
-        Err(ToolError::Unavailable(format!("`{tool}`: there is no host in a native test")))
+        Err(ToolError::Unavailable(format!(
+            "`{tool}`: there is no host in a native test"
+        )))
     }
 }

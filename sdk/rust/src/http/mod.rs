@@ -177,7 +177,13 @@ fn exchange(request: &Request, url: &Url) -> Result<Response, HttpError> {
 /// There is no network in a native test.
 #[cfg(not(target_family = "wasm"))]
 fn exchange(request: &Request, url: &Url) -> Result<Response, HttpError> {
-    let _unused = (&request.body, &request.timeout, &request.body_bytes_max, url.is_https, &url.path);
+    let _unused = (
+        &request.body,
+        &request.timeout,
+        &request.body_bytes_max,
+        url.is_https,
+        &url.path,
+    );
     Err(HttpError::Failed {
         host: url.authority.clone(),
         message: format!("there is no host for {} requests in a native test", request.method),

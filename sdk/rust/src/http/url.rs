@@ -82,13 +82,25 @@ mod tests {
     fn url_is_split_into_scheme_authority_and_path() {
         let url = |is_https, authority: &str, path: &str| Some((is_https, authority.to_owned(), path.to_owned()));
         assert_eq!(parse("https://a.example"), url(true, "a.example", "/"));
-        assert_eq!(parse("http://a.example:8080/b?c=d#e"), url(false, "a.example:8080", "/b?c=d"));
+        assert_eq!(
+            parse("http://a.example:8080/b?c=d#e"),
+            url(false, "a.example:8080", "/b?c=d")
+        );
         assert_eq!(parse("HTTPS://[::1]:1?x"), url(true, "[::1]:1", "/?x"));
     }
 
     #[test]
     fn invalid_urls_are_refused() {
-        for invalid in ["", "a.example", "ftp://a", "https://", "https:///a", "https://u:p@a/", "https://a/b c", "https://a/\r\nb"] {
+        for invalid in [
+            "",
+            "a.example",
+            "ftp://a",
+            "https://",
+            "https:///a",
+            "https://u:p@a/",
+            "https://a/b c",
+            "https://a/\r\nb",
+        ] {
             assert_eq!(parse(invalid), None, "{invalid}");
         }
     }

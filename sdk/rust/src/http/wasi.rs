@@ -43,9 +43,7 @@ fn outgoing(request: &Request, url: &Url) -> Result<OutgoingRequest, HttpError> 
     let invalid = |name: &str| HttpError::Header { name: name.to_owned() };
     let headers = Fields::new();
     for (name, value) in &request.headers {
-        headers
-            .append(name, value.as_bytes())
-            .map_err(|_| invalid(name))?;
+        headers.append(name, value.as_bytes()).map_err(|_| invalid(name))?;
     }
     if let Some(body) = &request.body {
         let length = body.len().to_string();
@@ -94,7 +92,9 @@ fn options(request: &Request) -> Option<RequestOptions> {
 fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
     let stream = body.write().map_err(|()| "the body is not available".to_owned())?;
     for part in bytes.chunks(WRITE_BYTES_MAX) {
-        stream.blocking_write_and_flush(part).map_err(|error| error.to_string())?;
+        stream
+            .blocking_write_and_flush(part)
+            .map_err(|error| error.to_string())?;
     }
     drop(stream);
     OutgoingBody::finish(body, None).map_err(|error| reason(&error))
