@@ -25,17 +25,14 @@ mod wit_text;
 #[cfg(test)]
 mod tests;
 
-/// Makes the public functions of a module tools, and its types records, variants and entities.
-///
-/// The documentation of `toolwit_guest::tools` describes the rules with examples.
+// The docs of both are in `toolwit-guest`, where their examples run.
+#[allow(missing_docs)]
 #[proc_macro_attribute]
 pub fn tools(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::tools(attribute.into(), item.into()).into()
 }
 
-/// Makes one function a tool.
-///
-/// The documentation of `toolwit_guest::tool` describes the rules with examples.
+#[allow(missing_docs)]
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::tool(attribute.into(), item.into()).into()

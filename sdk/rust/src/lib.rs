@@ -1,7 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 #[cfg(feature = "macros")]
-pub use toolwit_guest_macros::{tool, tools};
+#[doc = include_str!("tool.md")]
+pub use toolwit_guest_macros::tool;
+#[cfg(feature = "macros")]
+#[doc = include_str!("tools.md")]
+pub use toolwit_guest_macros::tools;
 pub use wit_bindgen;
 
 mod convert;
