@@ -6,14 +6,28 @@ use std::{
     process,
 };
 
-use super::{
-    BuildError, BuildReport, ResolvedWit, Source, componentize::componentize, request::BuiltFile, wit::embed_packages,
-    wit_source,
-};
+use super::{BuildError, ResolvedWit, Source, componentize::componentize, wit::embed_packages, wit_source};
+
+/// The result of a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuildReport {
+    /// The component.
+    pub component: PathBuf,
+    /// The plugin's name: the file name without its extension.
+    pub name: String,
+    /// The component's size, its WIT included.
+    pub size_bytes: u64,
+    /// The size of the embedded WIT, doc comments included.
+    pub wit_bytes: u64,
+    /// Warnings of a successful build.
+    pub warnings: Vec<String>,
+}
 
 /// The last step of a build: converts a core module, embeds the WIT and writes the component.
 pub(super) struct EmbedStep {
-    pub(super) built: BuiltFile,
+    /// The component or core module.
+    pub(super) file: PathBuf,
     /// The project's WIT.
     pub(super) wit: Option<ResolvedWit>,
     /// Where the project's WIT is expected.
@@ -24,7 +38,7 @@ pub(super) struct EmbedStep {
 
 impl EmbedStep {
     pub(super) fn run(self) -> Result<BuildReport, BuildError> {
-        let path = &self.built.file;
+        let path = &self.file;
         let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
         let component = match Source::of_file(path.clone())? {
             Source::CoreModule(_) => componentize(path, bytes, self.wit.as_ref(), self.world.as_deref())?,

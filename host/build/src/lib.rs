@@ -41,11 +41,12 @@ mod wit_source;
 /// The target that plugins are compiled for.
 const TARGET: &str = "wasm32-wasip2";
 
+pub use embed::BuildReport;
 pub use error::BuildError;
 pub use language::{Language, MissingTool, UnknownLanguage};
 pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use project::{NewProject, ProjectError};
-pub use request::{Build, BuildReport};
+pub use request::Build;
 pub use rust_target::cargo_version;
 pub use snapshot::SourceSnapshot;
 pub use source::{BuildCommand, Source};

@@ -9,7 +9,7 @@ use std::{
 use etcetera::BaseStrategy;
 
 use super::{
-    BuildCommand, BuildError, Language, Progress, ResolvedWit, Source, Step,
+    BuildCommand, BuildError, BuildReport, Language, Progress, ResolvedWit, Source, Step,
     blocking::blocking,
     cargo::{CargoBuild, CargoPackage},
     command::{Stdout, run_to_success},
@@ -51,22 +51,6 @@ pub struct Build {
     profile: Option<String>,
     cache_dir: Option<PathBuf>,
     time_limit: Duration,
-}
-
-/// The result of a build.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BuildReport {
-    /// The component.
-    pub component: PathBuf,
-    /// The plugin's name: the file name without its extension.
-    pub name: String,
-    /// The component's size, its WIT included.
-    pub size_bytes: u64,
-    /// The size of the embedded WIT, doc comments included.
-    pub wit_bytes: u64,
-    /// Warnings of a successful build.
-    pub warnings: Vec<String>,
 }
 
 impl Build {
@@ -144,13 +128,16 @@ impl Build {
         };
         let last_step = EmbedStep {
             target: self.target(&built),
-            built,
+            file: built.file.clone(),
             wit,
             wit_path: self.wit_path(&dir),
             world: self.world.clone(),
         };
         progress.step(Step::EmbedWit);
-        blocking(move || last_step.run()).await
+        let report = blocking(move || last_step.run()).await;
+        // The file may be replaced by another build from here on.
+        drop(built);
+        report
     }
 
     /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
@@ -286,9 +273,9 @@ impl Build {
 
 /// The output of a language's toolchain.
 #[derive(Debug)]
-pub(super) struct BuiltFile {
-    pub(super) file: PathBuf,
-    pub(super) name: String,
+struct BuiltFile {
+    file: PathBuf,
+    name: String,
     target_dir: PathBuf,
     /// Held until the file is read.
     _cargo: Option<TargetDirectory>,
