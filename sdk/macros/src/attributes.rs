@@ -69,7 +69,7 @@ pub(crate) fn docs(attributes: &[Attribute]) -> Vec<String> {
         _ => None,
     });
     let mut lines: Vec<String> = texts
-        .flat_map(|text| text.lines().map(line).collect::<Vec<_>>())
+        .flat_map(|text| text.split('\n').map(line).collect::<Vec<_>>())
         .collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
