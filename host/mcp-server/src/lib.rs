@@ -26,10 +26,12 @@
 //! | `session` | up to 2025-11-25: a session, whose list of tools changes |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
 //! | `call` | one call: progress, cancellation, messages to the user |
+//! | `approval` | asks the user of the client whether a call may run |
 //! | `metrics` | counters of requests and calls |
 //! | `principal` | who calls: its host, its tools, the context of its calls |
 //! | `wire` | the forms of the protocol |
 
+mod approval;
 mod call;
 mod http;
 mod metrics;

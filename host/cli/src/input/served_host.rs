@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use super::approvals::ApprovalFlags;
 use super::exposure::ExposureFlag;
 use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::plugins::{AuthorityFlags, PluginFlags};
 use super::vectors::with_word_vectors;
 use toolwit::registry::WatchOptions;
+use toolwit::tool::ApprovalPolicy;
 use toolwit::{Error, ErrorKind, Exposure, Phase, Toolwit};
 
 /// Selects the tools that clients may call, their grants and their limits.
@@ -24,9 +26,19 @@ pub(crate) struct ServedHost {
     limits: LimitFlags,
     #[command(flatten)]
     interceptors: InterceptorFlags,
+    #[command(flatten)]
+    approvals: ApprovalFlags,
 }
 
 impl ServedHost {
+    /// Returns the policy that decides which calls the user of a client must approve.
+    ///
+    /// # Errors
+    /// As [`ApprovalFlags::policy`].
+    pub(crate) fn approvals(&self) -> Result<ApprovalPolicy, Error> {
+        self.approvals.policy()
+    }
+
     /// Builds the host, with other grants if they are given. It lists tools from metadata and follows the plugin directories.
     pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
         for directory in self.plugins.directories()? {

@@ -115,10 +115,10 @@ impl ServerHandler for Connection {
         let cursor = request.and_then(|request| request.cursor);
         match Revision::of(&context) {
             Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await,
-            Revision::Stateless => self
-                .shared
-                .stateless()
-                .list(self.principal(&context), cursor.as_deref()),
+            Revision::Stateless => {
+                let principal = self.principal(&context);
+                self.shared.stateless().list(principal, cursor.as_deref()).await
+            }
         }
     }
 
@@ -127,23 +127,27 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
-        let name = &request.name;
         let principal = self.principal(&context);
         let started = Instant::now();
         let result = match Revision::of(&context) {
-            Revision::Session => self.session(&context).await?.call(name, arguments, &context).await,
-            Revision::Stateless => self.shared.stateless().call(principal, name, arguments, &context).await,
+            Revision::Session => {
+                let session = self.session(&context).await?;
+                let arguments = request.arguments.unwrap_or_default();
+                let called = session.call(&request.name, arguments, &context).await;
+                called.map(CallToolResponse::from)
+            }
+            Revision::Stateless => self.shared.stateless().call(principal, request, &context).await,
         };
         let outcome = match &result {
-            Ok(result) if result.is_error == Some(true) => "error",
+            Ok(CallToolResponse::InputRequired(_)) => "input_required",
+            Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => "error",
             Ok(_) => "ok",
             Err(_) => "refused",
         };
         self.shared
             .metrics()
             .count_call(principal.name(), outcome, started.elapsed());
-        result.map(CallToolResponse::from)
+        result
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

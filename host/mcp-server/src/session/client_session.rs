@@ -9,7 +9,7 @@ use rmcp::{ErrorData, RoleServer};
 use crate::call::{Called, call};
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
-use toolwit::agent::{LoopLimits, ToolSession};
+use toolwit::agent::ToolSession;
 use toolwit::registry::Registry;
 use toolwit::{Arguments, Error};
 
@@ -27,11 +27,9 @@ impl ClientSession {
     /// # Errors
     /// If the session cannot be built.
     pub(crate) async fn begin(principal: Principal) -> Result<Self, Error> {
-        let rule = principal.rule();
         let packages = principal.host().registry();
-        let conversation = principal.host().conversation_among(move |id| rule(id)).limits(limits());
         Ok(Self {
-            tools: ToolSession::begin(conversation).await?,
+            tools: ToolSession::begin(principal.conversation()).await?,
             packages: Mutex::new(packages),
             principal,
         })
@@ -66,10 +64,11 @@ impl ClientSession {
         if let Err(error) = self.follow().await {
             tracing::warn!(%error, "the tools of a session cannot be updated");
         }
-        let tools = self.tools.tools().await;
-        let tools = tools
-            .iter()
-            .map(|tool| wire::tool(tool.name.as_str(), &tool.definition, Revision::Session));
+        let tools = self.tools.tools_with_effects().await;
+        let tools = tools.iter().map(|(tool, effect)| {
+            let listed = wire::tool(tool.name.as_str(), &tool.definition, Revision::Session);
+            listed.with_annotations(wire::annotations(*effect))
+        });
         wire::page(tools.collect::<Vec<Tool>>(), cursor)
     }
 
@@ -87,7 +86,7 @@ impl ClientSession {
         let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
             wire::result_shape(&tool.definition, Revision::Session)
         });
-        let Called { answer, notes } = call(&self.tools, name, arguments, &self.principal, request).await;
+        let Called { answer, notes } = call(&self.tools, name, arguments, &self.principal, request, None).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return wire::call_error(&error),
@@ -96,15 +95,5 @@ impl ClientSession {
             tracing::debug!("a client has no stream for the change of its list");
         }
         Ok(wire::call_result(&answer.result, shape, notes))
-    }
-}
-
-/// Returns the limits of a session: it never hides tools and never cuts results, since it cannot know the limits of the client.
-fn limits() -> LoopLimits {
-    LoopLimits {
-        result_bytes_max: usize::MAX,
-        tools_max: usize::MAX,
-        tools_warn: usize::MAX,
-        ..LoopLimits::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The forms of the protocol: definitions, results and contexts of calls.
 
+mod annotations;
 mod artifact;
 mod context;
 mod error;
@@ -8,6 +9,7 @@ mod result;
 mod revision;
 mod tool;
 
+pub(crate) use annotations::annotations;
 pub(crate) use context::{MetaContext, call_context};
 pub(crate) use error::{call_error, internal, invalid_params};
 pub(crate) use page::page;

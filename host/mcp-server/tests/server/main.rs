@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod approvals;
 mod http;
 mod line_client;
 mod protocol;
