@@ -11,6 +11,9 @@ use crate::forms;
 
 type Questions = Vec<(&'static str, ClientRequest)>;
 
+/// Returns the questions for some arguments.
+type Ask = fn(&Arguments) -> Questions;
+
 fn client(context: &ToolContext) -> Result<McpClient, ToolError> {
     McpClient::of(context).ok_or_else(|| {
         let message = "the tool needs an MCP client";
@@ -24,7 +27,7 @@ fn sample(prompt: &str, tokens_max: u32) -> ClientRequest {
 }
 
 /// A tool that asks once, and returns the answers.
-fn asking(name: &str, questions: fn(&Arguments) -> Questions) -> Result<NativeTool, Error> {
+fn asking(name: &str, questions: Ask) -> Result<NativeTool, Error> {
     let text = json!({"type": "string"});
     let schema = match name {
         "test_sampling" => json!({"type": "object", "properties": {"prompt": text}, "required": ["prompt"]}),
@@ -98,7 +101,7 @@ fn logging() -> Result<NativeTool, Error> {
 
 /// Returns all tools.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Error> {
-    let asked: [(&str, fn(&Arguments) -> Questions); 10] = [
+    let asked: [(&str, Ask); 10] = [
         ("test_sampling", |arguments| {
             vec![("sample", sample(text(arguments, "prompt"), 100))]
         }),

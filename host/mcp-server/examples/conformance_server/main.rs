@@ -37,9 +37,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: conformance_server ADDRESS PLUGINS".into());
     };
     let plugins = PathBuf::from(plugins);
-    let mut watch = WatchOptions::default();
-    watch.poll_every = Duration::from_millis(200);
-    watch.quiet = Duration::from_millis(50);
+    let watch = WatchOptions {
+        poll_every: Duration::from_millis(200),
+        quiet: Duration::from_millis(50),
+        ..WatchOptions::default()
+    };
     let host = Toolwit::builder()
         .plugins(&plugins)
         .tools(client_tools::tools()?)
