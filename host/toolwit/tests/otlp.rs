@@ -115,9 +115,17 @@ async fn headers_are_refused_over_plain_http_to_other_machines() {
         let error = with_key(endpoint).err().unwrap();
         assert!(error.to_string().contains("over plain HTTP"), "{error}");
         assert!(!format!("{error:?}").contains("secret"));
-        assert!(exporter(OtlpOptions::new(endpoint)).is_ok(), "{endpoint} without headers");
+        assert!(
+            exporter(OtlpOptions::new(endpoint)).is_ok(),
+            "{endpoint} without headers"
+        );
     }
-    for endpoint in ["https://collector:4318", "http://localhost:4318/", "http://127.0.0.1:1", "http://[::1]:4318"] {
+    for endpoint in [
+        "https://collector:4318",
+        "http://localhost:4318/",
+        "http://127.0.0.1:1",
+        "http://[::1]:4318",
+    ] {
         assert!(with_key(endpoint).is_ok(), "{endpoint}");
     }
     assert!(exporter(OtlpOptions::new("collector")).is_err());

@@ -98,12 +98,20 @@ mod tests {
         assert_eq!(streamed(json), expected);
         assert_eq!(AnswerStream::default().push(json), expected);
         let mut stream = AnswerStream::default();
-        assert_eq!([stream.push(r#"{"answer":"a\"#), stream.push("n"), stream.push("b")], ["a", "\n", "b"]);
+        assert_eq!(
+            [stream.push(r#"{"answer":"a\"#), stream.push("n"), stream.push("b")],
+            ["a", "\n", "b"]
+        );
     }
 
     #[test]
     fn other_responses_are_not_streamed() {
-        for other in [r#"{"tool_calls": ["answer"]}"#, "hi", r#"{"answers":"x"}"#, r#"{"answer":{"a":"b"}}"#] {
+        for other in [
+            r#"{"tool_calls": ["answer"]}"#,
+            "hi",
+            r#"{"answers":"x"}"#,
+            r#"{"answer":{"a":"b"}}"#,
+        ] {
             assert_eq!(streamed(other), "", "{other}");
         }
         assert_eq!(streamed(r#"{"answer":"a\xb"}"#), "a", "invalid JSON ends the stream");

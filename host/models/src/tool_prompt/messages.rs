@@ -18,7 +18,9 @@ pub(super) enum PromptFormat {
 pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for message in request.messages {
-        let has_turns = messages.last().is_some_and(|message| !matches!(message.role, Role::System { .. }));
+        let has_turns = messages
+            .last()
+            .is_some_and(|message| !matches!(message.role, Role::System { .. }));
         let role = match &message.role {
             Role::System { content } if has_turns => user(format!("Notice of the application:\n{content}")),
             Role::System { content } => Role::System {

@@ -175,7 +175,8 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
                     tracing::debug!(%invalid, "the response is requested once more");
                     let wrong = Message::assistant(response.content, Vec::new());
                     push(&mut messages, wrong.role);
-                    let problem = format!("Your last response was not executed: {invalid}. Write it again, in the given form.");
+                    let problem =
+                        format!("Your last response was not executed: {invalid}. Write it again, in the given form.");
                     push(&mut messages, user(problem));
                 }
             }

@@ -63,7 +63,9 @@ impl WrittenCall {
             if argument_keys.contains(&key.as_str()) && arguments.is_none() {
                 arguments = Some(value);
             } else if key != "name" {
-                return Err(InvalidReply(format!("the call of `{name}` has the unknown key `{key}`")));
+                return Err(InvalidReply(format!(
+                    "the call of `{name}` has the unknown key `{key}`"
+                )));
             }
         }
         Self::new(name, arguments)

@@ -32,7 +32,10 @@ fn call_schema(tool: &DeclaredTool) -> Value {
     let arguments = arguments
         .filter(|schema| schema.get("type").is_some_and(|name| name == "object"))
         .unwrap_or_else(|| json!({"type": "object"}));
-    object(&[("name", json!({"enum": [tool.name.as_str()]})), ("arguments", arguments)])
+    object(&[
+        ("name", json!({"enum": [tool.name.as_str()]})),
+        ("arguments", arguments),
+    ])
 }
 
 fn object(properties: &[(&str, Value)]) -> Value {

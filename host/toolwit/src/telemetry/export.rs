@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::{Client, Url};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -78,7 +78,8 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
     };
     let endpoint = options.endpoint.trim_end_matches('/');
-    let url = Url::parse(&format!("{endpoint}/v1/traces")).map_err(|error| unusable(format!("the endpoint is not a URL: {error}")))?;
+    let url = Url::parse(&format!("{endpoint}/v1/traces"))
+        .map_err(|error| unusable(format!("the endpoint is not a URL: {error}")))?;
     if !options.headers.is_empty() && url.scheme() != "https" && !is_loopback(&url) {
         let host = url.host_str().unwrap_or_default();
         let why = format!("its headers would be sent to `{host}` over plain HTTP, where others can read them");

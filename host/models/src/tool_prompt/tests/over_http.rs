@@ -27,11 +27,12 @@ fn tool(name: &str) -> DeclaredTool {
 
 /// A stream with this text in two pieces.
 fn stream(text: &str, finish: &str) -> ResponseTemplate {
-    let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+    let middle = (0..=text.len() / 2)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap();
     let (first, second) = text.split_at(middle);
-    let delta = |content: &str, finish: Option<&str>| {
-        json!({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish}]})
-    };
+    let delta = |content: &str, finish: Option<&str>| json!({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2}});
     let events = [delta(first, None), delta(second, Some(finish)), usage];
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
@@ -102,7 +103,10 @@ async fn a_constrained_call_is_requested_and_read() {
     assert_eq!((response.content.as_str(), text.as_str()), ("", ""));
     assert_eq!(response.finish, FinishReason::ToolCalls);
     let call = &response.tool_calls[0];
-    assert_eq!((call.id.as_str(), call.name.as_str(), call.arguments.as_str()), ("call_2", "add", r#"{"a":3}"#));
+    assert_eq!(
+        (call.id.as_str(), call.name.as_str(), call.arguments.as_str()),
+        ("call_2", "add", r#"{"a":3}"#)
+    );
     let body = &bodies(&server).await[0];
     assert!(body.get("tools").is_none() && body["max_tokens"].is_u64() && body["stream"] == true);
     let schema = &body["response_format"]["json_schema"]["schema"];
@@ -110,10 +114,21 @@ async fn a_constrained_call_is_requested_and_read() {
     assert_eq!(call["name"], json!({"enum": ["add"]}));
     assert_eq!(call["arguments"]["properties"], json!({"a": {"type": "integer"}}));
     let messages = body["messages"].as_array().unwrap();
-    let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    let roles: Vec<_> = messages
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
-    assert!(messages[0]["content"].as_str().unwrap().starts_with("Be brief.\n\nYou can call these tools:\n\n- add: Adds."));
-    assert_eq!(messages[2]["content"], r#"{"tool_calls":[{"name":"add","arguments":{"a":1}}]}"#);
+    assert!(
+        messages[0]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Be brief.\n\nYou can call these tools:\n\n- add: Adds.")
+    );
+    assert_eq!(
+        messages[2]["content"],
+        r#"{"tool_calls":[{"name":"add","arguments":{"a":1}}]}"#
+    );
     assert_eq!(messages[3]["content"], "Result of `add`:\n2\n\nAgain.");
 }
 
@@ -131,7 +146,13 @@ async fn the_schema_follows_the_visible_tools_and_the_tool_choice() {
         ..ChatOptions::default()
     };
     let messages = [Message::user("hi")];
-    let _ = infer(&*model, &messages, &[tool("add"), tool("list")], &ChatOptions::default()).await;
+    let _ = infer(
+        &*model,
+        &messages,
+        &[tool("add"), tool("list")],
+        &ChatOptions::default(),
+    )
+    .await;
     let _ = infer(&*model, &messages, &[tool("add")], &none).await;
     let _ = infer(&*model, &messages, &[tool("add")], &typed).await;
     let (plain, _) = infer(&*model, &messages, &[], &ChatOptions::default()).await;
@@ -141,8 +162,14 @@ async fn the_schema_follows_the_visible_tools_and_the_tool_choice() {
     let tools = schema(0)["anyOf"][0]["properties"]["tool_calls"]["items"]["anyOf"].clone();
     assert_eq!(tools.as_array().unwrap().len(), 2);
     assert_eq!(schema(1)["properties"], json!({"answer": {"type": "string"}}));
-    assert_eq!(schema(2)["anyOf"][1]["properties"]["answer"], json!({"type": "integer"}));
-    assert!(bodies[3].get("response_format").is_none(), "without tools the response is plain text");
+    assert_eq!(
+        schema(2)["anyOf"][1]["properties"]["answer"],
+        json!({"type": "integer"})
+    );
+    assert!(
+        bodies[3].get("response_format").is_none(),
+        "without tools the response is plain text"
+    );
 }
 
 #[tokio::test]
@@ -151,23 +178,38 @@ async fn an_answer_is_streamed_without_its_json() {
     let model = model(&server, ToolCallFormat::Json);
     let (response, text) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
     let expected = "Es sind \"3\" Äpfel.\n";
-    assert_eq!((response.unwrap().content.as_str(), text.as_str()), (expected, expected));
+    assert_eq!(
+        (response.unwrap().content.as_str(), text.as_str()),
+        (expected, expected)
+    );
 }
 
 // attack: F1
 #[tokio::test]
 async fn a_truncated_response_calls_nothing() {
     let truncated = [
-        (ToolCallFormat::Json, r#"{"tool_calls": [{"name": "add", "arguments": {"a": 3}}"#, ""),
+        (
+            ToolCallFormat::Json,
+            r#"{"tool_calls": [{"name": "add", "arguments": {"a": 3}}"#,
+            "",
+        ),
         (ToolCallFormat::Json, r#"{"answer": "one, two"#, "one, two"),
-        (ToolCallFormat::Text, "I add.\n<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": 3}}</tool_call>", "I add.\n"),
+        (
+            ToolCallFormat::Text,
+            "I add.\n<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": 3}}</tool_call>",
+            "I add.\n",
+        ),
     ];
     for (format, text, shown) in truncated {
         let server = server(&[(text, "length")]).await;
         let model = model(&server, format);
         let (response, streamed) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
         let response = response.unwrap();
-        assert_eq!((response.tool_calls.len(), response.finish), (0, FinishReason::Length), "{text}");
+        assert_eq!(
+            (response.tool_calls.len(), response.finish),
+            (0, FinishReason::Length),
+            "{text}"
+        );
         assert_eq!((response.content.as_str(), streamed.as_str()), (shown, shown));
     }
 }
@@ -195,8 +237,16 @@ async fn an_unreadable_response_is_requested_once_more_and_no_second_time() {
     let (response, _) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
     let response = response.unwrap();
     assert_eq!((response.content.as_str(), response.usage.input_tokens), ("3", 20));
-    let repair = bodies(&server).await[1]["messages"].as_array().unwrap().last().unwrap().clone();
-    assert!(repair["content"].as_str().unwrap().contains("the key `tool`"), "{repair}");
+    let repair = bodies(&server).await[1]["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
+    assert!(
+        repair["content"].as_str().unwrap().contains("the key `tool`"),
+        "{repair}"
+    );
     let (response, _) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
     assert!(matches!(response, Err(ModelError::Malformed { .. })), "{response:?}");
     assert_eq!(bodies(&server).await.len(), 4);
