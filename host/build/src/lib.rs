@@ -12,6 +12,8 @@
 //!
 //! [`NewProject`] writes a project in a [`Language`] that builds at once.
 //!
+//! The macros of the Rust SDK generate WIT, which is read from the built core module (`wit_source`).
+//!
 //! If the machine lacks the Rust target, `rust_target` obtains it: with rustup, or on Debian from packages.
 
 mod apt;
@@ -20,6 +22,7 @@ mod cargo;
 mod command;
 mod componentize;
 mod debian;
+mod embed;
 mod environment;
 mod error;
 mod language;
@@ -33,15 +36,17 @@ mod source;
 mod target_directory;
 mod wasm_sysroot;
 mod wit;
+mod wit_source;
 
 /// The target that plugins are compiled for.
 const TARGET: &str = "wasm32-wasip2";
 
+pub use embed::BuildReport;
 pub use error::BuildError;
 pub use language::{Language, MissingTool, UnknownLanguage};
 pub use progress::{BuildEvent, Progress, Silent, Step};
 pub use project::{NewProject, ProjectError};
-pub use request::{Build, BuildReport};
+pub use request::Build;
 pub use rust_target::cargo_version;
 pub use snapshot::SourceSnapshot;
 pub use source::{BuildCommand, Source};

@@ -1,21 +1,20 @@
 //! The builder that runs all steps of a build.
 
 use std::{
-    env, fs, io,
+    env, fs,
     path::{Path, PathBuf},
-    process,
     time::Duration,
 };
 
 use etcetera::BaseStrategy;
 
 use super::{
-    BuildCommand, BuildError, Language, Progress, ResolvedWit, Source, Step,
+    BuildCommand, BuildError, BuildReport, Language, Progress, ResolvedWit, Source, Step,
     blocking::blocking,
     cargo::{CargoBuild, CargoPackage},
     command::{Stdout, run_to_success},
-    componentize::componentize,
-    embed_wit, environment,
+    embed::EmbedStep,
+    environment,
     language::LanguageBuild,
     rust_target::RustToolchain,
     target_directory::TargetDirectory,
@@ -52,22 +51,6 @@ pub struct Build {
     profile: Option<String>,
     cache_dir: Option<PathBuf>,
     time_limit: Duration,
-}
-
-/// The result of a build.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BuildReport {
-    /// The component.
-    pub component: PathBuf,
-    /// The plugin's name: the file name without its extension.
-    pub name: String,
-    /// The component's size, its WIT included.
-    pub size_bytes: u64,
-    /// The size of the embedded WIT, doc comments included.
-    pub wit_bytes: u64,
-    /// Warnings of a successful build.
-    pub warnings: Vec<String>,
 }
 
 impl Build {
@@ -136,14 +119,7 @@ impl Build {
     ///
     /// Any [`BuildError`]; see [`BuildError::suggestion`] for how to fix it.
     pub async fn run(&self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
-        let mut warnings = Vec::new();
         let (dir, source, wit) = self.read_source().await?;
-        if wit.is_none() {
-            warnings.push(format!(
-                "no WIT in `{}`: the tools will have no descriptions",
-                self.wit_path(&dir).display()
-            ));
-        }
         let built = match source {
             Source::Cargo => self.cargo(&dir, progress).await?,
             Source::Command(command) => self.command(&dir, &command, progress).await?,
@@ -152,13 +128,16 @@ impl Build {
         };
         let last_step = EmbedStep {
             target: self.target(&built),
-            built,
+            file: built.file.clone(),
             wit,
+            wit_path: self.wit_path(&dir),
             world: self.world.clone(),
-            warnings,
         };
         progress.step(Step::EmbedWit);
-        blocking(move || last_step.run()).await
+        let report = blocking(move || last_step.run()).await;
+        // The file may be replaced by another build from here on.
+        drop(built);
+        report
     }
 
     /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
@@ -321,58 +300,4 @@ impl BuiltFile {
 )]
 fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)
-}
-
-/// The last step of a build: converts a core module, embeds the WIT and writes the component.
-struct EmbedStep {
-    built: BuiltFile,
-    wit: Option<ResolvedWit>,
-    world: Option<String>,
-    target: PathBuf,
-    warnings: Vec<String>,
-}
-
-impl EmbedStep {
-    fn run(self) -> Result<BuildReport, BuildError> {
-        let path = &self.built.file;
-        let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
-        let component = match Source::of_file(path.clone())? {
-            Source::CoreModule(_) => componentize(path, bytes, self.wit.as_ref(), self.world.as_deref())?,
-            _ => bytes,
-        };
-        let plain_bytes = component.len();
-        let component = match &self.wit {
-            Some(wit) => embed_wit(&component, wit).map_err(|source| BuildError::Embed {
-                path: path.clone(),
-                source,
-            })?,
-            None => component,
-        };
-        write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
-        Ok(BuildReport {
-            name: self
-                .target
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
-            component: self.target,
-            size_bytes: component.len() as u64,
-            wit_bytes: component.len().saturating_sub(plain_bytes) as u64,
-            warnings: self.warnings,
-        })
-    }
-}
-
-/// Writes a file atomically. A file with the same content is not rewritten.
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|present| present == bytes) {
-        return Ok(());
-    }
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    let fresh = path.with_extension(format!("{}.part", process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::rename(&fresh, path)
 }

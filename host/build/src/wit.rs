@@ -97,6 +97,46 @@ impl ResolvedWit {
         }
     }
 
+    /// Parses WIT text, whose dependencies are nested packages. `path` is for messages.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, WitError> {
+        let parsed = catch_unwind(AssertUnwindSafe(|| {
+            let mut resolve = Resolve::default();
+            match resolve.push_str(path, text) {
+                Ok(package) => Ok(Self { resolve, package }),
+                Err(error) => Err(resolve.render_error(&error)),
+            }
+        }));
+        match parsed {
+            Ok(parsed) => parsed.map_err(|message| WitError::Invalid {
+                path: path.to_owned(),
+                message,
+            }),
+            Err(_panic) => Err(WitError::ParserFailed { path: path.to_owned() }),
+        }
+    }
+
+    /// Adds the interfaces and worlds of other packages. The package of this WIT stays its own.
+    pub(super) fn merge(&mut self, path: &Path, other: Self) -> Result<(), WitError> {
+        let merged = catch_unwind(AssertUnwindSafe(|| {
+            let mut resolve = self.resolve.clone();
+            match resolve.merge(other.resolve) {
+                Ok(_) => Ok(resolve),
+                Err(error) => Err(format!("{error:#}")),
+            }
+        }));
+        match merged {
+            Ok(Ok(resolve)) => {
+                self.resolve = resolve;
+                Ok(())
+            }
+            Ok(Err(message)) => Err(WitError::Invalid {
+                path: path.to_owned(),
+                message,
+            }),
+            Err(_panic) => Err(WitError::ParserFailed { path: path.to_owned() }),
+        }
+    }
+
     /// Returns all packages: the project's own and its dependencies.
     #[must_use]
     pub fn resolve(&self) -> &Resolve {
@@ -174,7 +214,16 @@ impl fmt::Debug for ResolvedWit {
 ///
 /// [`EmbedError`] if the WIT cannot be encoded, or the bytes are not a well-formed component.
 pub fn embed_wit(component: &[u8], wit: &ResolvedWit) -> Result<Vec<u8>, EmbedError> {
-    Ok(replace_custom_sections(component, WIT_SECTION, &wit.encode()?)?)
+    embed_packages(component, &[wit])
+}
+
+/// Embeds several packages with their dependencies. The last one is the project's own.
+pub(super) fn embed_packages(component: &[u8], packages: &[&ResolvedWit]) -> Result<Vec<u8>, EmbedError> {
+    let mut sections = Vec::new();
+    for package in packages {
+        sections.append(&mut package.encode()?);
+    }
+    Ok(replace_custom_sections(component, WIT_SECTION, &sections)?)
 }
 
 /// An error of [`embed_wit`].

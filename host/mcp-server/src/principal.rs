@@ -3,7 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolwit::{ToolContext, Toolwit};
+use toolwit::agent::LoopLimits;
+use toolwit::tool::{ApprovalMode, ApprovalPolicy, Approvals};
+use toolwit::{ConversationBuilder, ToolContext, Toolwit};
+
+use crate::approval::ClientApprover;
 
 /// A caller of the server, with the tools that it may use. All requests of the standard input have one principal; over HTTP, each
 /// bearer token has one.
@@ -13,6 +17,7 @@ pub struct Principal {
     host: Toolwit,
     context: ToolContext,
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    approvals: ApprovalPolicy,
 }
 
 impl Principal {
@@ -24,6 +29,7 @@ impl Principal {
             host,
             context: ToolContext::new(),
             may_use: Arc::new(|_| true),
+            approvals: ApprovalPolicy::of_mode(ApprovalMode::Never),
         }
     }
 
@@ -39,6 +45,17 @@ impl Principal {
     #[must_use]
     pub fn with_context(mut self, context: ToolContext) -> Self {
         self.context = context;
+        self
+    }
+
+    /// Sets which calls need an approval. By default, none does, as in a [`Conversation`](toolwit::Conversation).
+    ///
+    /// The user of the client is asked: by elicitation up to revision 2025-11-25, by a result that requires input from 2026-07-28.
+    /// If the client declares neither, such a call does not run. The answer is as trustworthy as the client: one that answers
+    /// without its user approves by itself. [`ApprovalMode::Deny`] cannot be approved.
+    #[must_use]
+    pub fn with_approvals(mut self, policy: ApprovalPolicy) -> Self {
+        self.approvals = policy;
         self
     }
 
@@ -64,6 +81,27 @@ impl Principal {
     #[must_use]
     pub fn context(&self) -> &ToolContext {
         &self.context
+    }
+
+    /// Returns the policy that decides which of its calls need an approval.
+    pub(crate) fn approvals(&self) -> &ApprovalPolicy {
+        &self.approvals
+    }
+
+    /// Returns the builder of a conversation with its tools. It never hides tools and never cuts results, since the limits of the
+    /// client are unknown.
+    pub(crate) fn conversation(&self) -> ConversationBuilder {
+        let rule = self.may_use.clone();
+        let limits = LoopLimits {
+            result_bytes_max: usize::MAX,
+            tools_max: usize::MAX,
+            tools_warn: usize::MAX,
+            ..LoopLimits::default()
+        };
+        self.host
+            .conversation_among(move |id| rule(id))
+            .limits(limits)
+            .approvals(Approvals::new(self.approvals.clone()).with_approver(ClientApprover))
     }
 
     /// Returns the rule that decides which tools it may use.

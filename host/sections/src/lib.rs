@@ -14,3 +14,6 @@ pub const WIT_SECTION: &str = "toolwit:wit";
 
 /// The name of the custom section with the manifest, as TOML.
 pub const MANIFEST_SECTION: &str = "toolwit:manifest";
+
+/// The name of the custom section of a core module with the WIT text that the macros of the Rust SDK generate.
+pub const WIT_SOURCE_SECTION: &str = "toolwit:wit-source";

@@ -18,3 +18,4 @@ mod museum;
 mod mutants;
 mod results;
 mod stopping;
+mod workshop;

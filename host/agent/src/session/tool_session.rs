@@ -10,7 +10,7 @@ use crate::conversation::ConversationBuilder;
 use crate::injection::InjectionStrategy;
 use crate::run::{CallStart, SingleCall, begin_silent_turn};
 use crate::state::ConversationState;
-use toolwit_core::{Arguments, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
+use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
 
 /// A conversation without a model: its calls come from outside, such as from a client of a protocol.
 ///
@@ -88,6 +88,33 @@ impl ToolSession {
                 definition: tool.definition.clone(),
             })
             .collect()
+    }
+
+    /// Returns the declared tools, in order, each with the effect that a call of it would have now.
+    pub async fn tools_with_effects(&self) -> Vec<(SessionTool, Effect)> {
+        let (declared, approvals) = {
+            let state = self.state.lock().await;
+            let declared = state.toolbox.declared().iter().map(|tool| {
+                let named = SessionTool {
+                    name: tool.name.clone(),
+                    definition: tool.definition.clone(),
+                };
+                let callable = state.toolbox.callable().by_id(&tool.definition.id);
+                (named, callable.map(|callable| callable.tool.clone()))
+            });
+            (declared.collect::<Vec<_>>(), state.approvals.clone())
+        };
+        let no_arguments = Arguments::new();
+        let mut tools = Vec::with_capacity(declared.len());
+        for (named, tool) in declared {
+            let effect = match (&tool, &approvals) {
+                (Some(tool), Some(approvals)) => approvals.access(&**tool, &no_arguments, &self.context).await.effect,
+                (Some(tool), None) => tool.access(&no_arguments, &self.context).await.effect,
+                (None, _) => Effect::default(),
+            };
+            tools.push((named, effect));
+        }
+        tools
     }
 
     /// Returns the tool of this name, declared or hidden.

@@ -11,7 +11,7 @@ use crate::input::access_tokens::{ServerFile, read_token};
 use crate::input::served_host::ServedHost;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
-use toolwit::tool::ToolContext;
+use toolwit::tool::{ApprovalPolicy, ToolContext};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit_mcp_server::{AccessToken, HttpListener, HttpOptions, McpServer, Principal};
 
@@ -39,7 +39,8 @@ A configuration file lists tokens, each with its own plugins, grants and limits:
 /// Serve the tools of plugins to MCP clients over HTTP
 ///
 /// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, as streamable HTTP. It listens on a loopback address
-/// unless there is a token and a host name.
+/// unless there is a token and a host name. A call that needs an approval is shown to the user of the client; it does not run if the
+/// client cannot ask.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
@@ -67,6 +68,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;
         let mut options = HttpOptions::new(self.http);
         options = self.hosts.iter().fold(options, |options, host| options.with_host(host));
@@ -78,18 +80,22 @@ impl Serve {
             options = options.with_sessions_max(sessions);
         }
         if let Some(file) = &self.token_file {
-            let principal = Principal::new("token", host.clone());
+            let principal = Principal::new("token", host.clone()).with_approvals(approvals.clone());
             options = options.with_token(AccessToken::new(&read_token(file)?, principal)?);
         }
         if let Some(file) = &self.config {
-            options = self.with_config(options, &ServerFile::read(file)?, &host).await?;
+            options = self
+                .with_config(options, &ServerFile::read(file)?, &host, &approvals)
+                .await?;
         }
         let listener = HttpListener::bind(options).await?;
         let mut page = Page::new();
         page.text("listening on ").text(listener.url()).end();
         page.styled(FAINT, "stop with Ctrl-C").end();
         printer.message(&page);
-        listener.serve(&McpServer::new(host), cancel.clone()).await;
+        let local = Principal::new("local", host).with_approvals(approvals);
+        let server = McpServer::for_principal(local).with_content(content);
+        listener.serve(&server, cancel.clone()).await;
         Ok(Exit::Success)
     }
 
@@ -99,6 +105,7 @@ impl Serve {
         mut options: HttpOptions,
         file: &ServerFile,
         host: &toolwit::Toolwit,
+        approvals: &ApprovalPolicy,
     ) -> Result<HttpOptions, Error> {
         for token in &file.tokens {
             let host = match &token.grants {
@@ -119,7 +126,7 @@ impl Serve {
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion(format!("the plugins are {}", names.join(", "))));
             }
-            let mut principal = Principal::new(token.name.as_str(), host);
+            let mut principal = Principal::new(token.name.as_str(), host).with_approvals(approvals.clone());
             if let Some(plugins) = token.plugins.clone() {
                 principal = principal.restricted_to(move |id| {
                     let owner = id.split(['/', '#']).next().unwrap_or(id);

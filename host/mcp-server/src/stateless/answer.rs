@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CacheScope, CallToolResult, ListToolsResult};
+use rmcp::model::{CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
+use super::annotated::annotated;
 use super::catalog::{Catalog, FixedTool, Target};
 use super::catalogs::Catalogs;
 use super::current_sessions::CurrentSessions;
@@ -15,7 +16,8 @@ use super::handle_table::{Entity, HandleTable, looks_like_handle};
 use super::handles_in_json::{entities_in, write_handles};
 use super::live_session::{BoundMethod, LiveSession};
 use super::meta_tools;
-use crate::call::{Called, call};
+use crate::call::{CallRequest, Called, call};
+use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionStates};
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::tool::ToolId;
@@ -30,6 +32,7 @@ pub(crate) struct Stateless {
     catalogs: Catalogs,
     current: CurrentSessions,
     handles: HandleTable,
+    questions: QuestionStates,
 }
 
 /// One call of a principal.
@@ -37,6 +40,7 @@ struct Caller<'c> {
     catalog: &'c Catalog,
     principal: &'c Principal,
     request: &'c RequestContext<RoleServer>,
+    round: Arc<InputRound>,
 }
 
 impl Stateless {
@@ -44,48 +48,80 @@ impl Stateless {
     ///
     /// # Errors
     /// If the cursor is invalid.
-    pub(crate) fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+    pub(crate) async fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
         let catalog = self.catalogs.of(principal);
-        let page = wire::page(catalog.listed().to_vec(), cursor)?;
+        let page = wire::page(annotated(&catalog, principal).await, cursor)?;
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    /// Calls a tool.
+    /// Returns the definition of a tool, listed or not.
+    pub(crate) fn tool(&self, principal: &Principal, name: &str) -> Option<Tool> {
+        let catalog = self.catalogs.of(principal);
+        let tool = catalog.tool(name)?;
+        Some(wire::tool(name, &tool.definition, Revision::Stateless))
+    }
+
+    /// Calls a tool. If the user must approve it first, the result asks for that.
     ///
     /// # Errors
-    /// If no tool has the name, or the server fails.
+    /// If no tool has the name, the state of a question is invalid, or the server fails.
     pub(crate) async fn call(
         &self,
         principal: &Principal,
-        name: &str,
-        arguments: Arguments,
+        params: CallToolRequestParams,
         request: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = params.arguments.unwrap_or_default();
+        let binding = QuestionBinding {
+            principal: principal.name(),
+            tool: &params.name,
+            arguments: &arguments,
+        };
+        let (state, responses) = (params.request_state.as_deref(), params.input_responses.as_ref());
+        let round = InputRound::begin(&self.questions, &binding, state, responses).map_err(wire::invalid_params)?;
         let catalog = self.catalogs.of(principal);
         let caller = Caller {
             catalog: &catalog,
             principal,
             request,
+            round: Arc::new(round),
         };
-        let tool = known(&catalog, name)?;
+        let result = self.call_named(&caller, &params.name, arguments.clone()).await?;
+        let question = caller.round.question(&self.questions, &binding)?;
+        Ok(question.map_or_else(|| result.into(), CallToolResponse::from))
+    }
+
+    /// Returns the states of questions, which all requests of the server share.
+    pub(crate) fn questions(&self) -> &QuestionStates {
+        &self.questions
+    }
+
+    async fn call_named(
+        &self,
+        caller: &Caller<'_>,
+        name: &str,
+        arguments: Arguments,
+    ) -> Result<CallToolResult, ErrorData> {
+        let catalog = caller.catalog;
+        let tool = known(catalog, name)?;
         match &tool.target {
             Target::Call => {
                 let (name, arguments) = match meta_tools::target(arguments) {
                     Ok(target) => target,
                     Err(message) => return Ok(refused(message)),
                 };
-                match known(&catalog, &name) {
+                match known(catalog, &name) {
                     // The model reads a result, and not an error of the protocol.
                     Err(error) => Ok(refused(error.message.into_owned())),
                     Ok(FixedTool {
                         target: Target::Call, ..
                     }) => Ok(refused("/name: this tool does not call itself".to_owned())),
-                    Ok(tool) => self.run(&caller, tool, arguments, ResultShape::Untyped).await,
+                    Ok(tool) => self.run(caller, tool, arguments, ResultShape::Untyped).await,
                 }
             }
             _ => {
                 let shape = wire::result_shape(&tool.definition, Revision::Stateless);
-                self.run(&caller, tool, arguments, shape).await
+                self.run(caller, tool, arguments, shape).await
             }
         }
     }
@@ -198,7 +234,13 @@ impl Stateless {
         arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
-        let Called { answer, notes } = call(&session.tools, name, arguments, caller.principal, caller.request).await;
+        let request = CallRequest {
+            principal: caller.principal,
+            request: caller.request,
+            round: Some(caller.round.clone()),
+            log_min: caller.request.meta.log_level().map(LogLevel::of_wire),
+        };
+        let Called { answer, notes } = call(&session.tools, name, arguments, request).await;
         let mut result = match answer {
             Ok(answer) => answer.result,
             Err(error) => return wire::call_error(&error),

@@ -23,6 +23,8 @@ pub(super) struct FixedTool {
     pub(super) name: String,
     pub(super) definition: ToolDefinition,
     pub(super) target: Target,
+    /// The tool that runs, or has the definition of a method; `None` for a tool that stands for others.
+    pub(super) tool: Option<Arc<dyn Tool>>,
 }
 
 /// The effect of a call.
@@ -233,6 +235,7 @@ impl Catalog {
             name: name.clone(),
             definition,
             target,
+            tool: Some(tool.clone()),
         };
         self.tools.insert(name.clone(), added);
         Some(name)
@@ -253,6 +256,7 @@ impl Catalog {
             name: name.clone(),
             definition,
             target,
+            tool: None,
         };
         self.tools.insert(name.clone(), tool);
         name

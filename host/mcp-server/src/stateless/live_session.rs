@@ -1,6 +1,6 @@
 //! The live entities behind handles.
 
-use toolwit::agent::{LoopLimits, SessionTool, ToolSession};
+use toolwit::agent::{SessionTool, ToolSession};
 use toolwit::tool::ToolId;
 use toolwit::{Error, ToolDefinition};
 
@@ -25,15 +25,7 @@ impl LiveSession {
     /// # Errors
     /// If it cannot be built.
     pub(super) async fn begin(principal: &Principal) -> Result<Self, Error> {
-        let rule = principal.rule();
-        let limits = LoopLimits {
-            result_bytes_max: usize::MAX,
-            tools_max: usize::MAX,
-            tools_warn: usize::MAX,
-            ..LoopLimits::default()
-        };
-        let conversation = principal.host().conversation_among(move |id| rule(id)).limits(limits);
-        let tools = ToolSession::begin(conversation).await?;
+        let tools = ToolSession::begin(principal.conversation()).await?;
         Ok(Self { tools })
     }
 

@@ -3,6 +3,7 @@
 //! What a session adds to its list, this list contains from the start: a method of an entity is a fixed tool that takes a handle.
 //! Tools behind a facade or a search are called through `call_tool`.
 
+mod annotated;
 mod answer;
 mod catalog;
 mod catalogs;

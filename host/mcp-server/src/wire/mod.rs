@@ -1,5 +1,6 @@
 //! The forms of the protocol: definitions, results and contexts of calls.
 
+mod annotations;
 mod artifact;
 mod context;
 mod error;
@@ -8,9 +9,10 @@ mod result;
 mod revision;
 mod tool;
 
+pub(crate) use annotations::annotations;
 pub(crate) use context::{MetaContext, call_context};
 pub(crate) use error::{call_error, internal, invalid_params};
-pub(crate) use page::page;
+pub(crate) use page::{page, slice};
 pub(crate) use result::{Notes, call_result};
 pub(crate) use revision::Revision;
 pub(crate) use tool::{ResultShape, result_shape, tool};

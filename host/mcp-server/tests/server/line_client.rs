@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server;
 use toolwit::Error;
+use toolwit_mcp_server::McpServer;
 
 /// A connection to a server in this process.
 pub(crate) struct LineClient {
@@ -27,7 +28,11 @@ pub(crate) fn meta() -> Value {
 impl LineClient {
     /// Connects, and begins nothing.
     pub(crate) async fn connect() -> Self {
-        let server = server().await;
+        Self::connected_to(server().await)
+    }
+
+    /// Connects to a server, and begins nothing.
+    pub(crate) fn connected_to(server: McpServer) -> Self {
         let (input, server_input) = tokio::io::duplex(64 << 10);
         let (server_output, output) = tokio::io::duplex(64 << 10);
         let serve = async move {
@@ -44,8 +49,13 @@ impl LineClient {
 
     /// Connects and initializes a session.
     pub(crate) async fn session() -> Self {
-        let mut client = Self::connect().await;
-        let answer = client.initialize("2025-11-25").await;
+        Self::session_with(server().await, json!({})).await
+    }
+
+    /// Connects to a server and initializes a session of a client with these capabilities.
+    pub(crate) async fn session_with(server: McpServer, capabilities: Value) -> Self {
+        let mut client = Self::connected_to(server);
+        let answer = client.initialize_with("2025-11-25", capabilities).await;
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
         client
             .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
@@ -54,8 +64,12 @@ impl LineClient {
     }
 
     pub(crate) async fn initialize(&mut self, version: &str) -> Value {
+        self.initialize_with(version, json!({})).await
+    }
+
+    async fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
         self.request("init", "initialize", params).await
     }
 

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod approvals;
+mod content;
 mod http;
 mod line_client;
 mod protocol;

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::served_host::ServedHost;
 use crate::output::printer::Printer;
-use toolwit_mcp_server::McpServer;
+use toolwit_mcp_server::{McpServer, Principal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +24,8 @@ An MCP client starts this command itself. Its configuration is:
 /// Serve the tools of plugins to an MCP client
 ///
 /// Speaks the Model Context Protocol, revisions 2024-11-05 to 2026-07-28, over standard input and output. Ends when its input
-/// ends. Tools are listed at once, and compiled at their first call.
+/// ends. Tools are listed at once, and compiled at their first call. A call that needs an approval is shown to the user of the
+/// client; it does not run if the client cannot ask.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Mcp {
@@ -44,8 +45,11 @@ impl Mcp {
         if let Some(Action::Install(install)) = self.action {
             return install.run(printer);
         }
+        let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;
-        McpServer::new(host).serve_stdio(cancel.clone()).await?;
+        let principal = Principal::new("local", host).with_approvals(approvals);
+        let server = McpServer::for_principal(principal).with_content(content);
+        server.serve_stdio(cancel.clone()).await?;
         Ok(Exit::Success)
     }
 }

@@ -1,0 +1,92 @@
+//! The last step of a build.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process,
+};
+
+use super::{BuildError, ResolvedWit, Source, componentize::componentize, wit::embed_packages, wit_source};
+
+/// The result of a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuildReport {
+    /// The component.
+    pub component: PathBuf,
+    /// The plugin's name: the file name without its extension.
+    pub name: String,
+    /// The component's size, its WIT included.
+    pub size_bytes: u64,
+    /// The size of the embedded WIT, doc comments included.
+    pub wit_bytes: u64,
+    /// Warnings of a successful build.
+    pub warnings: Vec<String>,
+}
+
+/// The last step of a build: converts a core module, embeds the WIT and writes the component.
+pub(super) struct EmbedStep {
+    /// The component or core module.
+    pub(super) file: PathBuf,
+    /// The project's WIT.
+    pub(super) wit: Option<ResolvedWit>,
+    /// Where the project's WIT is expected.
+    pub(super) wit_path: PathBuf,
+    pub(super) world: Option<String>,
+    pub(super) target: PathBuf,
+}
+
+impl EmbedStep {
+    pub(super) fn run(self) -> Result<BuildReport, BuildError> {
+        let path = &self.file;
+        let bytes = fs::read(path).map_err(BuildError::file("read", path))?;
+        let component = match Source::of_file(path.clone())? {
+            Source::CoreModule(_) => componentize(path, bytes, self.wit.as_ref(), self.world.as_deref())?,
+            _ => bytes,
+        };
+        let plain_bytes = component.len();
+        let embedded = |source| BuildError::Embed {
+            path: path.clone(),
+            source,
+        };
+        let generated = wit_source::read(path, &component).map_err(|error| embedded(error.into()))?;
+        let packages: Vec<_> = generated.iter().chain(&self.wit).collect();
+        let component = if packages.is_empty() {
+            component
+        } else {
+            embed_packages(&component, &packages).map_err(embedded)?
+        };
+        write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
+        Ok(BuildReport {
+            name: self
+                .target
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            size_bytes: component.len() as u64,
+            wit_bytes: component.len().saturating_sub(plain_bytes) as u64,
+            warnings: self.warnings(packages.is_empty()),
+            component: self.target,
+        })
+    }
+
+    fn warnings(&self, has_no_wit: bool) -> Vec<String> {
+        let path = self.wit_path.display();
+        let warning = || format!("no WIT in `{path}`: the tools will have no descriptions");
+        has_no_wit.then(warning).into_iter().collect()
+    }
+}
+
+/// Writes a file atomically. A file with the same content is not rewritten.
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|present| present == bytes) {
+        return Ok(());
+    }
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    let fresh = path.with_extension(format!("{}.part", process::id()));
+    fs::write(&fresh, bytes)?;
+    fs::rename(&fresh, path)
+}

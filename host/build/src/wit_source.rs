@@ -1,0 +1,81 @@
+//! Reads the WIT that the macros of the Rust SDK generate.
+//!
+//! A project with these macros has no WIT files. The macros store the text with its doc comments in a custom section of the core
+//! module, where the linker joins the texts of several macros. Each ends with a zero byte.
+
+use std::path::Path;
+
+use toolwit_sections::WIT_SOURCE_SECTION;
+use wasmparser::{Parser, Payload};
+
+use super::{ResolvedWit, WitError};
+
+/// Returns the WIT in the core modules of a component; `None` if there is none.
+pub(super) fn read(path: &Path, component: &[u8]) -> Result<Option<ResolvedWit>, WitError> {
+    let mut found: Option<ResolvedWit> = None;
+    for payload in Parser::new(0).parse_all(component) {
+        let Ok(Payload::CustomSection(section)) = payload else {
+            continue;
+        };
+        if section.name() != WIT_SOURCE_SECTION {
+            continue;
+        }
+        let texts = section.data().split(|byte| *byte == 0).filter(|text| !text.is_empty());
+        for text in texts {
+            let wit = ResolvedWit::parse(path, &String::from_utf8_lossy(text))?;
+            match &mut found {
+                Some(found) => found.merge(path, wit)?,
+                None => found = Some(wit),
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    /// A component whose core module has these texts.
+    fn component(texts: &[&str]) -> Vec<u8> {
+        let data: String = texts
+            .iter()
+            .map(|text| format!("{text}\\00").replace('"', "\\\""))
+            .collect();
+        let text = format!(r#"(component (core module (@custom "{WIT_SOURCE_SECTION}" "{data}")))"#);
+        wat::parse_str(text).unwrap()
+    }
+
+    fn read_texts(texts: &[&str]) -> Result<Option<ResolvedWit>, WitError> {
+        read(Path::new("weather.wasm"), &component(texts))
+    }
+
+    #[test]
+    fn texts_of_one_package_become_one_package() {
+        let wit = read_texts(&[
+            "package a:b; world f-tool { export f: func(); }",
+            "package a:b; interface weather { g: func(); } world weather-plugin { export weather; }",
+        ]);
+        let wit = wit.unwrap().unwrap();
+        let package = &wit.resolve().packages[wit.package()];
+        assert_eq!((package.worlds.len(), package.interfaces.len()), (2, 1));
+        assert_eq!(wit.encode().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn component_without_the_section_has_no_wit() {
+        assert!(read_texts(&[]).unwrap().is_none());
+        assert!(
+            read(Path::new("a"), &wat::parse_str("(component)").unwrap())
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn invalid_text_is_refused_with_the_file() {
+        let error = read_texts(&["package a:b; interface {"]).unwrap_err();
+        assert!(error.to_string().contains("weather.wasm"), "{error}");
+    }
+}

@@ -1,0 +1,140 @@
+//! The form in which a user approves a call.
+
+use rmcp::model::{
+    BooleanSchema, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+};
+use serde_json::Value;
+
+use toolwit::tool::text::{is_printable, printable};
+use toolwit::tool::{Approval, ApprovalRequest};
+
+/// The field of the form with the decision.
+const ALLOW: &str = "allow";
+
+/// Maximum length of a question, in bytes. A person cannot check more, and clients cut longer texts.
+const QUESTION_BYTES_MAX: usize = 8 << 10;
+
+/// Returns the question about a call: the tool, exactly the arguments that will run, and the rights that it would use. `None` if it
+/// is too long to be shown in full.
+pub(super) fn form(request: &ApprovalRequest) -> Option<ElicitRequest> {
+    let message = question(request);
+    if message.len() > QUESTION_BYTES_MAX {
+        return None;
+    }
+    let allow = BooleanSchema::new().title("Allow this call").with_default(false);
+    let requested_schema = ElicitationSchema::builder()
+        .required_bool_property(ALLOW, |_| allow)
+        .build()
+        .ok()?;
+    Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema,
+    }))
+}
+
+fn question(request: &ApprovalRequest) -> String {
+    let arguments = serde_json::to_string_pretty(&request.arguments).unwrap_or_default();
+    let mut message = format!(
+        "Allow the call of `{}` ({})?\n\nArguments: {}\nEffect: {}",
+        printable(&request.name),
+        printable(request.tool.as_str()),
+        escaped(&arguments),
+        request.access.effect,
+    );
+    for rule in &request.access.grant {
+        message.push_str("\nGranted: ");
+        message.push_str(&escaped(rule));
+    }
+    for caller in &request.callers {
+        message.push_str("\nCalled by: ");
+        message.push_str(&escaped(caller.as_str()));
+    }
+    message
+}
+
+/// Shows each character that is not printable by its number, so that no text can hide in the arguments.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if is_printable(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_unicode());
+        }
+        shown
+    })
+}
+
+/// Returns the decision of a filled form.
+pub(super) fn decision(answer: &Value) -> Approval {
+    let Ok(result) = serde_json::from_value::<ElicitResult>(answer.clone()) else {
+        return Approval::Unanswered {
+            reason: "the client sent an invalid answer".to_owned(),
+        };
+    };
+    let is_allowed = result.content.as_ref().and_then(|fields| fields.get(ALLOW)) == Some(&Value::Bool(true));
+    match result.action {
+        ElicitationAction::Accept if is_allowed => Approval::Approved,
+        ElicitationAction::Accept | ElicitationAction::Decline => Approval::Denied {
+            reason: "the user did not allow it".to_owned(),
+        },
+        _ => Approval::Unanswered {
+            reason: "the user did not answer".to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use toolwit::ToolDefinition;
+    use toolwit::tool::{CallAccess, ToolId};
+
+    fn request(arguments: Value) -> ApprovalRequest {
+        let definition = ToolDefinition::new(ToolId::native("pay"), "pay", "Pays.", json!({"type": "object"}));
+        let arguments = arguments.as_object().cloned().unwrap();
+        ApprovalRequest::new("1", &definition, arguments, CallAccess::default())
+    }
+
+    fn answered(answer: Value) -> Approval {
+        decision(&answer)
+    }
+
+    #[test]
+    fn question_shows_all_arguments_and_no_hidden_text() {
+        let shown = json!(form(&request(json!({"to": "bob\u{202e}\u{200b}"}))).unwrap());
+        assert_eq!(shown["method"], "elicitation/create");
+        let message = shown["params"]["message"].as_str().unwrap();
+        assert!(message.contains("`pay`"), "{message}");
+        assert!(message.contains("bob\\u{202e}\\u{200b}"), "{message}");
+        assert_eq!(shown["params"]["requestedSchema"]["required"], json!(["allow"]));
+    }
+
+    #[test]
+    fn question_that_is_too_long_to_be_read_is_not_asked() {
+        assert!(form(&request(json!({"text": "x".repeat(QUESTION_BYTES_MAX)}))).is_none());
+    }
+
+    #[test]
+    fn only_an_explicit_yes_allows_a_call() {
+        assert_eq!(
+            answered(json!({"action": "accept", "content": {"allow": true}})),
+            Approval::Approved
+        );
+        for answer in [
+            json!({"action": "accept"}),
+            json!({"action": "accept", "content": {"allow": "true"}}),
+            json!({"action": "accept", "content": {"allow": false}}),
+            json!({"action": "decline", "content": {"allow": true}}),
+        ] {
+            assert!(matches!(answered(answer), Approval::Denied { .. }));
+        }
+        assert!(matches!(
+            answered(json!({"action": "cancel"})),
+            Approval::Unanswered { .. }
+        ));
+    }
+}

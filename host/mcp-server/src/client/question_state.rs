@@ -1,0 +1,268 @@
+//! The sealed state of a question, which the client sends back with the answer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::input_round::SubjectDigest;
+use toolwit::Arguments;
+
+/// Maximum time between a question and its answer.
+const STATE_TTL: Duration = Duration::from_secs(10 * 60);
+
+/// Maximum number of answered questions that are remembered, so that no answer counts twice. Further answers are refused.
+const REDEEMED_MAX: usize = 10_000;
+
+const NONCE_BYTES: usize = 16;
+const SEAL_BYTES: usize = 32;
+
+/// Maximum size of the answers that a state carries, in bytes.
+const STATE_BYTES_MAX: usize = 256 << 10;
+
+const INVALID: &str = "`requestState` is invalid for this request; repeat the request without it";
+const EXPIRED: &str = "`requestState` was used already or has expired; repeat the request without it";
+const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
+
+/// The state of a request between its rounds. The client can read it, and not change it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct QuestionState {
+    /// The call about which the user is asked.
+    pub(super) asked: Option<SubjectDigest>,
+    /// The call that the user approved in an earlier round.
+    pub(super) approved: Option<SubjectDigest>,
+    /// The answers of earlier rounds.
+    pub(super) answers: BTreeMap<String, Value>,
+}
+
+/// Seals and opens the states of questions. The key is of this process: a state is invalid after a restart.
+pub(crate) struct QuestionStates {
+    /// `None` if the system has no randomness; then nothing can be sealed or opened.
+    key: Option<[u8; 32]>,
+    start: Instant,
+    /// The nonces of the states that were opened, with the milliseconds after `start` at which they expire.
+    redeemed: Mutex<HashMap<[u8; NONCE_BYTES], u64>>,
+}
+
+/// The request to which a state is bound: another principal, tool or prompt, or other arguments cannot use it.
+pub(crate) struct QuestionBinding<'b> {
+    pub(crate) principal: &'b str,
+    /// The name of the tool, or `prompts/get` and the name of the prompt.
+    pub(crate) tool: &'b str,
+    pub(crate) arguments: &'b Arguments,
+}
+
+impl fmt::Debug for QuestionStates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuestionStates").finish_non_exhaustive()
+    }
+}
+
+impl Default for QuestionStates {
+    fn default() -> Self {
+        Self {
+            key: random(),
+            start: Instant::now(),
+            redeemed: Mutex::default(),
+        }
+    }
+}
+
+impl QuestionStates {
+    /// Seals the state of a question.
+    ///
+    /// # Errors
+    /// If the state is too long, or the system has no randomness.
+    pub(super) fn seal(&self, state: &QuestionState, binding: &QuestionBinding<'_>) -> Result<String, &'static str> {
+        let nonce: [u8; NONCE_BYTES] = random().ok_or(NO_RANDOMNESS)?;
+        let payload = serde_json::to_vec(state).map_err(|_| NO_RANDOMNESS)?;
+        if payload.len() > STATE_BYTES_MAX {
+            return Err("the answers of the client are too long");
+        }
+        let mut content = nonce.to_vec();
+        content.extend((self.now() + millis(STATE_TTL)).to_be_bytes());
+        content.extend(payload);
+        let seal = self.seal_of(&content, binding).ok_or(NO_RANDOMNESS)?;
+        content.extend(seal.as_bytes());
+        Ok(URL_SAFE_NO_PAD.encode(content))
+    }
+
+    /// Opens a state. It can be opened once.
+    ///
+    /// # Errors
+    /// If it was not sealed here for this request, was opened already, or has expired.
+    pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<QuestionState, &'static str> {
+        let state = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
+        let (content, seal) = state.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;
+        let expected = self.seal_of(content, binding).ok_or(INVALID)?;
+        // The comparison of hashes takes the same time for all inputs.
+        if expected != *seal {
+            return Err(INVALID);
+        }
+        let (nonce, rest) = content.split_first_chunk::<NONCE_BYTES>().ok_or(INVALID)?;
+        let (expiry, payload) = rest.split_first_chunk::<8>().ok_or(INVALID)?;
+        let state = serde_json::from_slice(payload).map_err(|_| INVALID)?;
+        let (expiry, now) = (u64::from_be_bytes(*expiry), self.now());
+        if expiry <= now {
+            return Err(EXPIRED);
+        }
+        let mut redeemed = self.redeemed.lock().unwrap_or_else(PoisonError::into_inner);
+        redeemed.retain(|_, expiry| *expiry > now);
+        if redeemed.len() >= REDEEMED_MAX {
+            return Err("the server has too many answered questions; repeat the request later without `requestState`");
+        }
+        match redeemed.insert(*nonce, expiry) {
+            None => Ok(state),
+            Some(_) => Err(EXPIRED),
+        }
+    }
+
+    fn seal_of(&self, content: &[u8], binding: &QuestionBinding<'_>) -> Option<blake3::Hash> {
+        let mut hasher = blake3::Hasher::new_keyed(self.key.as_ref()?);
+        hasher.update(content);
+        let arguments = sorted(&Value::Object(binding.arguments.clone())).to_string();
+        for part in [binding.principal, binding.tool, &arguments] {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Some(hasher.finalize())
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.start.elapsed())
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns a value with sorted keys: a client may repeat its arguments in another order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut keys: Vec<_> = fields.keys().collect();
+            keys.sort_unstable();
+            keys.into_iter()
+                .map(|key| (key.clone(), sorted(&fields[key])))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+fn random<const N: usize>() -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .inspect_err(|error| tracing::error!(%error, "the system has no randomness for the state of a question"))
+        .ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn subject() -> QuestionState {
+        QuestionState {
+            asked: Some([7; 32]),
+            ..QuestionState::default()
+        }
+    }
+
+    fn arguments(value: Value) -> Arguments {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn state_is_opened_once_and_for_its_own_call_only() {
+        let (states, own) = (
+            QuestionStates::default(),
+            arguments(json!({"a": 1, "b": {"c": 2, "d": 3}})),
+        );
+        let binding = |principal, tool, arguments| QuestionBinding {
+            principal,
+            tool,
+            arguments,
+        };
+        let sealed = states.seal(&subject(), &binding("ann", "pay", &own)).unwrap();
+        let other = arguments(json!({"a": 2}));
+        assert!(
+            states.redeem(&sealed, &binding("bob", "pay", &own)).is_err(),
+            "another principal"
+        );
+        assert!(
+            states.redeem(&sealed, &binding("ann", "get", &own)).is_err(),
+            "another tool"
+        );
+        assert!(
+            states.redeem(&sealed, &binding("ann", "pay", &other)).is_err(),
+            "other arguments"
+        );
+        let elsewhere = QuestionStates::default();
+        assert!(
+            elsewhere.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
+            "another key"
+        );
+        let reordered = arguments(json!({"b": {"d": 3, "c": 2}, "a": 1}));
+        assert_eq!(
+            states.redeem(&sealed, &binding("ann", "pay", &reordered)),
+            Ok(subject())
+        );
+        assert!(
+            states.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
+            "a second time"
+        );
+    }
+
+    #[test]
+    fn forged_states_are_refused() {
+        let (states, own) = (QuestionStates::default(), Arguments::new());
+        let binding = QuestionBinding {
+            principal: "ann",
+            tool: "pay",
+            arguments: &own,
+        };
+        let sealed = states.seal(&subject(), &binding).unwrap();
+        let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+        for at in 0..bytes.len() {
+            let mut forged = bytes.clone();
+            forged[at] ^= 1;
+            assert!(
+                states.redeem(&URL_SAFE_NO_PAD.encode(forged), &binding).is_err(),
+                "byte {at}"
+            );
+        }
+        for text in ["", "x", "!", &sealed[..40]] {
+            assert!(states.redeem(text, &binding).is_err(), "{text}");
+        }
+        assert_eq!(
+            states.redeem(&sealed, &binding),
+            Ok(subject()),
+            "the refusals did not use it up"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn state_expires() {
+        let (states, own) = (QuestionStates::default(), Arguments::new());
+        let binding = QuestionBinding {
+            principal: "ann",
+            tool: "pay",
+            arguments: &own,
+        };
+        let sealed = states.seal(&subject(), &binding).unwrap();
+        tokio::time::advance(STATE_TTL).await;
+        assert!(states.redeem(&sealed, &binding).is_err());
+    }
+}

@@ -1,0 +1,39 @@
+//! The attributes `#[tools]` and `#[tool]`, which make Rust functions and types the tools of a plugin.
+//!
+//! The crate `toolwit-guest` re-exports them. An expansion has three parts:
+//!
+//! ```text
+//! module ── model ──┬─ wit_text ── WIT with doc comments, for `wit_bindgen::generate!` and for `toolwit build`
+//!                   └─ glue ────── conversions between the author's types and the generated ones
+//! ```
+
+use proc_macro::TokenStream;
+
+mod attributes;
+mod data;
+mod entity;
+mod expand;
+mod glue;
+mod glue_types;
+mod model;
+mod names;
+mod scope;
+mod signature;
+mod types;
+mod wit_text;
+
+#[cfg(test)]
+mod tests;
+
+// The docs of both are in `toolwit-guest`, where their examples run.
+#[allow(missing_docs)]
+#[proc_macro_attribute]
+pub fn tools(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expand::tools(attribute.into(), item.into()).into()
+}
+
+#[allow(missing_docs)]
+#[proc_macro_attribute]
+pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expand::tool(attribute.into(), item.into()).into()
+}
