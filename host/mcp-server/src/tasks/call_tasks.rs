@@ -165,3 +165,48 @@ async fn follow(mut call: TaskCall, task: TaskContext) -> Result<CallToolResult,
         Err(error) => Err(TaskExit::Error(error)),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn call() -> TaskCall {
+        TaskCall {
+            answer: Box::pin(async { Ok(CallToolResult::success(Vec::new()).into()) }),
+            stop: CancellationToken::new(),
+            slot: TaskSlot::default(),
+        }
+    }
+
+    async fn task_id(tasks: &CallTasks, principal: &str) -> Option<String> {
+        match tasks.run(principal, TaskSupport::Always, call()).await.unwrap() {
+            CallToolResponse::Task(created) => Some(created.task.task_id),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn task_belongs_to_its_principal() {
+        let tasks = CallTasks::default();
+        let id = task_id(&tasks, "ann").await.unwrap();
+        assert!(tasks.get("ann", &id).is_ok());
+        assert!(tasks.get("bob", &id).is_err());
+        assert!(tasks.cancel("bob", &id).is_err());
+        assert!(tasks.update("bob", &id, InputResponses::new()).is_err());
+    }
+
+    #[tokio::test]
+    async fn call_beyond_the_limit_is_answered_directly() {
+        let tasks = CallTasks::default();
+        for _ in 0..KEPT_MAX {
+            assert!(task_id(&tasks, "ann").await.is_some());
+            tokio::task::yield_now().await;
+        }
+        assert!(task_id(&tasks, "ann").await.is_none());
+        assert!(
+            task_id(&tasks, "bob").await.is_some(),
+            "each principal has its own limit"
+        );
+    }
+}
