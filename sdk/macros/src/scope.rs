@@ -297,6 +297,9 @@ impl TypeReader<'_> {
             "Future" | "Stream" => "write the value itself",
             "ToolResult" => "it can only be returned",
             "Error" => "it can only be the error of the returned `Result`",
+            _ if name.ends_with("Error") => {
+                "return `toolwit_guest::Result<T>`, whose error is any error as text, or define the error as an enum in this module"
+            }
             _ if self.scope.is_module => "define it in this module, so that its fields are known",
             _ => {
                 "`#[tool]` does not see other items: put the function and the type in a module with `#[toolwit_guest::tools]`"
