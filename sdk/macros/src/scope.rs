@@ -252,8 +252,8 @@ impl TypeReader<'_> {
             LocalType::Opaque => Err(Error::new_spanned(
                 ty,
                 format!(
-                    "`{ident}` has private fields: make all of them `pub`, so that it is a record, or make it a `pub struct` with \
-                     an `impl` block, so that it is an entity"
+                    "`{ident}` is neither a record nor an entity: name all fields and make them `pub`, or make it a `pub struct` with \
+                     an `impl` block"
                 ),
             )),
             _ => {

@@ -165,7 +165,7 @@ fn types_without_a_form_in_wit_are_refused_with_the_type_to_write() {
         (quote!(f(v: &mut String)), "return the changed value"),
         (quote!(f((a, b): (u8, u8))), "give the parameter a name"),
         (quote!(f(v: Unknown)), "define it in this module"),
-        (quote!(f(v: Opaque)), "`Opaque` has private fields"),
+        (quote!(f(v: Opaque)), "`Opaque` is neither a record nor an entity"),
         (quote!(f(v: Option<&Cart>)), "write two functions"),
         (quote!(f(a: &mut Cart, b: &Cart)), "the same `Cart` twice"),
         (quote!(f() -> &Cart), "cannot be returned by reference"),
