@@ -25,14 +25,18 @@
 //! | `stdio` | one client over standard input and output |
 //! | `session` | up to 2025-11-25: a session, whose list of tools changes |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
+//! | `content` | prompts, resources and completion |
 //! | `call` | one call: progress, cancellation, messages to the user |
 //! | `approval` | asks the user of the client whether a call may run |
+//! | `client` | the client of a call: questions to its user and model, its log |
 //! | `metrics` | counters of requests and calls |
 //! | `principal` | who calls: its host, its tools, the context of its calls |
 //! | `wire` | the forms of the protocol |
 
 mod approval;
 mod call;
+mod client;
+mod content;
 mod http;
 mod metrics;
 mod principal;
@@ -42,6 +46,8 @@ mod stateless;
 mod stdio;
 mod wire;
 
+pub use client::{ClientRequest, LogLevel, McpClient};
+pub use content::ServedContent;
 pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource};
 pub use principal::Principal;
 pub use server::McpServer;

@@ -68,7 +68,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let approvals = self.served.approvals()?;
+        let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;
         let mut options = HttpOptions::new(self.http);
         options = self.hosts.iter().fold(options, |options, host| options.with_host(host));
@@ -94,7 +94,8 @@ impl Serve {
         page.styled(FAINT, "stop with Ctrl-C").end();
         printer.message(&page);
         let local = Principal::new("local", host).with_approvals(approvals);
-        listener.serve(&McpServer::for_principal(local), cancel.clone()).await;
+        let server = McpServer::for_principal(local).with_content(content);
+        listener.serve(&server, cancel.clone()).await;
         Ok(Exit::Success)
     }
 

@@ -1,6 +1,6 @@
 //! The host whose tools a server offers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::approvals::ApprovalFlags;
 use super::exposure::ExposureFlag;
@@ -11,6 +11,7 @@ use super::vectors::with_word_vectors;
 use toolwit::registry::WatchOptions;
 use toolwit::tool::ApprovalPolicy;
 use toolwit::{Error, ErrorKind, Exposure, Phase, Toolwit};
+use toolwit_mcp_server::ServedContent;
 
 /// Selects the tools that clients may call, their grants and their limits.
 #[derive(Clone, Debug, clap::Args)]
@@ -18,6 +19,9 @@ pub(crate) struct ServedHost {
     /// Tools that a client sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
+    /// File with prompts and resources to offer
+    #[arg(long, value_name = "FILE")]
+    content: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) plugins: PluginFlags,
     #[command(flatten)]
@@ -37,6 +41,18 @@ impl ServedHost {
     /// As [`ApprovalFlags::policy`].
     pub(crate) fn approvals(&self) -> Result<ApprovalPolicy, Error> {
         self.approvals.policy()
+    }
+
+    /// Reads the prompts and resources.
+    ///
+    /// # Errors
+    /// As [`ServedContent::read`].
+    pub(crate) fn content(&self) -> Result<ServedContent, Error> {
+        match &self.content {
+            None => Ok(ServedContent::default()),
+            Some(file) => ServedContent::read(file)
+                .map_err(|error| error.with_suggestion("the page `MCP clients` of the documentation shows an example")),
+        }
     }
 
     /// Builds the host, with other grants if they are given. It lists tools from metadata and follows the plugin directories.

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 
-use super::user_channel::UserChannel;
+use super::form::{decision, form};
+use crate::client::{InputRound, McpClient};
+use rmcp::model::InputRequest;
 use toolwit::ToolContext;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
@@ -12,16 +14,65 @@ pub(crate) struct ClientApprover;
 #[async_trait]
 impl Approver for ClientApprover {
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
-        let approval = match context.extension::<UserChannel>() {
-            Some(channel) => channel.ask(&request).await,
+        let approval = match McpClient::of(context) {
+            Some(client) => ask(&client, &request).await,
             None => refused(&request, "this client cannot ask its user"),
         };
         approval.into()
     }
 }
 
+async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
+    let Some(form) = form(request) else {
+        return refused(request, "its arguments are too long to be shown to the user");
+    };
+    let form = InputRequest::Elicitation(form);
+    if !client.offers(&form) {
+        return refused(request, "this client cannot ask its user");
+    }
+    match client.round() {
+        Some(round) => ask_in_round(round, request, form),
+        None => match client.ask_one(form).await {
+            Ok(answer) => decision(&answer),
+            Err(reason) => Approval::Unanswered {
+                reason: reason.to_owned(),
+            },
+        },
+    }
+}
+
+fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputRequest) -> Approval {
+    if !request.callers.is_empty() {
+        // The tools around it would run again when the client repeats the call.
+        return refused(
+            request,
+            "another tool calls it, so that its call cannot be repeated after a question",
+        );
+    }
+    let subject = serde_json::json!([request.tool, request.digest, request.arguments]);
+    let subject = blake3::hash(subject.to_string().as_bytes()).into();
+    if round.is_approved(&subject) {
+        return Approval::Approved;
+    }
+    match round.decision(&subject) {
+        Some(answer) => {
+            let approval = decision(&answer);
+            if approval == Approval::Approved {
+                round.approve(subject);
+            }
+            approval
+        }
+        None => {
+            round.ask_approval(subject, form);
+            Approval::Unanswered {
+                reason: "the user is asked first".to_owned(),
+            }
+        }
+    }
+}
+
 /// Refuses a call about which nobody can be asked, and tells how it can be allowed.
-pub(super) fn refused(request: &ApprovalRequest, why: &str) -> Approval {
+fn refused(request: &ApprovalRequest, why: &str) -> Approval {
     Approval::Unanswered {
         reason: format!(
             "it needs an approval, and {why}; the operator of the server can allow it with a rule for `{}` in the approval policy",

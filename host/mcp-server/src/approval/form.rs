@@ -66,7 +66,12 @@ fn escaped(text: &str) -> String {
 }
 
 /// Returns the decision of a filled form.
-pub(super) fn decision(result: &ElicitResult) -> Approval {
+pub(super) fn decision(answer: &Value) -> Approval {
+    let Ok(result) = serde_json::from_value::<ElicitResult>(answer.clone()) else {
+        return Approval::Unanswered {
+            reason: "the client sent an invalid answer".to_owned(),
+        };
+    };
     let is_allowed = result.content.as_ref().and_then(|fields| fields.get(ALLOW)) == Some(&Value::Bool(true));
     match result.action {
         ElicitationAction::Accept if is_allowed => Approval::Approved,
@@ -95,7 +100,7 @@ mod tests {
     }
 
     fn answered(answer: Value) -> Approval {
-        decision(&serde_json::from_value(answer).unwrap())
+        decision(&answer)
     }
 
     #[test]

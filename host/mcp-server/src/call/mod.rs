@@ -3,4 +3,4 @@
 mod output;
 mod run;
 
-pub(crate) use run::{Called, call};
+pub(crate) use run::{CallRequest, Called, call};

@@ -1,12 +1,13 @@
 //! Calling a tool of a session.
 
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
-
-use super::output::CallOutput;
 use std::sync::Arc;
 
-use crate::approval::{InputRound, UserChannel, can_elicit};
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use serde_json::json;
+
+use super::output::CallOutput;
+use crate::client::{InputRound, LogLevel, McpClient};
 use crate::principal::Principal;
 use crate::wire::{MetaContext, Notes, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
@@ -20,35 +21,41 @@ pub(crate) struct Called {
     pub(crate) notes: Notes,
 }
 
-/// Calls a tool of a session for a request: its cancellation stops the guest, and the tool's progress becomes notifications. A question
-/// to the user ends the call if there is a round of input, and is sent to the client otherwise.
-pub(crate) async fn call(
-    tools: &ToolSession,
-    name: &str,
-    arguments: Arguments,
-    principal: &Principal,
-    request: &RequestContext<RoleServer>,
-    round: Option<&Arc<InputRound>>,
-) -> Called {
+/// The request of a call, and how the client hears of it.
+pub(crate) struct CallRequest<'r> {
+    pub(crate) principal: &'r Principal,
+    pub(crate) request: &'r RequestContext<RoleServer>,
+    /// The round of a request without a session; a question then ends the call. Otherwise it is sent during the call.
+    pub(crate) round: Option<Arc<InputRound>>,
+    /// The least severity of the messages for the client's log; `None` for no messages.
+    pub(crate) log_min: Option<LogLevel>,
+}
+
+/// Calls a tool of a session for a request: its cancellation stops the guest, and the tool's progress becomes notifications. The text
+/// that a guest writes to its standard output is a debug message.
+pub(crate) async fn call(tools: &ToolSession, name: &str, arguments: Arguments, call: CallRequest<'_>) -> Called {
+    let CallRequest {
+        principal,
+        request,
+        round,
+        log_min,
+    } = call;
     let progress = CallOutput::of(request);
+    let (client, mut outbox) = McpClient::of_request(request, round, log_min);
     let context = call_context(principal.context(), &MetaContext(&request.meta))
         .with_cancel(request.ct.child_token())
-        .with_output(progress.output());
-    let answer = match round {
-        _ if !can_elicit(request) => tools.call(name, arguments, &context).await,
-        Some(round) => {
-            let context = context.with_extension(UserChannel::Round(round.clone()));
-            tools.call(name, arguments, &context).await
-        }
-        None => {
-            let (channel, questions) = UserChannel::by_elicitation();
-            let context = context.with_extension(channel);
-            tokio::select! {
-                answer = tools.call(name, arguments, &context) => answer,
-                never = questions.answer(request.peer.clone()) => match never {},
-            }
-        }
+        .with_output(progress.output())
+        .with_extension(client.clone());
+    let answer = tokio::select! {
+        answer = tools.call(name, arguments, &context) => answer,
+        never = outbox.send() => match never {},
     };
+    if let Ok(SessionAnswer { result, .. }) = &answer
+        && let Some(log) = &result.log
+    {
+        client.log(LogLevel::Debug, name, json!(&**log));
+    }
+    outbox.finish().await;
     Called {
         answer,
         notes: progress.finish().await,

@@ -1,19 +1,27 @@
 //! The requests of one connection.
+#![allow(
+    deprecated,
+    reason = "revision 2026-07-28 deprecates logging and subscriptions of sessions, and clients use them"
+)]
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
-    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::OnceCell;
 
+use super::content_requests::ContentRequests;
 use super::mcp_server::Shared;
+use crate::client::LogLevel;
 use crate::principal::Principal;
 use crate::session::ClientSession;
 use crate::wire::{self, Revision};
@@ -22,10 +30,30 @@ use crate::wire::{self, Revision};
 const NAME: &str = "toolwit";
 
 /// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
-const METHODS: [&str; 4] = ["tools/call", "tools/list", INITIALIZE, "server/discover"];
+const METHODS: [&str; 13] = [
+    "tools/call",
+    "tools/list",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    SET_LEVEL,
+    INITIALIZE,
+    "server/discover",
+];
 
 /// The method that begins a session. Revision 2026-07-28 has none.
 const INITIALIZE: &str = "initialize";
+
+/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their own.
+const SET_LEVEL: &str = "logging/setLevel";
+
+/// The methods that revision 2026-07-28 does not have.
+const REMOVED: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
@@ -46,6 +74,14 @@ impl Connection {
         let parts = request.extensions.get::<http::request::Parts>();
         let authorised = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
         authorised.map_or(self.shared.local(), |principal| principal)
+    }
+
+    /// Returns the prompts and resources for a request.
+    fn content<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> ContentRequests<'r> {
+        ContentRequests {
+            content: self.shared.content(),
+            principal: self.principal(request),
+        }
     }
 
     /// Returns the session of the connection. It begins with the first request that needs it.
@@ -73,6 +109,13 @@ impl ServerHandler for Connection {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_completions()
+            .enable_logging()
             .build();
         let info = InitializeResult::new(capabilities)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -150,6 +193,94 @@ impl ServerHandler for Connection {
         result
     }
 
+    /// Returns the definition with which the headers of an HTTP request are compared. All principals have the same definitions.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.shared.stateless().tool(self.shared.local(), name)
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.content(&context).prompts(request)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let questions = self.shared.stateless().questions();
+        self.content(&context).prompt(request, &context, questions).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.content(&context).resources(request)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.content(&context).templates(request)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.content(&context)
+            .resource(&request.uri)
+            .map(ReadResourceResponse::Complete)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.content(&context).complete(&request)
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if Revision::of(&context) == Revision::Stateless {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, SET_LEVEL, None));
+        }
+        let level = LogLevel::of_wire(request.level);
+        self.session(&context).await?.set_log_min(level);
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // Only a resource that the client can read.
+        self.content(&context).resource(&request.uri)?;
+        self.session(&context).await?.subscribe(request.uri)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session(&context).await?.unsubscribe(&request.uri);
+        Ok(())
+    }
+
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         Some(requested.supported_by(&self.get_info().capabilities))
     }
@@ -166,7 +297,7 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let is_removed = request.method == INITIALIZE && Revision::of(&context) == Revision::Stateless;
+        let is_removed = REMOVED.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
         if METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::listeners::{Listeners, follow};
+use super::listeners::{Listeners, follow, follow_content};
+use crate::content::ServedContent;
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::stateless::Stateless;
@@ -29,11 +31,12 @@ pub(crate) struct Shared {
     listeners: Arc<Listeners>,
     stateless: Stateless,
     metrics: Arc<Metrics>,
+    content: watch::Sender<Arc<ServedContent>>,
     instructions: Option<String>,
     _followers: Vec<Follower>,
 }
 
-/// A task that follows the packages of a host. It ends with the server.
+/// A task that follows the packages of a host, or the content. It ends with the server.
 struct Follower(JoinHandle<()>);
 
 impl Drop for Follower {
@@ -53,17 +56,32 @@ impl McpServer {
     #[must_use]
     pub fn for_principal(principal: Principal) -> Self {
         let listeners = Arc::new(Listeners::default());
-        let follower = tokio::spawn(follow(principal.host().clone(), Arc::downgrade(&listeners)));
+        let (content, changes) = watch::channel(Arc::default());
+        let tools = tokio::spawn(follow(principal.host().clone(), Arc::downgrade(&listeners)));
+        let files = tokio::spawn(follow_content(changes, Arc::downgrade(&listeners)));
         Self {
             shared: Arc::new(Shared {
                 local: principal,
                 listeners,
                 stateless: Stateless::default(),
                 metrics: Arc::default(),
+                content,
                 instructions: None,
-                _followers: vec![Follower(follower)],
+                _followers: vec![Follower(tools), Follower(files)],
             }),
         }
+    }
+
+    /// Offers prompts and resources in addition to tools, to all clients.
+    #[must_use]
+    pub fn with_content(self, content: ServedContent) -> Self {
+        self.set_content(content);
+        self
+    }
+
+    /// Replaces the prompts and resources. Clients are notified that the lists changed.
+    pub fn set_content(&self, content: ServedContent) {
+        self.shared.content.send_replace(Arc::new(content));
     }
 
     /// Serves one client over standard input and output, until the input ends or the token is cancelled.
@@ -129,6 +147,10 @@ impl Shared {
 
     pub(super) fn stateless(&self) -> &Stateless {
         &self.stateless
+    }
+
+    pub(super) fn content(&self) -> Arc<ServedContent> {
+        self.content.borrow().clone()
     }
 
     pub(super) fn instructions(&self) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! The server, and the requests of a connection.
 
 mod connection;
+mod content_requests;
 mod listeners;
 mod mcp_server;
 

@@ -1,17 +1,22 @@
 //! The session of one client.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
-use crate::call::{Called, call};
+use crate::call::{CallRequest, Called, call};
+use crate::client::LogLevel;
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::agent::ToolSession;
 use toolwit::registry::Registry;
 use toolwit::{Arguments, Error};
+
+/// Maximum number of resources to which a session subscribes.
+const SUBSCRIPTIONS_MAX: usize = 1_000;
 
 /// A conversation without a model, for one client.
 pub(crate) struct ClientSession {
@@ -19,6 +24,10 @@ pub(crate) struct ClientSession {
     tools: ToolSession,
     /// The packages whose tools the session has.
     packages: Mutex<Registry>,
+    /// The URIs of the resources whose changes the client follows.
+    subscribed: Mutex<BTreeSet<String>>,
+    /// The least severity of the messages that the client receives.
+    log_min: Mutex<LogLevel>,
 }
 
 impl ClientSession {
@@ -31,6 +40,8 @@ impl ClientSession {
         Ok(Self {
             tools: ToolSession::begin(principal.conversation()).await?,
             packages: Mutex::new(packages),
+            subscribed: Mutex::default(),
+            log_min: Mutex::new(LogLevel::Info),
             principal,
         })
     }
@@ -38,6 +49,39 @@ impl ClientSession {
     /// Returns whose session it is.
     pub(crate) fn principal(&self) -> &Principal {
         &self.principal
+    }
+
+    /// Sets the least severity of the messages that the client receives.
+    pub(crate) fn set_log_min(&self, level: LogLevel) {
+        *self.log_min.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    /// Subscribes to a resource.
+    ///
+    /// # Errors
+    /// If the session has too many subscriptions.
+    pub(crate) fn subscribe(&self, uri: String) -> Result<(), ErrorData> {
+        let mut subscribed = self.subscribed();
+        if subscribed.len() >= SUBSCRIPTIONS_MAX && !subscribed.contains(&uri) {
+            let message = format!("a session can subscribe to {SUBSCRIPTIONS_MAX} resources");
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        subscribed.insert(uri);
+        Ok(())
+    }
+
+    /// Ends the subscription to a resource.
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.subscribed().remove(uri);
+    }
+
+    /// Returns whether the session subscribed to a resource.
+    pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
+        self.subscribed().contains(uri)
+    }
+
+    fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves to the newest packages. Returns whether the list of tools changed.
@@ -86,7 +130,13 @@ impl ClientSession {
         let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
             wire::result_shape(&tool.definition, Revision::Session)
         });
-        let Called { answer, notes } = call(&self.tools, name, arguments, &self.principal, request, None).await;
+        let call_request = CallRequest {
+            principal: &self.principal,
+            request,
+            round: None,
+            log_min: Some(*self.log_min.lock().unwrap_or_else(PoisonError::into_inner)),
+        };
+        let Called { answer, notes } = call(&self.tools, name, arguments, call_request).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return wire::call_error(&error),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult};
+use rmcp::model::{CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
@@ -16,8 +16,8 @@ use super::handle_table::{Entity, HandleTable, looks_like_handle};
 use super::handles_in_json::{entities_in, write_handles};
 use super::live_session::{BoundMethod, LiveSession};
 use super::meta_tools;
-use crate::approval::{InputRound, QuestionBinding, QuestionStates};
-use crate::call::{Called, call};
+use crate::call::{CallRequest, Called, call};
+use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionStates};
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::tool::ToolId;
@@ -54,6 +54,13 @@ impl Stateless {
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
+    /// Returns the definition of a tool, listed or not.
+    pub(crate) fn tool(&self, principal: &Principal, name: &str) -> Option<Tool> {
+        let catalog = self.catalogs.of(principal);
+        let tool = catalog.tool(name)?;
+        Some(wire::tool(name, &tool.definition, Revision::Stateless))
+    }
+
     /// Calls a tool. If the user must approve it first, the result asks for that.
     ///
     /// # Errors
@@ -80,10 +87,13 @@ impl Stateless {
             round: Arc::new(round),
         };
         let result = self.call_named(&caller, &params.name, arguments.clone()).await?;
-        Ok(match caller.round.question(&self.questions, &binding) {
-            Some(question) => question.into(),
-            None => result.into(),
-        })
+        let question = caller.round.question(&self.questions, &binding)?;
+        Ok(question.map_or_else(|| result.into(), CallToolResponse::from))
+    }
+
+    /// Returns the states of questions, which all requests of the server share.
+    pub(crate) fn questions(&self) -> &QuestionStates {
+        &self.questions
     }
 
     async fn call_named(
@@ -224,15 +234,13 @@ impl Stateless {
         arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
-        let Called { answer, notes } = call(
-            &session.tools,
-            name,
-            arguments,
-            caller.principal,
-            caller.request,
-            Some(&caller.round),
-        )
-        .await;
+        let request = CallRequest {
+            principal: caller.principal,
+            request: caller.request,
+            round: Some(caller.round.clone()),
+            log_min: caller.request.meta.log_level().map(LogLevel::of_wire),
+        };
+        let Called { answer, notes } = call(&session.tools, name, arguments, request).await;
         let mut result = match answer {
             Ok(answer) => answer.result,
             Err(error) => return wire::call_error(&error),

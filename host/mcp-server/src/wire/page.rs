@@ -1,4 +1,4 @@
-//! Pages of a list of tools.
+//! Pages of lists.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,36 +7,51 @@ use rmcp::model::{ListToolsResult, Tool};
 
 use super::error::invalid_params;
 
-/// Maximum number of tools of one page. Few clients show more, and a page stays well below a megabyte.
-const PAGE_TOOLS_MAX: usize = 200;
+/// Maximum number of items of one page. Few clients show more, and a page stays well below a megabyte.
+const PAGE_ITEMS_MAX: usize = 200;
 
 /// The number of bytes of a list's digest in a cursor.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the page of a list at a cursor. A cursor holds the digest of its list, so that all pages come from one list.
+/// Returns the page of a list of tools at a cursor.
+///
+/// # Errors
+/// As [`slice`].
+pub(crate) fn page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+    let (tools, next_cursor) = slice(tools, |tool| &tool.name, cursor)?;
+    let mut result = ListToolsResult::with_all_items(tools);
+    result.next_cursor = next_cursor;
+    Ok(result)
+}
+
+/// Returns the items of a list at a cursor, and the cursor of the next ones. A cursor holds the digest of the names of its list, so
+/// that all pages come from one list.
 ///
 /// # Errors
 /// If the cursor was not issued by the server, or the list has changed.
-pub(crate) fn page(mut tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+pub(crate) fn slice<T>(
+    mut items: Vec<T>,
+    name: impl Fn(&T) -> &str,
+    cursor: Option<&str>,
+) -> Result<(Vec<T>, Option<String>), ErrorData> {
+    let digest = || digest_of(items.iter().map(&name));
     let start = match cursor {
         None => 0,
         Some(cursor) => {
-            let (digest, start) = parse(cursor).ok_or_else(|| invalid_params("the cursor is invalid"))?;
-            if digest != digest_of(&tools) {
-                return Err(invalid_params("the list of tools has changed; list it from the start"));
+            let (known, start) = parse(cursor).ok_or_else(|| invalid_params("the cursor is invalid"))?;
+            if known != digest() {
+                return Err(invalid_params("the list has changed; list it from the start"));
             }
             start
         }
     };
-    if start > tools.len() {
+    if start > items.len() {
         return Err(invalid_params("the cursor is invalid"));
     }
-    let end = tools.len().min(start + PAGE_TOOLS_MAX);
-    let next_cursor = (end < tools.len()).then(|| format(digest_of(&tools), end));
-    tools.truncate(end);
-    let mut result = ListToolsResult::with_all_items(tools.split_off(start));
-    result.next_cursor = next_cursor;
-    Ok(result)
+    let end = items.len().min(start + PAGE_ITEMS_MAX);
+    let next_cursor = (end < items.len()).then(|| format(digest(), end));
+    items.truncate(end);
+    Ok((items.split_off(start), next_cursor))
 }
 
 fn format(digest: [u8; DIGEST_BYTES], start: usize) -> String {
@@ -53,10 +68,10 @@ fn parse(cursor: &str) -> Option<([u8; DIGEST_BYTES], usize)> {
 }
 
 /// Returns the digest of the names of a list, in order.
-fn digest_of(tools: &[Tool]) -> [u8; DIGEST_BYTES] {
+fn digest_of<'n>(names: impl Iterator<Item = &'n str>) -> [u8; DIGEST_BYTES] {
     let mut hasher = blake3::Hasher::new();
-    for tool in tools {
-        hasher.update(tool.name.as_bytes());
+    for name in names {
+        hasher.update(name.as_bytes());
         hasher.update(b"\n");
     }
     let mut digest = [0; DIGEST_BYTES];
@@ -78,7 +93,7 @@ mod tests {
 
     #[test]
     fn all_tools_are_on_some_page_exactly_once() {
-        let all = tools(2 * PAGE_TOOLS_MAX + 1);
+        let all = tools(2 * PAGE_ITEMS_MAX + 1);
         let mut seen = Vec::new();
         let mut cursor = None;
         loop {
@@ -90,19 +105,19 @@ mod tests {
             }
         }
         assert_eq!(seen, all);
-        assert_eq!(page(tools(PAGE_TOOLS_MAX), None).unwrap().next_cursor, None);
+        assert_eq!(page(tools(PAGE_ITEMS_MAX), None).unwrap().next_cursor, None);
     }
 
     // attack: G8
     #[test]
     fn foreign_cursors_and_cursors_of_an_earlier_list_are_refused() {
-        let cursor = page(tools(PAGE_TOOLS_MAX + 1), None).unwrap().next_cursor.unwrap();
+        let cursor = page(tools(PAGE_ITEMS_MAX + 1), None).unwrap().next_cursor.unwrap();
         let refused = |cursor: &str, count: usize| page(tools(count), Some(cursor)).unwrap_err().message.to_string();
-        assert!(refused(&cursor, PAGE_TOOLS_MAX + 2).contains("changed"));
+        assert!(refused(&cursor, PAGE_ITEMS_MAX + 2).contains("changed"));
         for garbage in ["", "x", "../../etc/passwd", "\u{0}", &"A".repeat(100_000)] {
             assert!(refused(garbage, 3).contains("invalid"));
         }
-        let beyond = format(digest_of(&tools(3)), 4);
+        let beyond = format(digest_of(tools(3).iter().map(|tool| &*tool.name)), 4);
         assert!(refused(&beyond, 3).contains("invalid"));
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod approvals;
+mod content;
 mod http;
 mod line_client;
 mod protocol;

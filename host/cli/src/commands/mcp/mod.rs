@@ -45,10 +45,11 @@ impl Mcp {
         if let Some(Action::Install(install)) = self.action {
             return install.run(printer);
         }
-        let approvals = self.served.approvals()?;
+        let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;
         let principal = Principal::new("local", host).with_approvals(approvals);
-        McpServer::for_principal(principal).serve_stdio(cancel.clone()).await?;
+        let server = McpServer::for_principal(principal).with_content(content);
+        server.serve_stdio(cancel.clone()).await?;
         Ok(Exit::Success)
     }
 }

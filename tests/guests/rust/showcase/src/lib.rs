@@ -73,7 +73,8 @@ impl Guest for Showcase {
     }
 
     fn test_logging_tool() -> String {
-        "nothing was logged".to_owned()
+        println!("a message of the guest");
+        "something was logged".to_owned()
     }
 
     fn count_to(end: u32) -> Vec<u32> {

@@ -1,12 +1,13 @@
 //! The sealed state of a question, which the client sends back with the answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -21,7 +22,24 @@ const REDEEMED_MAX: usize = 10_000;
 
 const NONCE_BYTES: usize = 16;
 const SEAL_BYTES: usize = 32;
-const STATE_BYTES: usize = NONCE_BYTES + 8 + 32 + SEAL_BYTES;
+
+/// Maximum size of the answers that a state carries, in bytes.
+const STATE_BYTES_MAX: usize = 256 << 10;
+
+const INVALID: &str = "`requestState` is invalid for this request; repeat the request without it";
+const EXPIRED: &str = "`requestState` was used already or has expired; repeat the request without it";
+const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
+
+/// The state of a request between its rounds. The client can read it, and not change it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct QuestionState {
+    /// The call about which the user is asked.
+    pub(super) asked: Option<SubjectDigest>,
+    /// The call that the user approved in an earlier round.
+    pub(super) approved: Option<SubjectDigest>,
+    /// The answers of earlier rounds.
+    pub(super) answers: BTreeMap<String, Value>,
+}
 
 /// Seals and opens the states of questions. The key is of this process: a state is invalid after a restart.
 pub(crate) struct QuestionStates {
@@ -32,9 +50,10 @@ pub(crate) struct QuestionStates {
     redeemed: Mutex<HashMap<[u8; NONCE_BYTES], u64>>,
 }
 
-/// The call to which a state is bound: another principal, tool or arguments cannot use it.
+/// The request to which a state is bound: another principal, tool or prompt, or other arguments cannot use it.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
+    /// The name of the tool, or `prompts/get` and the name of the prompt.
     pub(crate) tool: &'b str,
     pub(crate) arguments: &'b Arguments,
 }
@@ -56,25 +75,29 @@ impl Default for QuestionStates {
 }
 
 impl QuestionStates {
-    /// Seals the state of a question. `None` if the system has no randomness.
-    pub(super) fn seal(&self, subject: &SubjectDigest, binding: &QuestionBinding<'_>) -> Option<String> {
-        let nonce: [u8; NONCE_BYTES] = random()?;
-        let mut state = Vec::with_capacity(STATE_BYTES);
-        state.extend(nonce);
-        state.extend((self.now() + millis(STATE_TTL)).to_be_bytes());
-        state.extend(subject);
-        let seal = self.seal_of(&state, binding)?;
-        state.extend(seal.as_bytes());
-        Some(URL_SAFE_NO_PAD.encode(state))
+    /// Seals the state of a question.
+    ///
+    /// # Errors
+    /// If the state is too long, or the system has no randomness.
+    pub(super) fn seal(&self, state: &QuestionState, binding: &QuestionBinding<'_>) -> Result<String, &'static str> {
+        let nonce: [u8; NONCE_BYTES] = random().ok_or(NO_RANDOMNESS)?;
+        let payload = serde_json::to_vec(state).map_err(|_| NO_RANDOMNESS)?;
+        if payload.len() > STATE_BYTES_MAX {
+            return Err("the answers of the client are too long");
+        }
+        let mut content = nonce.to_vec();
+        content.extend((self.now() + millis(STATE_TTL)).to_be_bytes());
+        content.extend(payload);
+        let seal = self.seal_of(&content, binding).ok_or(NO_RANDOMNESS)?;
+        content.extend(seal.as_bytes());
+        Ok(URL_SAFE_NO_PAD.encode(content))
     }
 
     /// Opens a state. It can be opened once.
     ///
     /// # Errors
-    /// If it was not sealed here for this call, was opened already, or has expired.
-    pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<SubjectDigest, &'static str> {
-        const INVALID: &str = "`requestState` is invalid for this call; repeat the call without it";
-        const EXPIRED: &str = "`requestState` was used already or has expired; repeat the call without it";
+    /// If it was not sealed here for this request, was opened already, or has expired.
+    pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<QuestionState, &'static str> {
         let state = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
         let (content, seal) = state.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;
         let expected = self.seal_of(content, binding).ok_or(INVALID)?;
@@ -83,8 +106,8 @@ impl QuestionStates {
             return Err(INVALID);
         }
         let (nonce, rest) = content.split_first_chunk::<NONCE_BYTES>().ok_or(INVALID)?;
-        let (expiry, subject) = rest.split_first_chunk::<8>().ok_or(INVALID)?;
-        let subject = subject.try_into().map_err(|_| INVALID)?;
+        let (expiry, payload) = rest.split_first_chunk::<8>().ok_or(INVALID)?;
+        let state = serde_json::from_slice(payload).map_err(|_| INVALID)?;
         let (expiry, now) = (u64::from_be_bytes(*expiry), self.now());
         if expiry <= now {
             return Err(EXPIRED);
@@ -92,10 +115,10 @@ impl QuestionStates {
         let mut redeemed = self.redeemed.lock().unwrap_or_else(PoisonError::into_inner);
         redeemed.retain(|_, expiry| *expiry > now);
         if redeemed.len() >= REDEEMED_MAX {
-            return Err("the server has too many answered questions; repeat the call later without `requestState`");
+            return Err("the server has too many answered questions; repeat the request later without `requestState`");
         }
         match redeemed.insert(*nonce, expiry) {
-            None => Ok(subject),
+            None => Ok(state),
             Some(_) => Err(EXPIRED),
         }
     }
@@ -150,7 +173,12 @@ mod tests {
 
     use super::*;
 
-    const SUBJECT: SubjectDigest = [7; 32];
+    fn subject() -> QuestionState {
+        QuestionState {
+            asked: Some([7; 32]),
+            ..QuestionState::default()
+        }
+    }
 
     fn arguments(value: Value) -> Arguments {
         value.as_object().cloned().unwrap()
@@ -167,7 +195,7 @@ mod tests {
             tool,
             arguments,
         };
-        let sealed = states.seal(&SUBJECT, &binding("ann", "pay", &own)).unwrap();
+        let sealed = states.seal(&subject(), &binding("ann", "pay", &own)).unwrap();
         let other = arguments(json!({"a": 2}));
         assert!(
             states.redeem(&sealed, &binding("bob", "pay", &own)).is_err(),
@@ -187,7 +215,10 @@ mod tests {
             "another key"
         );
         let reordered = arguments(json!({"b": {"d": 3, "c": 2}, "a": 1}));
-        assert_eq!(states.redeem(&sealed, &binding("ann", "pay", &reordered)), Ok(SUBJECT));
+        assert_eq!(
+            states.redeem(&sealed, &binding("ann", "pay", &reordered)),
+            Ok(subject())
+        );
         assert!(
             states.redeem(&sealed, &binding("ann", "pay", &own)).is_err(),
             "a second time"
@@ -202,7 +233,7 @@ mod tests {
             tool: "pay",
             arguments: &own,
         };
-        let sealed = states.seal(&SUBJECT, &binding).unwrap();
+        let sealed = states.seal(&subject(), &binding).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
         for at in 0..bytes.len() {
             let mut forged = bytes.clone();
@@ -217,7 +248,7 @@ mod tests {
         }
         assert_eq!(
             states.redeem(&sealed, &binding),
-            Ok(SUBJECT),
+            Ok(subject()),
             "the refusals did not use it up"
         );
     }
@@ -230,7 +261,7 @@ mod tests {
             tool: "pay",
             arguments: &own,
         };
-        let sealed = states.seal(&SUBJECT, &binding).unwrap();
+        let sealed = states.seal(&subject(), &binding).unwrap();
         tokio::time::advance(STATE_TTL).await;
         assert!(states.redeem(&sealed, &binding).is_err());
     }

@@ -1,0 +1,60 @@
+//! The server that the conformance suites of the Model Context Protocol test: plugins, tools that use the client, and the content of
+//! `content.toml`.
+//!
+//! ```sh
+//! toolwit build tests/guests/rust/showcase --out plugins
+//! cargo run -p toolwit-mcp-server --example conformance_server -- 127.0.0.1:8080 plugins
+//! ```
+
+#![allow(clippy::print_stderr, reason = "a program for the terminal")]
+
+mod client_tools;
+mod forms;
+mod server_tools;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use toolwit::registry::WatchOptions;
+use toolwit::{Error, Exposure, Toolwit};
+use toolwit_mcp_server::{HttpListener, HttpOptions, McpServer, ServedContent};
+
+/// The server, for the tools that change it.
+static SERVER: OnceLock<McpServer> = OnceLock::new();
+
+/// Returns the content of `content.toml`.
+fn content() -> Result<ServedContent, Error> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/conformance_server");
+    ServedContent::read(&directory.join("content.toml"))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(address), Some(plugins)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: conformance_server ADDRESS PLUGINS".into());
+    };
+    let plugins = PathBuf::from(plugins);
+    let watch = WatchOptions {
+        poll_every: Duration::from_millis(200),
+        quiet: Duration::from_millis(50),
+        ..WatchOptions::default()
+    };
+    let host = Toolwit::builder()
+        .plugins(&plugins)
+        .tools(client_tools::tools()?)
+        .tools(server_tools::tools(&plugins)?)
+        .exposure(Exposure::Flat)
+        .watch(watch)
+        .build()
+        .await?;
+    let server = McpServer::new(host).with_content(content()?);
+    let listener = HttpListener::bind(HttpOptions::new(address.parse()?)).await?;
+    eprintln!("listening on {}", listener.url());
+    listener
+        .serve(SERVER.get_or_init(|| server), CancellationToken::new())
+        .await;
+    Ok(())
+}

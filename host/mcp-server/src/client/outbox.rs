@@ -1,0 +1,100 @@
+//! What a running call sends to its client.
+#![allow(deprecated, reason = "revision 2026-07-28 deprecates logging, and clients use it")]
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{InputRequest, LoggingMessageNotificationParam};
+use rmcp::service::Peer;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use super::client_request::{answer_value, server_request};
+use super::log_level::LogLevel;
+
+/// Maximum time that a user has to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// Maximum number of messages that wait for a slow client. Further log messages are dropped.
+const WAITING_MAX: usize = 256;
+
+/// A message to the client of a call.
+pub(super) enum Outgoing {
+    Question(Box<Question>),
+    Log(LogMessage),
+}
+
+/// A request to the client, and where its answer goes: the JSON of its result, or why there is none.
+pub(super) struct Question {
+    pub(super) request: InputRequest,
+    pub(super) answer: oneshot::Sender<Result<Value, &'static str>>,
+}
+
+/// A message for the client's log.
+pub(super) struct LogMessage {
+    pub(super) level: LogLevel,
+    pub(super) logger: String,
+    pub(super) data: Value,
+}
+
+impl LogMessage {
+    fn into_wire(self) -> LoggingMessageNotificationParam {
+        LoggingMessageNotificationParam::new(self.level.to_wire(), self.data).with_logger(self.logger)
+    }
+}
+
+/// The messages of one call.
+pub(crate) struct Outbox {
+    messages: mpsc::Receiver<Outgoing>,
+    peer: Peer<RoleServer>,
+}
+
+impl Outbox {
+    pub(super) fn new(peer: Peer<RoleServer>) -> (mpsc::Sender<Outgoing>, Self) {
+        let (sender, messages) = mpsc::channel(WAITING_MAX);
+        (sender, Self { messages, peer })
+    }
+
+    /// Sends messages in order, one question at a time. It never returns. It must be polled by the task that handles the request, so
+    /// that the messages are sent on the stream of the request.
+    pub(crate) async fn send(&mut self) -> Infallible {
+        while let Some(message) = self.messages.recv().await {
+            match message {
+                Outgoing::Question(question) => ask(&self.peer, *question).await,
+                Outgoing::Log(message) => drop(self.peer.notify_logging_message(message.into_wire()).await),
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Sends the log messages that are left at the end of the call.
+    pub(crate) async fn finish(mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            if let Outgoing::Log(message) = message
+                && self.peer.notify_logging_message(message.into_wire()).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+async fn ask(peer: &Peer<RoleServer>, question: Question) {
+    let Question { request, mut answer } = question;
+    let Some(request) = server_request(request) else { return };
+    let asked = tokio::time::timeout(ANSWER_MAX, peer.send_request(request));
+    let answered = tokio::select! {
+        // The call was cancelled.
+        () = answer.closed() => return,
+        asked = asked => match asked {
+            Ok(Ok(result)) => answer_value(result).ok_or("the client sent an invalid answer"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a client did not answer a request");
+                Err("the client did not answer the request")
+            }
+            Err(_) => Err("the user did not answer in time"),
+        },
+    };
+    drop(answer.send(answered));
+}

@@ -1,0 +1,39 @@
+//! Completion of the arguments of prompts and the variables of resources.
+
+use rmcp::model::{ArgumentInfo, CompletionInfo, Reference};
+
+use super::served_content::ServedContent;
+
+/// Returns the listed values of an argument that begin with what the user typed, ignoring case.
+///
+/// # Errors
+/// A message for the client, if the prompt or the template does not exist.
+pub(crate) fn complete(
+    content: &ServedContent,
+    reference: &Reference,
+    argument: &ArgumentInfo,
+) -> Result<CompletionInfo, String> {
+    let values = match reference {
+        Reference::Prompt(prompt) => {
+            let known = content.prompt(&prompt.name);
+            known
+                .ok_or_else(|| format!("no prompt is named `{}`", prompt.name.escape_debug()))?
+                .values(&argument.name)
+        }
+        Reference::Resource(template) => {
+            let known = content.template(&template.uri);
+            let template = known.ok_or_else(|| format!("no resource has the URI `{}`", template.uri.escape_debug()))?;
+            Some(template.values(&argument.name))
+        }
+        _ => None,
+    };
+    let typed = argument.value.to_lowercase();
+    let fits = |value: &&String| value.to_lowercase().starts_with(&typed);
+    let fitting: Vec<String> = values.unwrap_or_default().iter().filter(fits).cloned().collect();
+    let total = fitting.len();
+    let shown = fitting.into_iter().take(CompletionInfo::MAX_VALUES).collect();
+    let mut info = CompletionInfo::new(shown)?;
+    info.total = u32::try_from(total).ok();
+    info.has_more = Some(total > CompletionInfo::MAX_VALUES);
+    Ok(info)
+}

@@ -1,0 +1,82 @@
+//! The format of a content file.
+
+use serde::Deserialize;
+
+/// The content of a file, before its references are checked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContentFile {
+    #[serde(default)]
+    pub(super) prompt: Vec<PromptEntry>,
+    #[serde(default)]
+    pub(super) resource: Vec<ResourceEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PromptEntry {
+    pub(super) name: String,
+    pub(super) title: Option<String>,
+    pub(super) description: Option<String>,
+    #[serde(default)]
+    pub(super) argument: Vec<ArgumentEntry>,
+    pub(super) message: Vec<MessageEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArgumentEntry {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    #[serde(default = "yes")]
+    pub(super) required: bool,
+    /// The question with which the user is asked for a missing argument.
+    pub(super) ask: Option<String>,
+    #[serde(default)]
+    pub(super) values: Vec<String>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RoleEntry {
+    #[default]
+    User,
+    Assistant,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MessageEntry {
+    #[serde(default)]
+    pub(super) role: RoleEntry,
+    pub(super) text: Option<String>,
+    pub(super) file: Option<String>,
+    pub(super) image: Option<String>,
+    pub(super) resource: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResourceEntry {
+    pub(super) uri: String,
+    pub(super) name: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) mime_type: Option<String>,
+    pub(super) text: Option<String>,
+    pub(super) file: Option<String>,
+    #[serde(default)]
+    pub(super) variable: Vec<VariableEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VariableEntry {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) values: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,206 @@
+//! Prompts of a content file.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptArgument, PromptMessage, ResourceContents, Role};
+use serde_json::Value;
+
+use super::content_file::{ArgumentEntry, MessageEntry, PromptEntry, RoleEntry};
+use super::source::{Source, filled, mime_type_of, placeholders};
+use super::uri_template::Variables;
+
+/// Maximum length of an argument, in bytes.
+const ARGUMENT_BYTES_MAX: usize = 64 << 10;
+
+/// A prompt with its messages.
+#[derive(Debug)]
+pub(crate) struct ServedPrompt {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    arguments: Vec<ArgumentEntry>,
+    messages: Vec<Message>,
+}
+
+#[derive(Debug)]
+struct Message {
+    role: Role,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Text(Source),
+    Image {
+        source: Source,
+        mime_type: &'static str,
+    },
+    /// The URI of a resource of the same file.
+    Resource(String),
+}
+
+/// A required argument that a request does not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MissingArgument<'p> {
+    pub(crate) name: &'p str,
+    /// The question with which the user can be asked.
+    pub(crate) question: Option<&'p str>,
+}
+
+impl ServedPrompt {
+    /// Checks an entry of a file in `directory`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn new(entry: PromptEntry, directory: &Path) -> Result<Self, String> {
+        let known = |name: &str| entry.argument.iter().any(|argument| argument.name == name);
+        let mut messages = Vec::with_capacity(entry.message.len());
+        for message in entry.message {
+            messages.push(Message::new(message, directory, &known)?);
+        }
+        if messages.is_empty() {
+            return Err("it has no `message`".to_owned());
+        }
+        Ok(Self {
+            name: entry.name,
+            title: entry.title,
+            description: entry.description,
+            arguments: entry.argument,
+            messages,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// Returns the values that an argument suggests.
+    pub(super) fn values(&self, argument: &str) -> Option<&[String]> {
+        let argument = self.arguments.iter().find(|known| known.name == argument)?;
+        Some(&argument.values)
+    }
+
+    /// Returns the entry of the list of prompts.
+    pub(super) fn listed(&self) -> Prompt {
+        let arguments = self.arguments.iter().map(|argument| {
+            let mut listed = PromptArgument::new(argument.name.clone()).with_required(argument.required);
+            listed.description.clone_from(&argument.description);
+            listed
+        });
+        let arguments: Vec<_> = arguments.collect();
+        let arguments = (!arguments.is_empty()).then_some(arguments);
+        let mut listed = Prompt::new(self.name.clone(), self.description.clone(), arguments);
+        listed.title.clone_from(&self.title);
+        listed
+    }
+
+    /// Returns the arguments of a request.
+    ///
+    /// # Errors
+    /// A message for the client, if one is unknown, is not a string or is too long.
+    pub(crate) fn arguments(&self, given: JsonObject) -> Result<Variables, String> {
+        let mut values = Variables::new();
+        for (name, value) in given {
+            let Value::String(value) = value else {
+                return Err(format!("the argument `{}` must be a string", name.escape_debug()));
+            };
+            if !self.arguments.iter().any(|argument| argument.name == name) {
+                return Err(format!(
+                    "the prompt `{}` has no argument `{}`",
+                    self.name,
+                    name.escape_debug()
+                ));
+            }
+            if value.len() > ARGUMENT_BYTES_MAX {
+                return Err(format!(
+                    "the argument `{name}` is longer than {ARGUMENT_BYTES_MAX} bytes"
+                ));
+            }
+            values.insert(name, value);
+        }
+        Ok(values)
+    }
+
+    /// Returns the first required argument that is missing.
+    pub(crate) fn missing(&self, values: &Variables) -> Option<MissingArgument<'_>> {
+        let missing = self
+            .arguments
+            .iter()
+            .find(|argument| argument.required && !values.contains_key(&argument.name))?;
+        Some(MissingArgument {
+            name: &missing.name,
+            question: missing.ask.as_deref(),
+        })
+    }
+
+    /// Returns the messages, with the values of the arguments. `resource` reads a resource.
+    ///
+    /// # Errors
+    /// The reason for the log of the server.
+    pub(super) fn messages(
+        &self,
+        values: &Variables,
+        resource: impl Fn(&str) -> Result<ResourceContents, String>,
+    ) -> Result<Vec<PromptMessage>, String> {
+        let messages = self.messages.iter().map(|message| {
+            let content = match &message.content {
+                Content::Text(source) => {
+                    let bytes = source.bytes()?;
+                    let text = String::from_utf8(bytes).map_err(|_| "a message is not UTF-8".to_owned())?;
+                    ContentBlock::text(filled(&text, values, str::to_owned))
+                }
+                Content::Image { source, mime_type } => {
+                    let bytes = source.bytes()?;
+                    ContentBlock::image(STANDARD.encode(bytes), *mime_type)
+                }
+                Content::Resource(uri) => ContentBlock::resource(resource(&filled(uri, values, str::to_owned))?),
+            };
+            Ok(PromptMessage::new(message.role.clone(), content))
+        });
+        messages.collect()
+    }
+}
+
+impl Message {
+    fn new(entry: MessageEntry, directory: &Path, known: &dyn Fn(&str) -> bool) -> Result<Self, String> {
+        let check = |text: &str| match placeholders(text).into_iter().find(|name| !known(name)) {
+            Some(unknown) => Err(format!("`{{{{{unknown}}}}}` is not an argument")),
+            None => Ok(()),
+        };
+        let file = |path: String| Source::File {
+            directory: directory.to_owned(),
+            path,
+        };
+        let content = match (entry.text, entry.file, entry.image, entry.resource) {
+            (Some(text), None, None, None) => {
+                check(&text)?;
+                Content::Text(Source::Text(text))
+            }
+            (None, Some(path), None, None) => Content::Text(file(path)),
+            (None, None, Some(path), None) => {
+                let mime_type = mime_type_of(&path);
+                if !mime_type.starts_with("image/") {
+                    return Err(format!("`{path}` is not a png, jpg, gif, webp or svg file"));
+                }
+                let source = file(path);
+                Content::Image { source, mime_type }
+            }
+            (None, None, None, Some(uri)) => {
+                check(&uri)?;
+                Content::Resource(uri)
+            }
+            _ => return Err("a message needs one of `text`, `file`, `image` and `resource`".to_owned()),
+        };
+        let role = match entry.role {
+            RoleEntry::User => Role::User,
+            RoleEntry::Assistant => Role::Assistant,
+        };
+        Ok(Self { role, content })
+    }
+}

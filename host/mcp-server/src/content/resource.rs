@@ -1,0 +1,129 @@
+//! Resources of a content file.
+
+use std::path::Path;
+
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+
+use super::content_file::{ResourceEntry, VariableEntry};
+use super::source::{FileStamp, Source, contents, json_escaped, mime_type_of, placeholders};
+use super::uri_template::{UriTemplate, Variables};
+
+/// A resource, or a template of resources.
+#[derive(Debug)]
+pub(super) struct ServedResource {
+    template: UriTemplate,
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: String,
+    source: Source,
+    variables: Vec<VariableEntry>,
+}
+
+impl ServedResource {
+    /// Checks an entry of a file in `directory`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn new(entry: ResourceEntry, directory: &Path) -> Result<Self, String> {
+        let template = UriTemplate::parse(&entry.uri)?;
+        if !has_scheme(&entry.uri) {
+            return Err("`uri` needs a scheme, such as `notes://index`".to_owned());
+        }
+        let (source, mime_type, text) = match (entry.text, entry.file) {
+            (Some(text), None) => (Source::Text(text.clone()), "text/plain", text),
+            (None, Some(path)) => {
+                let (directory, mime_type) = (directory.to_owned(), mime_type_of(&path));
+                let text = path.clone();
+                (Source::File { directory, path }, mime_type, text)
+            }
+            _ => return Err("it needs either `text` or `file`".to_owned()),
+        };
+        let known = |name: &str| template.variables().any(|variable| variable == name);
+        if let Some(unknown) = placeholders(&text).into_iter().find(|name| !known(name)) {
+            return Err(format!("`{{{{{unknown}}}}}` is not a variable of `uri`"));
+        }
+        if let Some(unknown) = entry.variable.iter().find(|variable| !known(&variable.name)) {
+            return Err(format!("the variable `{}` is not in `uri`", unknown.name));
+        }
+        Ok(Self {
+            name: entry.name.unwrap_or_else(|| entry.uri.clone()),
+            title: entry.title,
+            description: entry.description,
+            mime_type: entry.mime_type.unwrap_or_else(|| mime_type.to_owned()),
+            source,
+            variables: entry.variable,
+            template,
+        })
+    }
+
+    pub(super) fn uri(&self) -> &str {
+        self.template.text()
+    }
+
+    pub(super) fn is_template(&self) -> bool {
+        self.template.variables().next().is_some()
+    }
+
+    /// Returns the entry of the list of resources.
+    pub(super) fn listed(&self) -> Resource {
+        let mut listed = Resource::new(self.uri(), self.name.clone()).with_mime_type(self.mime_type.clone());
+        listed.title.clone_from(&self.title);
+        listed.description.clone_from(&self.description);
+        listed
+    }
+
+    /// Returns the entry of the list of templates.
+    pub(super) fn listed_template(&self) -> ResourceTemplate {
+        let mut listed = ResourceTemplate::new(self.uri(), self.name.clone()).with_mime_type(self.mime_type.clone());
+        listed.title.clone_from(&self.title);
+        listed.description.clone_from(&self.description);
+        listed
+    }
+
+    /// Returns the contents at a URI. `None` if it is not the URI of the resource, or a listed set of values excludes it.
+    ///
+    /// # Errors
+    /// The reason for the log of the server.
+    pub(super) fn read(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
+        let values = self.template.matches(uri)?;
+        if values.iter().any(|(name, value)| !self.allows(name, value)) {
+            return None;
+        }
+        Some(self.filled(uri, &values))
+    }
+
+    fn filled(&self, uri: &str, values: &Variables) -> Result<ResourceContents, String> {
+        let escape = if self.mime_type.ends_with("json") {
+            json_escaped
+        } else {
+            str::to_owned
+        };
+        let bytes = self.source.read(values, escape)?;
+        Ok(contents(uri, &self.mime_type, bytes))
+    }
+
+    fn allows(&self, name: &str, value: &str) -> bool {
+        let values = self.values(name);
+        values.is_empty() || values.iter().any(|allowed| allowed == value)
+    }
+
+    /// Returns the values that a variable can have; empty if they are not listed.
+    pub(super) fn values(&self, name: &str) -> &[String] {
+        let variable = self.variables.iter().find(|variable| variable.name == name);
+        variable.map_or(&[], |variable| &variable.values)
+    }
+
+    /// Returns the stamp of its file.
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
+        self.source.stamp()
+    }
+}
+
+fn has_scheme(uri: &str) -> bool {
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return false;
+    };
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_letter) && !rest.is_empty()
+}

@@ -1,0 +1,160 @@
+//! The prompts and resources that a server offers in addition to tools.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use rmcp::model::{Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate};
+
+use super::content_file::ContentFile;
+use super::prompt::ServedPrompt;
+use super::resource::ServedResource;
+use super::source::FileStamp;
+use super::uri_template::Variables;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Maximum size of a content file, in bytes.
+const CONTENT_BYTES_MAX: u64 = 1 << 20;
+
+/// Prompts and resources that an operator writes for the clients of a server.
+///
+/// They come from a content file:
+///
+/// ```toml
+/// [[prompt]]
+/// name = "review"
+/// description = "Reviews a change"
+/// argument = [{ name = "language", values = ["Rust", "Go"], ask = "Which language?" }]
+/// message = [{ text = "Review this {{language}} code by our rules:" }, { resource = "rules://review" }]
+///
+/// [[resource]]
+/// uri = "rules://review"
+/// text = "Errors have a hint."
+///
+/// [[resource]]
+/// uri = "notes://{topic}"        # a template
+/// file = "notes/{{topic}}.md"    # only files of the directory
+/// ```
+///
+/// A file is read for each request, so that a client sees its changes.
+#[derive(Debug, Default)]
+pub struct ServedContent {
+    prompts: Vec<ServedPrompt>,
+    resources: Vec<ServedResource>,
+}
+
+impl ServedContent {
+    /// Reads a content file. Paths in it are relative to the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is invalid.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let failed = |problem: String| {
+            let message = format!("the content file `{}` {problem}", path.display());
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
+        let file = File::open(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let mut text = String::new();
+        let read = file.take(CONTENT_BYTES_MAX + 1).read_to_string(&mut text);
+        read.map_err(|error| failed(format!("cannot be read: {error}")))?;
+        if text.len() as u64 > CONTENT_BYTES_MAX {
+            return Err(failed(format!("is larger than {CONTENT_BYTES_MAX} bytes")));
+        }
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let directory = if directory.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            directory
+        };
+        Self::from_toml(&text, directory).map_err(|error| failed(format!("is invalid: {}", error.message)))
+    }
+
+    /// Parses the text of a content file. Paths in it are relative to `directory`.
+    ///
+    /// # Errors
+    /// If the text is not TOML of this form, a name or URI is repeated, or a reference leads nowhere.
+    pub fn from_toml(text: &str, directory: &Path) -> Result<Self, Error> {
+        let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
+        let file: ContentFile = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text[..start].lines().count().max(1);
+            invalid(format!("line {line}: {}", error.message().trim()))
+        })?;
+        let mut content = Self::default();
+        for entry in file.prompt {
+            let name = entry.name.clone();
+            if content.prompt(&name).is_some() {
+                return Err(invalid(format!("two prompts are named `{name}`")));
+            }
+            let prompt = ServedPrompt::new(entry, directory);
+            content
+                .prompts
+                .push(prompt.map_err(|problem| invalid(format!("prompt `{name}`: {problem}")))?);
+        }
+        for entry in file.resource {
+            let uri = entry.uri.clone();
+            if content.resources.iter().any(|known| known.uri() == uri) {
+                return Err(invalid(format!("two resources have the URI `{uri}`")));
+            }
+            let resource = ServedResource::new(entry, directory);
+            content
+                .resources
+                .push(resource.map_err(|problem| invalid(format!("resource `{uri}`: {problem}")))?);
+        }
+        Ok(content)
+    }
+
+    pub(crate) fn prompts(&self) -> Vec<Prompt> {
+        self.prompts.iter().map(ServedPrompt::listed).collect()
+    }
+
+    pub(crate) fn prompt(&self, name: &str) -> Option<&ServedPrompt> {
+        self.prompts.iter().find(|prompt| prompt.name() == name)
+    }
+
+    /// Returns the messages of a prompt.
+    ///
+    /// # Errors
+    /// The reason for the log of the server.
+    pub(crate) fn messages(&self, prompt: &ServedPrompt, values: &Variables) -> Result<Vec<PromptMessage>, String> {
+        prompt.messages(values, |uri| {
+            self.resource(uri)
+                .unwrap_or_else(|| Err(format!("no resource has the URI `{}`", uri.escape_debug())))
+        })
+    }
+
+    pub(crate) fn resources(&self) -> Vec<Resource> {
+        let resources = self.resources.iter().filter(|resource| !resource.is_template());
+        resources.map(ServedResource::listed).collect()
+    }
+
+    pub(crate) fn templates(&self) -> Vec<ResourceTemplate> {
+        let templates = self.resources.iter().filter(|resource| resource.is_template());
+        templates.map(ServedResource::listed_template).collect()
+    }
+
+    pub(super) fn template(&self, uri: &str) -> Option<&ServedResource> {
+        self.resources.iter().find(|resource| resource.uri() == uri)
+    }
+
+    /// Returns the contents at a URI. A resource without variables comes before templates.
+    ///
+    /// # Errors
+    /// The reason for the log of the server.
+    pub(crate) fn resource(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
+        let (templates, plain): (Vec<_>, Vec<_>) = self.resources.iter().partition(|resource| resource.is_template());
+        plain
+            .into_iter()
+            .chain(templates)
+            .find_map(|resource| resource.read(uri))
+    }
+
+    /// Returns the stamps of the files behind resources, by URI.
+    pub(crate) fn stamps(&self) -> BTreeMap<String, FileStamp> {
+        let plain = self.resources.iter().filter(|resource| !resource.is_template());
+        plain
+            .filter_map(|resource| Some((resource.uri().to_owned(), resource.stamp()?)))
+            .collect()
+    }
+}

@@ -1,0 +1,231 @@
+//! Where the bytes of a resource or a message come from.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::ResourceContents;
+
+use super::uri_template::Variables;
+
+/// Maximum size of a served file, in bytes.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// The size and time of a file, to notice its changes.
+pub(crate) type FileStamp = (u64, Option<SystemTime>);
+
+/// The source of some bytes.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// Text with placeholders.
+    Text(String),
+    /// A file below a directory. Its path can have placeholders.
+    File { directory: PathBuf, path: String },
+}
+
+impl Source {
+    /// Returns the bytes, with the values of placeholders.
+    ///
+    /// # Errors
+    /// The reason for the log of the server; it can name a path.
+    pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Text(text) => Ok(filled(text, values, escape).into_bytes()),
+            Self::File { directory, path } => {
+                if let Some(value) = values.values().find(|value| !is_file_name(value)) {
+                    return Err(format!("`{}` is not a file name", value.escape_debug()));
+                }
+                read_below(directory, &filled(path, values, str::to_owned))
+            }
+        }
+    }
+
+    /// Returns the bytes as they are, with their placeholders.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Text(text) => Ok(text.clone().into_bytes()),
+            Self::File { directory, path } => read_below(directory, path),
+        }
+    }
+
+    /// Returns the stamp of a file without placeholders.
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
+        let Self::File { directory, path } = self else {
+            return None;
+        };
+        let metadata = fs::metadata(directory.join(path)).ok()?;
+        Some((metadata.len(), metadata.modified().ok()))
+    }
+}
+
+/// Replaces `{{name}}` by values.
+pub(super) fn filled(text: &str, values: &Variables, escape: fn(&str) -> String) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let Some((name, after)) = after.split_once("}}") else {
+            break;
+        };
+        result.push_str(before);
+        if let Some(value) = values.get(name.trim()) {
+            result.push_str(&escape(value));
+        }
+        rest = after;
+    }
+    result.push_str(rest);
+    result
+}
+
+/// Returns the names in `{{name}}`.
+pub(super) fn placeholders(text: &str) -> Vec<&str> {
+    let parts = text.split("{{").skip(1);
+    parts.filter_map(|part| Some(part.split_once("}}")?.0.trim())).collect()
+}
+
+/// Reads a file below a directory. A link that leads out of the directory is refused.
+fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
+    let root = directory.canonicalize().map_err(failed)?;
+    let file = root.join(path).canonicalize().map_err(failed)?;
+    if !file.starts_with(&root) {
+        return Err(format!("`{path}` leads out of the directory"));
+    }
+    let opened = File::open(&file).map_err(failed)?;
+    if !opened.metadata().map_err(failed)?.is_file() {
+        return Err(format!("`{path}` is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    opened
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!("`{path}` is larger than {FILE_BYTES_MAX} bytes"));
+    }
+    Ok(bytes)
+}
+
+/// Whether a value of a client can be part of a path: it cannot name another directory or a hidden file.
+fn is_file_name(value: &str) -> bool {
+    !value.is_empty()
+        && !value.starts_with('.')
+        && value
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
+}
+
+/// Returns bytes as the contents of a resource: as text if their type is text and they are UTF-8, in base64 otherwise.
+pub(super) fn contents(uri: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceContents {
+    let text = if is_text(mime_type) {
+        String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
+    } else {
+        Err(bytes)
+    };
+    let contents = match text {
+        Ok(text) => ResourceContents::text(text, uri),
+        Err(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+    };
+    contents.with_mime_type(mime_type)
+}
+
+fn is_text(mime_type: &str) -> bool {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || matches!(
+            essence,
+            "application/json" | "application/xml" | "application/toml" | "application/yaml" | "application/javascript"
+        )
+}
+
+/// Returns the type of a file by its extension.
+pub(super) fn mime_type_of(path: &str) -> &'static str {
+    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
+        "md" | "markdown" => "text/markdown",
+        "html" | "htm" => "text/html",
+        "csv" => "text/csv",
+        "json" => "application/json",
+        "xml" => "application/xml",
+        "toml" => "application/toml",
+        "yaml" | "yml" => "application/yaml",
+        "txt" => "text/plain",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Escapes a value for the inside of a JSON string.
+pub(super) fn json_escaped(value: &str) -> String {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn values(value: &str) -> Variables {
+        Variables::from([("id".to_owned(), value.to_owned())])
+    }
+
+    fn note(directory: &Path, value: &str) -> Result<Vec<u8>, String> {
+        let source = Source::File {
+            directory: directory.join("notes"),
+            path: "{{id}}.md".to_owned(),
+        };
+        source.read(&values(value), str::to_owned)
+    }
+
+    #[test]
+    fn file_of_a_variable_is_read_and_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("notes")).unwrap();
+        fs::write(directory.path().join("notes/a.md"), "inside").unwrap();
+        fs::write(directory.path().join("secret.md"), "outside").unwrap();
+        assert_eq!(note(directory.path(), "a").unwrap(), b"inside");
+        for value in ["../secret", "..", ".hidden", "a/b", "", "a\0", "missing"] {
+            assert!(note(directory.path(), value).is_err(), "{value:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn link_out_of_the_directory_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("notes")).unwrap();
+        fs::write(directory.path().join("secret.md"), "outside").unwrap();
+        std::os::unix::fs::symlink("../secret.md", directory.path().join("notes/link.md")).unwrap();
+        assert!(note(directory.path(), "link").unwrap_err().contains("leads out"));
+    }
+
+    #[test]
+    fn value_cannot_leave_its_json_string() {
+        let source = Source::Text(r#"{"id":"{{id}}"}"#.to_owned());
+        let bytes = source.read(&values("\",\"admin\":\""), json_escaped).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(value.as_object().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_sent_in_base64() {
+        let sent =
+            |mime_type, bytes: &[u8]| serde_json::to_value(contents("x://y", mime_type, bytes.to_vec())).unwrap();
+        assert_eq!(sent("text/plain", b"hi")["text"], "hi");
+        assert_eq!(sent("text/plain", b"\xff")["blob"], "/w==");
+        assert_eq!(sent("image/png", b"hi")["blob"], "aGk=");
+    }
+}

@@ -1,0 +1,155 @@
+//! Templates of URIs: `test://notes/{name}`.
+
+use std::collections::BTreeMap;
+
+/// The values of the variables of a template.
+pub(super) type Variables = BTreeMap<String, String>;
+
+/// Maximum length of the value of a variable, in bytes.
+const VALUE_BYTES_MAX: usize = 1_024;
+
+/// A template with simple variables (RFC 6570, level 1). A variable matches one segment of a path.
+#[derive(Debug)]
+pub(super) struct UriTemplate {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    Variable(String),
+}
+
+impl UriTemplate {
+    /// Parses a template.
+    ///
+    /// # Errors
+    /// If a brace has no counterpart, a name is not an identifier or repeated, or two variables have nothing between them.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            if open > 0 {
+                parts.push(Part::Literal(rest[..open].to_owned()));
+            } else if matches!(parts.last(), Some(Part::Variable(_))) {
+                return Err("two variables need text between them".to_owned());
+            }
+            let close = rest[open..].find('}').ok_or("`{` has no `}`")? + open;
+            let name = &rest[open + 1..close];
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                return Err(format!("`{{{name}}}` is not the name of a variable"));
+            }
+            if parts
+                .iter()
+                .any(|part| matches!(part, Part::Variable(known) if known == name))
+            {
+                return Err(format!("the variable `{name}` is repeated"));
+            }
+            parts.push(Part::Variable(name.to_owned()));
+            rest = &rest[close + 1..];
+        }
+        if rest.contains('}') {
+            return Err("`}` has no `{`".to_owned());
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.to_owned()));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            parts,
+        })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Variable(name) => Some(name.as_str()),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// Returns the values of the variables in a URI, percent-decoded. `None` if the URI does not match.
+    pub(super) fn matches(&self, uri: &str) -> Option<Variables> {
+        let mut values = Variables::new();
+        let mut rest = uri;
+        let mut parts = self.parts.iter().peekable();
+        while let Some(part) = parts.next() {
+            match part {
+                Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
+                Part::Variable(name) => {
+                    let end = match parts.peek() {
+                        Some(Part::Literal(next)) => rest.find(next.as_str())?,
+                        _ => rest.len(),
+                    };
+                    let (value, after) = rest.split_at(end);
+                    if value.is_empty() || value.len() > VALUE_BYTES_MAX || value.contains(['/', '?', '#']) {
+                        return None;
+                    }
+                    values.insert(name.clone(), decoded(value)?);
+                    rest = after;
+                }
+            }
+        }
+        rest.is_empty().then_some(values)
+    }
+}
+
+/// Decodes percent-encoded bytes. `None` if they are malformed, or not UTF-8.
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn matched(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
+        let template = UriTemplate::parse(template).unwrap();
+        Some(template.matches(uri)?.into_iter().collect())
+    }
+
+    #[test]
+    fn variables_match_one_segment_each() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            matched("test://t/{id}/data", "test://t/123/data"),
+            Some(vec![pair("id", "123")])
+        );
+        assert_eq!(
+            matched("x://{a}-{b}", "x://1-2%20c"),
+            Some(vec![pair("a", "1"), pair("b", "2 c")])
+        );
+        for uri in [
+            "test://t//data",
+            "test://t/1/2/data",
+            "test://t/1",
+            "test://t/%zz/data",
+            "test://t/%ff/data",
+        ] {
+            assert_eq!(matched("test://t/{id}/data", uri), None, "{uri}");
+        }
+    }
+
+    #[test]
+    fn malformed_templates_are_refused() {
+        for text in ["x://{", "x://}", "x://{}", "x://{a b}", "x://{a}{b}", "x://{a}/{a}"] {
+            assert!(UriTemplate::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Requests for prompts, resources and completion.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::json;
+
+use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionStates};
+use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, complete};
+use crate::principal::Principal;
+use crate::wire::{self, Revision};
+
+/// How long a client may use a list or a resource, in milliseconds. A notification reports a change earlier.
+const CONTENT_TTL_MS: u64 = 60_000;
+
+/// The content of a server for one principal.
+pub(super) struct ContentRequests<'p> {
+    pub(super) content: Arc<ServedContent>,
+    pub(super) principal: &'p Principal,
+}
+
+impl ContentRequests<'_> {
+    pub(super) fn prompts(&self, request: Option<PaginatedRequestParams>) -> Result<ListPromptsResult, ErrorData> {
+        let (prompts, next) = wire::slice(self.content.prompts(), |prompt| &prompt.name, cursor(&request))?;
+        let mut result = ListPromptsResult::with_all_items(prompts);
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    /// Returns the messages of a prompt. The user is asked for a missing argument that has a question.
+    pub(super) async fn prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: &RequestContext<RoleServer>,
+        questions: &QuestionStates,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let prompt = self.content.prompt(&request.name).ok_or_else(|| {
+            let name: String = request.name.chars().take(80).collect();
+            wire::invalid_params(format!("no prompt is named `{}`", name.escape_debug()))
+        })?;
+        let arguments = request.arguments.unwrap_or_default();
+        let values = prompt.arguments(arguments.clone()).map_err(wire::invalid_params)?;
+        let subject = format!("prompts/get {}", prompt.name());
+        let binding = QuestionBinding {
+            principal: self.principal.name(),
+            tool: &subject,
+            arguments: &arguments,
+        };
+        let round = match Revision::of(context) {
+            Revision::Session => None,
+            Revision::Stateless => {
+                let (state, responses) = (request.request_state.as_deref(), request.input_responses.as_ref());
+                let round = InputRound::begin(questions, &binding, state, responses);
+                Some(Arc::new(round.map_err(wire::invalid_params)?))
+            }
+        };
+        let (client, mut outbox) = McpClient::of_request(context, round.clone(), None);
+        let completed = tokio::select! {
+            completed = completed(prompt, values, &client) => completed,
+            never = outbox.send() => match never {},
+        };
+        if let Some(round) = round
+            && let Some(question) = round.question(questions, &binding)?
+        {
+            return Ok(GetPromptResponse::InputRequired(question));
+        }
+        let messages = self.content.messages(prompt, &completed?).map_err(|problem| {
+            tracing::error!(prompt = prompt.name(), problem, "a prompt cannot be read");
+            unreadable()
+        })?;
+        let result = GetPromptResult::new(messages);
+        Ok(GetPromptResponse::Complete(match prompt.description() {
+            Some(description) => result.with_description(description),
+            None => result,
+        }))
+    }
+
+    pub(super) fn resources(&self, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
+        let mut resources = self.content.resources();
+        resources.extend(PluginDocs(self.principal).resources());
+        let (resources, next) = wire::slice(resources, |resource| &resource.uri, cursor(&request))?;
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    pub(super) fn templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = self.content.templates();
+        let (templates, next) = wire::slice(templates, |template| &template.uri_template, cursor(&request))?;
+        let mut result = ListResourceTemplatesResult::with_all_items(templates);
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    pub(super) fn resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        let contents = match self.content.resource(uri) {
+            Some(Ok(contents)) => contents,
+            Some(Err(problem)) => {
+                tracing::error!(uri, problem, "a resource cannot be read");
+                return Err(not_found(uri));
+            }
+            None => PluginDocs(self.principal).read(uri).ok_or_else(|| not_found(uri))?,
+        };
+        let result = ReadResourceResult::new(vec![contents]);
+        Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+    }
+
+    pub(super) fn complete(&self, request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+        let completion = complete(&self.content, &request.r#ref, &request.argument);
+        completion.map(CompleteResult::new).map_err(wire::invalid_params)
+    }
+}
+
+/// Asks the user for the missing arguments of a prompt.
+///
+/// # Errors
+/// If the client cannot be asked for a required argument, or the user does not give it.
+async fn completed(
+    prompt: &ServedPrompt,
+    mut values: BTreeMap<String, String>,
+    client: &McpClient,
+) -> Result<BTreeMap<String, String>, ErrorData> {
+    while let Some(MissingArgument { name, question }) = prompt.missing(&values) {
+        let refused = |problem: &str| wire::invalid_params(format!("the argument `{name}` is missing{problem}"));
+        let question = question.ok_or_else(|| refused(""))?;
+        let form = ClientRequest::Form {
+            message: question.to_owned(),
+            schema: json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}),
+        };
+        if !client.can_answer(&form) {
+            return Err(refused(""));
+        }
+        let key = format!("argument_{name}");
+        let answers = client.ask([(key.as_str(), form)]).await;
+        let answers = answers.map_err(|error| refused(&format!(": {error}")))?;
+        let answer = &answers[&key];
+        let value = answer["content"][name].as_str();
+        let value = value.filter(|_| answer["action"] == "accept");
+        let value = value.ok_or_else(|| refused(", and the user did not give it"))?;
+        values.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(values)
+}
+
+fn cursor(request: &Option<PaginatedRequestParams>) -> Option<&str> {
+    request.as_ref()?.cursor.as_deref()
+}
+
+fn not_found(uri: &str) -> ErrorData {
+    ErrorData::resource_not_found("the resource does not exist", Some(json!({"uri": uri})))
+}
+
+fn unreadable() -> ErrorData {
+    ErrorData::internal_error("the prompt cannot be read; the log of the server has the reason", None)
+}
