@@ -85,7 +85,7 @@ async fn tool_of_eight_lines_and_entity_of_fifteen_import_only_what_they_use() {
     let imports: Vec<&str> = inspection.imports.iter().map(|import| import.name.as_str()).collect();
     let is_unused = |name: &&str| name.starts_with("toolwit:") || name.starts_with("wasi:http");
     assert!(
-        !imports.is_empty() && !imports.iter().any(|name| is_unused(name)),
+        !imports.is_empty() && !imports.iter().any(is_unused),
         "{imports:?}"
     );
     assert!(
