@@ -84,10 +84,7 @@ async fn tool_of_eight_lines_and_entity_of_fifteen_import_only_what_they_use() {
     let inspection = Inspection::from_bytes(&bytes, ORIGIN).unwrap();
     let imports: Vec<&str> = inspection.imports.iter().map(|import| import.name.as_str()).collect();
     let is_unused = |name: &&str| name.starts_with("toolwit:") || name.starts_with("wasi:http");
-    assert!(
-        !imports.is_empty() && !imports.iter().any(is_unused),
-        "{imports:?}"
-    );
+    assert!(!imports.is_empty() && !imports.iter().any(is_unused), "{imports:?}");
     assert!(
         lint(&bytes, ORIGIN, &Annotations::default()).unwrap().is_empty(),
         "both packages have docs"
