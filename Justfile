@@ -52,6 +52,10 @@ fuzz TARGET SECONDS="60":
     mkdir -p fuzz/corpus/{{TARGET}}
     cargo fuzz run --dev --sanitizer none {{TARGET}} fuzz/corpus/{{TARGET}} fuzz/seeds/{{TARGET}} -- -max_total_time={{SECONDS}}
 
+# Runs ten cases with a small local model; the first run builds llama.cpp's server, in about 25 minutes on two cores.
+local-model:
+    .ci/local-model
+
 # Runs exactly what CI runs.
 ci:
     .ci/run

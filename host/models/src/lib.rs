@@ -11,6 +11,7 @@
 //! | `schema` | the schemas of tools in the subsets that providers accept |
 //! | `client` | the client that all APIs share |
 //! | `chat`, `responses`, `anthropic`, `gemini` | the formats of one API each |
+//! | `tool_prompt` | tool calling through the prompt, for models without an API for it |
 //! | `provider`, `model_spec` | providers, and the names of their models |
 
 mod anthropic;
@@ -26,6 +27,7 @@ mod ollama;
 mod provider;
 mod responses;
 mod schema;
+mod tool_prompt;
 
 pub use anthropic::{Anthropic, Messages};
 pub use chat::{AnswerFormat, ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
@@ -34,6 +36,7 @@ pub use gemini::{Gemini, GenerateContent};
 pub use http::{KeyHeader, PlainHttp, ResponseMode, RetryPolicy, Secret};
 pub use model_spec::{ModelSpec, connect};
 pub use responses::{OpenAiResponses, Responses};
+pub use tool_prompt::{PromptedTools, ToolCallFormat};
 
 #[cfg(test)]
 mod option_tests;

@@ -12,6 +12,7 @@ use crate::gemini::GenerateContent;
 use crate::http::KeyHeader;
 use crate::provider::{Provider, ProviderApi};
 use crate::responses::Responses;
+use crate::tool_prompt::ToolCallFormat;
 use toolwit_agent::model::{ChatModel, ModelError, ScriptedModel};
 
 /// The name of a model and its provider: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `ollama:llama3`,
@@ -30,9 +31,22 @@ pub struct ModelSpec {
     provider: &'static Provider,
     model: String,
     base_url: Option<String>,
+    tool_calls: ToolCallFormat,
 }
 
 impl ModelSpec {
+    /// Sets the format in which the model calls tools. The name does not contain it.
+    ///
+    /// # Errors
+    /// [`ModelError::Configuration`] for a scripted model, whose calls are in its scenario.
+    pub fn with_tool_calls(mut self, format: ToolCallFormat) -> Result<Self, ModelError> {
+        if self.provider.api == ProviderApi::Scripted && format != ToolCallFormat::Native {
+            return Err(invalid("a scripted model has no format of tool calls".to_owned()));
+        }
+        self.tool_calls = format;
+        Ok(self)
+    }
+
     /// Sets another base URL.
     ///
     /// # Errors
@@ -68,6 +82,7 @@ impl FromStr for ModelSpec {
             provider,
             model: model.to_owned(),
             base_url: base_url.map(str::to_owned),
+            tool_calls: ToolCallFormat::Native,
         })
     }
 }
@@ -112,13 +127,14 @@ pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError>
 }
 
 fn over_http(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+    let tool_calls = spec.tool_calls;
     let model: Arc<dyn ChatModel> = match spec.provider.api {
         ProviderApi::Responses => Arc::new(client::<Responses>(spec)?.build()?),
         ProviderApi::Anthropic => Arc::new(client::<Messages>(spec)?.build()?),
         ProviderApi::Gemini => Arc::new(client::<GenerateContent>(spec)?.build()?),
         ProviderApi::ChatCompletions | ProviderApi::Scripted => Arc::new(client::<ChatCompletions>(spec)?.build()?),
     };
-    Ok(model)
+    Ok(tool_calls.apply(model))
 }
 
 fn client<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, ModelError> {

@@ -93,6 +93,8 @@ async fn run_inferences_and_calls_are_spans_of_one_trace_without_content() {
         }
     }
     assert_eq!(attribute(agent, "gen_ai.operation.name")["stringValue"], "invoke_agent");
+    assert_eq!(attribute(agent, "gen_ai.provider.name")["stringValue"], "scripted");
+    assert_eq!(attribute(agent, "gen_ai.agent.name"), &Value::Null);
     assert_eq!(attribute(call, "gen_ai.tool.name")["stringValue"], "refuse");
     assert_eq!(attribute(call, "error.type")["stringValue"], "tool");
     assert_eq!(call["status"]["code"], 2);
@@ -100,9 +102,33 @@ async fn run_inferences_and_calls_are_spans_of_one_trace_without_content() {
         .iter()
         .find(|span| attribute(span, "gen_ai.operation.name")["stringValue"] == "chat")
         .unwrap();
+    assert_eq!(attribute(chat, "gen_ai.provider.name")["stringValue"], "scripted");
     assert!(attribute(chat, "gen_ai.usage.input_tokens")["intValue"].is_string());
     assert!(attribute(chat, "gen_ai.response.finish_reasons")["arrayValue"].is_object());
     assert!(!serde_json::to_string(&spans).unwrap().contains("secret"));
+}
+
+#[tokio::test]
+async fn headers_are_refused_over_plain_http_to_other_machines() {
+    let with_key = |endpoint: &str| exporter(OtlpOptions::new(endpoint).with_header("x-api-key", "the secret key"));
+    for endpoint in ["http://collector:4318", "http://10.0.0.7", "http://localhost.example"] {
+        let error = with_key(endpoint).err().unwrap();
+        assert!(error.to_string().contains("over plain HTTP"), "{error}");
+        assert!(!format!("{error:?}").contains("secret"));
+        assert!(
+            exporter(OtlpOptions::new(endpoint)).is_ok(),
+            "{endpoint} without headers"
+        );
+    }
+    for endpoint in [
+        "https://collector:4318",
+        "http://localhost:4318/",
+        "http://127.0.0.1:1",
+        "http://[::1]:4318",
+    ] {
+        assert!(with_key(endpoint).is_ok(), "{endpoint}");
+    }
+    assert!(exporter(OtlpOptions::new("collector")).is_err());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use super::agentic_tool::AgenticTool;
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
-use crate::process::{Account, FailedAgent, Process};
+use crate::process::{Account, AgentName, FailedAgent, Process};
 use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
@@ -53,7 +53,11 @@ fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -
         ),
     };
     let builder = Conversation::builder().config(config.with_system(system));
-    builder.goal(description).context(context.clone()).build()
+    let name = AgentName(agent.definition.name().to_owned());
+    builder
+        .goal(description)
+        .context(context.clone().with_extension(name))
+        .build()
 }
 
 /// Returns the result of a run. A signal of an inner tool is passed on to the outer run.

@@ -21,6 +21,11 @@ pub trait ChatModel: Send + Sync {
     /// [`ModelError`], after the client has retried failures that may be temporary.
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
 
+    /// Returns the name of the provider in telemetry, as in OpenTelemetry's `gen_ai.provider.name`, if known.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the price of its tokens, if known. [`PricedModel`](super::PricedModel) adds a price to any model.
     fn price(&self) -> Option<Price> {
         None
@@ -49,6 +54,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         (**self).chat(request).await
+    }
+
+    fn provider(&self) -> Option<&str> {
+        (**self).provider()
     }
 
     fn price(&self) -> Option<Price> {

@@ -32,6 +32,10 @@ impl<M: ChatModel> ChatModel for PricedModel<M> {
         self.model.chat(request).await
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.model.provider()
+    }
+
     fn price(&self) -> Option<Price> {
         Some(self.price)
     }

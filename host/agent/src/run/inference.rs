@@ -63,7 +63,7 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         stop: &run.stop,
     };
     let started = Instant::now();
-    let span = spans::chat(inference.model.name(), inference.options);
+    let span = spans::chat(inference.model, inference.options);
     let response = inference.run().instrument(span.clone()).await;
     spans::end_chat(&span, &response);
     let response = response?;

@@ -6,23 +6,34 @@ use tracing::field::Empty;
 use tracing::{Instrument, Level, Span, enabled, info_span, trace};
 
 use super::call_queue::{CallOutcome, FinishedCall};
-use crate::model::{ChatOptions, ChatResponse, FinishReason};
+use crate::model::{ChatModel, ChatOptions, ChatResponse, FinishReason};
 use crate::outcome::{RunError, RunFailure, RunOutcome};
+use crate::process::AgentName;
+use crate::state::ConversationState;
 use toolwit_core::{Arguments, NamedTool, ToolResult};
 
 /// The target of events with content.
 pub(super) const CONTENT: &str = "toolwit::content";
 
-/// Opens the span of a run.
-pub(super) fn invoke_agent(conversation: &str, model: &str) -> Span {
+/// Opens the span of a run. A run inside an agent has the name of the agent.
+pub(super) fn invoke_agent(conversation: &ConversationState) -> Span {
+    let model = &conversation.model;
+    let agent: Option<&AgentName> = conversation.context.extension();
+    let agent = agent.map(|AgentName(name)| name.as_str());
+    let name = match agent {
+        Some(agent) => format!("invoke_agent {agent}"),
+        None => "invoke_agent".to_owned(),
+    };
     info_span!(
         target: "toolwit::telemetry",
         "invoke_agent",
-        otel.name = "invoke_agent",
+        otel.name = name,
         otel.kind = "internal",
         gen_ai.operation.name = "invoke_agent",
-        gen_ai.conversation.id = conversation,
-        gen_ai.request.model = model,
+        gen_ai.provider.name = model.provider(),
+        gen_ai.agent.name = agent,
+        gen_ai.conversation.id = conversation.observers.origin().process.as_str(),
+        gen_ai.request.model = model.name(),
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         "error.type" = Empty,
@@ -54,14 +65,16 @@ fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
 }
 
 /// Opens the span of an inference.
-pub(super) fn chat(model: &str, options: &ChatOptions) -> Span {
+pub(super) fn chat(model: &dyn ChatModel, options: &ChatOptions) -> Span {
+    let name = model.name();
     let span = info_span!(
         target: "toolwit::telemetry",
         "chat",
-        otel.name = format!("chat {model}"),
+        otel.name = format!("chat {name}"),
         otel.kind = "client",
         gen_ai.operation.name = "chat",
-        gen_ai.request.model = model,
+        gen_ai.provider.name = model.provider(),
+        gen_ai.request.model = name,
         gen_ai.request.max_tokens = Empty,
         gen_ai.request.temperature = Empty,
         gen_ai.response.finish_reasons = Empty,

@@ -87,8 +87,7 @@ impl<'c> ToolLoop<'c> {
     }
 
     fn span(&self) -> Span {
-        let conversation = &*self.run.conversation;
-        spans::invoke_agent(&conversation.observers.origin().process, conversation.model.name())
+        spans::invoke_agent(self.run.conversation)
     }
 
     /// Ends the run, and stores its last events.

@@ -7,6 +7,7 @@ use super::call_arguments::read_text;
 use toolwit::agent::AnswerSchema;
 use toolwit::limits::SCHEMA_BYTES_MAX;
 use toolwit::model::{ChatOptions, ReasoningEffort};
+use toolwit::models::ToolCallFormat;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Options for the responses of a model.
@@ -22,6 +23,17 @@ pub(crate) struct ModelOptionFlags {
     /// Sampling temperature, from 0 to 2 [default: that of the provider]
     #[arg(long, value_name = "T")]
     temperature: Option<f64>,
+    /// Format in which the model calls tools: native to the API, as JSON, or as text; for models without native calls
+    #[arg(long, value_name = "FORMAT")]
+    tool_calls: Option<ToolCallFlag>,
+}
+
+/// A format of tool calls.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ToolCallFlag {
+    Native,
+    Json,
+    Text,
 }
 
 /// A level of reasoning.
@@ -47,6 +59,15 @@ impl From<EffortFlag> for ReasoningEffort {
 }
 
 impl ModelOptionFlags {
+    /// Returns the format in which the model calls tools, if it is set.
+    pub(crate) fn tool_calls(&self) -> Option<ToolCallFormat> {
+        self.tool_calls.map(|flag| match flag {
+            ToolCallFlag::Native => ToolCallFormat::Native,
+            ToolCallFlag::Json => ToolCallFormat::Json,
+            ToolCallFlag::Text => ToolCallFormat::Text,
+        })
+    }
+
     /// Returns the options.
     ///
     /// # Errors

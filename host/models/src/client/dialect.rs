@@ -25,6 +25,23 @@ pub struct ApiProfile {
     pub(crate) headers: &'static [(&'static str, &'static str)],
 }
 
+impl ApiProfile {
+    /// Returns the name of the provider at a host in OpenTelemetry's conventions. An unknown host has the name of the API's own
+    /// provider, as the conventions recommend.
+    pub(crate) fn telemetry_name(&self, host: &str) -> &'static str {
+        match (host, self.name) {
+            ("api.mistral.ai", _) => "mistral_ai",
+            ("api.deepseek.com", _) => "deepseek",
+            ("api.groq.com", _) => "groq",
+            ("openrouter.ai", _) => "openrouter",
+            (host, _) if host.ends_with(".openai.azure.com") => "azure.ai.openai",
+            (_, "anthropic") => "anthropic",
+            (_, "gemini") => "gcp.gemini",
+            _ => "openai",
+        }
+    }
+}
+
 /// An API of a provider: it maps requests and responses between the wire and the loop.
 pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// The fixed properties of the API.

@@ -127,6 +127,10 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
         &self.model
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some(D::PROFILE.telemetry_name(self.issuer.split_once(':')?.1))
+    }
+
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let mut options = request.options.clone();
         let default = || self.dialect.max_tokens(&self.model, options.reasoning_effort);

@@ -1,9 +1,10 @@
 //! The exporter, which sends spans to a collector.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -69,12 +70,21 @@ impl OtlpOptions {
 /// Creates a layer that collects spans, and the exporter that sends them.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] for headers that are not valid, or if TLS cannot be configured.
+/// [`ErrorKind::Configuration`] for an endpoint that is not a URL, headers that are not valid or would be sent to another machine over
+/// plain HTTP, or if TLS cannot be configured.
 pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error> {
     let unusable = |why: String| {
         let message = format!("telemetry cannot be exported: {why}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
     };
+    let endpoint = options.endpoint.trim_end_matches('/');
+    let url = Url::parse(&format!("{endpoint}/v1/traces"))
+        .map_err(|error| unusable(format!("the endpoint is not a URL: {error}")))?;
+    if !options.headers.is_empty() && url.scheme() != "https" && !is_loopback(&url) {
+        let host = url.host_str().unwrap_or_default();
+        let why = format!("its headers would be sent to `{host}` over plain HTTP, where others can read them");
+        return Err(unusable(why).with_suggestion("use an `https` endpoint, or remove the headers"));
+    }
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
         let name = HeaderName::try_from(name.as_str()).map_err(|error| unusable(error.to_string()))?;
@@ -97,17 +107,26 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
     };
     let exporter = OtlpExporter {
         client,
-        url: format!("{}/v1/traces", options.endpoint.trim_end_matches('/')),
+        url,
         service_name: options.service_name,
         spans,
     };
     Ok((layer, exporter))
 }
 
+/// Returns whether the host is this machine.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
 /// Sends spans to a collector.
 pub struct OtlpExporter {
     client: Client,
-    url: String,
+    url: Url,
     service_name: String,
     spans: mpsc::Receiver<Value>,
 }
@@ -153,7 +172,7 @@ impl OtlpExporter {
             "resource": {"attributes": [service]},
             "scopeSpans": [{"scope": scope, "spans": spans}],
         }]});
-        let sent = self.client.post(&self.url).json(&request).send().await;
+        let sent = self.client.post(self.url.clone()).json(&request).send().await;
         if let Err(error) = sent.and_then(reqwest::Response::error_for_status) {
             tracing::warn!(error = %error.without_url(), "spans were not exported");
         }

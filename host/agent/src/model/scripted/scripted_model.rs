@@ -192,6 +192,10 @@ impl ChatModel for ScriptedModel {
         &self.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("scripted")
+    }
+
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         if request.cancel.is_cancelled() {
             return Err(ModelError::Cancelled);

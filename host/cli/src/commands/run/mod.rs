@@ -50,6 +50,7 @@ Examples:
   toolwit run \"How many words has this?\" --model ollama:qwen3 --trace trace.jsonl
   toolwit run \"What is new?\" --model anthropic:claude-sonnet-4-5
   toolwit run \"Hello\" --model openai:my-model --base-url http://127.0.0.1:8080/v1
+  toolwit run \"What is 2 + 3?\" --model llamacpp:gemma-3-270m --tool-calls json
   toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
   toolwit run \"How warm is Rome?\" --model gemini:gemini-3-pro --answer-schema weather.json
@@ -279,6 +280,9 @@ impl RunFlags {
         let mut spec: ModelSpec = name.parse()?;
         if let Some(url) = &self.base_url {
             spec = spec.with_base_url(url)?;
+        }
+        if let Some(format) = self.model_options.tool_calls() {
+            spec = spec.with_tool_calls(format)?;
         }
         Ok(connect(&spec).await?)
     }

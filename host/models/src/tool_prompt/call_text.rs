@@ -1,0 +1,235 @@
+//! Calls in text, in the forms that models were trained to write.
+//!
+//! | form | models |
+//! |---|---|
+//! | `<tool_call>{"name": …, "arguments": {…}}</tool_call>` | Hermes, Qwen 2.5 and 3 |
+//! | `<\|python_tag\|>{"name": …, "parameters": {…}}`, or this object as the complete response | Llama 3.1 and later |
+//! | `<function=NAME>{…}</function>` | Llama 3.1 |
+//! | `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
+//!
+//! A call starts a line outside of code fences and reasoning. Nothing follows the calls. Anything else is text, or an invalid
+//! response: a call that may only be quoted is never executed.
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::json_reply::written_call;
+use super::reply::{InvalidReply, Reply, WrittenCall};
+use toolwit_core::ToolCall;
+use toolwit_core::text::parse_json;
+
+pub(super) const CALL_START: &str = "<tool_call>";
+pub(super) const CALL_END: &str = "</tool_call>";
+const PYTHON_TAG: &str = "<|python_tag|>";
+const FUNCTION_START: &str = "<function=";
+const FUNCTION_END: &str = "</function>";
+const MISTRAL_CALLS: &str = "[TOOL_CALLS]";
+const MISTRAL_ARGUMENTS: &str = "[ARGS]";
+
+/// The marks with which a call starts.
+const MARKS: [&str; 4] = [CALL_START, PYTHON_TAG, FUNCTION_START, MISTRAL_CALLS];
+
+/// Marks of the end of a response, which some servers do not remove.
+const ENDS: [&str; 5] = ["<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "</s>"];
+
+/// The keys under which models write the arguments.
+const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
+
+/// Reads a complete response. `is_tool` returns whether a name is that of a visible tool.
+///
+/// # Errors
+/// A call is incomplete or invalid, or text follows it.
+pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, InvalidReply> {
+    let text = without_end(text);
+    let Some(start) = call_start(text) else {
+        // A JSON object without marks may be an answer.
+        let calls = unmarked(text).filter(|calls| calls.iter().all(|call| is_tool(&call.name)));
+        return Ok(match calls {
+            Some(calls) => Reply {
+                text: String::new(),
+                calls,
+            },
+            None => Reply::text(text),
+        });
+    };
+    Ok(Reply {
+        text: text[..start].trim_end().to_owned(),
+        calls: marked(text[start..].trim())?,
+    })
+}
+
+/// Writes an earlier response in the form in which the instructions describe calls.
+pub(super) fn written(text: &str, calls: &[ToolCall]) -> String {
+    let calls = calls
+        .iter()
+        .map(|call| format!("{CALL_START}{}{CALL_END}", written_call(call)));
+    let text = Some(text.to_owned()).filter(|text| !text.is_empty());
+    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text in which no mark is left, so that it is not a call if the model repeats it.
+pub(super) fn without_marks(text: &str) -> String {
+    MARKS.iter().chain([&CALL_END]).fold(text.to_owned(), |text, mark| {
+        let (first, rest) = mark.split_at(1);
+        text.replace(mark, &format!("{first} {rest}"))
+    })
+}
+
+/// The position in a text that is read line by line.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    is_in_fence: bool,
+    is_in_reasoning: bool,
+}
+
+/// What the start of a line can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineStart {
+    /// It is too short to decide.
+    Open,
+    Text,
+    Call,
+}
+
+impl Lines {
+    /// Classifies the start of a line.
+    pub(super) fn start(&self, line: &str) -> LineStart {
+        let line = line.trim_start();
+        if self.is_in_fence || self.is_in_reasoning {
+            LineStart::Text
+        } else if MARKS.iter().any(|mark| line.starts_with(mark)) {
+            LineStart::Call
+        } else if MARKS.iter().any(|mark| mark.starts_with(line)) {
+            LineStart::Open
+        } else {
+            LineStart::Text
+        }
+    }
+
+    /// Continues after a line of text.
+    pub(super) fn end(&mut self, line: &str) {
+        if line.trim_start().starts_with("```") && !self.is_in_reasoning {
+            self.is_in_fence = !self.is_in_fence;
+        }
+        let (opened, closed) = (line.rfind("<think>"), line.rfind("</think>"));
+        self.is_in_reasoning = match (opened, closed) {
+            (None, None) => self.is_in_reasoning,
+            (opened, closed) => opened > closed,
+        };
+    }
+}
+
+/// Returns the position of the first mark that starts a line.
+fn call_start(text: &str) -> Option<usize> {
+    let mut lines = Lines::default();
+    let mut position = 0;
+    for line in text.split_inclusive('\n') {
+        if lines.start(line) == LineStart::Call {
+            return Some(position);
+        }
+        lines.end(line);
+        position += line.len();
+    }
+    None
+}
+
+fn without_end(text: &str) -> &str {
+    let trimmed = text.trim_end();
+    let without = ENDS.iter().find_map(|end| trimmed.strip_suffix(end));
+    without.unwrap_or(text)
+}
+
+/// Reads calls to the end of the text. The first one starts with a mark.
+fn marked(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
+    let mut calls = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        rest = if let Some(after) = rest.strip_prefix(CALL_START) {
+            let (call, after) = json_prefix(after)?;
+            calls.push(WrittenCall::read(&call, &ARGUMENT_KEYS)?);
+            end_of_call(after, CALL_END)?
+        } else if let Some(after) = rest.strip_prefix(FUNCTION_START) {
+            let (name, after) = after.split_once('>').ok_or_else(incomplete)?;
+            let (arguments, after) = json_prefix(after)?;
+            calls.push(WrittenCall::new(name.trim(), Some(&arguments))?);
+            end_of_call(after, FUNCTION_END)?
+        } else if let Some(after) = rest.strip_prefix(MISTRAL_CALLS) {
+            mistral(after, &mut calls)?
+        } else if let Some(after) = rest.strip_prefix(PYTHON_TAG) {
+            calls.extend(objects(after)?);
+            ""
+        } else {
+            return Err(InvalidReply("text follows a call".to_owned()));
+        }
+        .trim_start();
+    }
+    Ok(calls)
+}
+
+/// Reads a list of calls, or one call with its name before its arguments. Returns the rest of the text.
+fn mistral<'t>(text: &'t str, calls: &mut Vec<WrittenCall>) -> Result<&'t str, InvalidReply> {
+    let text = text.trim_start();
+    if text.starts_with('[') {
+        let (list, rest) = json_prefix(text)?;
+        for call in list.as_array().into_iter().flatten() {
+            // An id of the model is not unique in a conversation.
+            calls.push(WrittenCall::read(&without_id(call), &ARGUMENT_KEYS)?);
+        }
+        return Ok(rest);
+    }
+    let (name, after) = text.split_once(MISTRAL_ARGUMENTS).ok_or_else(incomplete)?;
+    let (arguments, rest) = json_prefix(after)?;
+    // An id may follow the name.
+    let name = name.split('[').next().unwrap_or_default().trim();
+    calls.push(WrittenCall::new(name, Some(&arguments))?);
+    Ok(rest)
+}
+
+fn without_id(call: &Value) -> Value {
+    let mut call = call.clone();
+    if let Some(fields) = call.as_object_mut() {
+        fields.shift_remove("id");
+    }
+    call
+}
+
+/// Reads objects that are separated by `;`, to the end of the text.
+fn objects(text: &str) -> Result<Vec<WrittenCall>, InvalidReply> {
+    let mut calls = Vec::new();
+    let mut rest = text;
+    loop {
+        let (call, after) = json_prefix(rest)?;
+        calls.push(WrittenCall::read(&call, &ARGUMENT_KEYS)?);
+        let after = after.trim_start();
+        match after.strip_prefix(';') {
+            _ if after.is_empty() => return Ok(calls),
+            Some(next) => rest = next,
+            None => return Err(InvalidReply("text follows a call".to_owned())),
+        }
+    }
+}
+
+/// Reads calls without marks, which must be the complete response and must have arguments.
+fn unmarked(text: &str) -> Option<Vec<WrittenCall>> {
+    let text = text.trim();
+    let has_arguments = ARGUMENT_KEYS.iter().any(|key| text.contains(&format!("\"{key}\"")));
+    (text.starts_with('{') && has_arguments).then(|| objects(text).ok())?
+}
+
+/// Reads the JSON value at the start of a text. Returns the rest of the text.
+fn json_prefix(text: &str) -> Result<(Value, &str), InvalidReply> {
+    let invalid = |error: serde_json::Error| InvalidReply(format!("a call is not valid JSON: {error}"));
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    values.next().ok_or_else(incomplete)?.map_err(invalid)?;
+    let (json, rest) = text.split_at(values.byte_offset());
+    // Duplicate keys are ambiguous.
+    Ok((parse_json(json).map_err(invalid)?, rest))
+}
+
+fn end_of_call<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
+    text.trim_start().strip_prefix(mark).ok_or_else(incomplete)
+}
+
+fn incomplete() -> InvalidReply {
+    InvalidReply("a call is incomplete".to_owned())
+}

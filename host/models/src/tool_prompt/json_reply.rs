@@ -1,0 +1,144 @@
+//! The JSON in which a model answers or calls tools.
+
+use serde_json::{Map, Value, json};
+
+use super::reply::{InvalidReply, Reply, WrittenCall};
+use toolwit_core::ToolCall;
+use toolwit_core::text::{json_type, parse_json};
+
+/// The key of an answer to the user.
+pub(super) const ANSWER: &str = "answer";
+
+/// The key of the list of calls.
+pub(super) const TOOL_CALLS: &str = "tool_calls";
+
+/// Reads a complete response. Text that is not JSON is an answer, since a server without constraints does not require JSON.
+///
+/// # Errors
+/// The response looks like JSON, but is not an answer or a list of calls.
+pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
+    let body = without_fence(text.trim());
+    if !body.starts_with('{') {
+        return Ok(Reply::text(text.trim()));
+    }
+    let reply = parse_json(body).map_err(|error| InvalidReply(format!("it is not valid JSON: {error}")))?;
+    let fields = reply.as_object().cloned().unwrap_or_default();
+    if let Some(key) = fields.keys().find(|key| !matches!(key.as_str(), ANSWER | TOOL_CALLS)) {
+        return Err(InvalidReply(format!(
+            "it has the key `{key}`; only `{ANSWER}` and `{TOOL_CALLS}` are known"
+        )));
+    }
+    let calls = match fields.get(TOOL_CALLS) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(calls)) => calls
+            .iter()
+            .map(|call| WrittenCall::read(call, &["arguments"]))
+            .collect::<Result<_, _>>()?,
+        Some(other) => {
+            let problem = format!("`{TOOL_CALLS}` is {}, not a list", json_type(other));
+            return Err(InvalidReply(problem));
+        }
+    };
+    let text = match fields.get(ANSWER) {
+        None | Some(Value::Null) if calls.is_empty() => {
+            return Err(InvalidReply(format!("it has neither `{ANSWER}` nor `{TOOL_CALLS}`")));
+        }
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    Ok(Reply { text, calls })
+}
+
+/// Writes an earlier response of the model in the format in which it must respond.
+pub(super) fn written(text: &str, calls: &[ToolCall]) -> String {
+    let mut fields = Map::new();
+    if !text.is_empty() || calls.is_empty() {
+        fields.insert(ANSWER.to_owned(), json!(text));
+    }
+    if !calls.is_empty() {
+        let calls = calls.iter().map(written_call);
+        fields.insert(TOOL_CALLS.to_owned(), calls.collect());
+    }
+    Value::Object(fields).to_string()
+}
+
+/// Writes a call. Its arguments are always an object.
+pub(super) fn written_call(call: &ToolCall) -> Value {
+    let arguments = parse_json(&call.arguments).unwrap_or_else(|_| json!({}));
+    json!({"name": call.name, "arguments": arguments})
+}
+
+/// Removes a code fence around the complete text.
+fn without_fence(text: &str) -> &str {
+    let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    match inner {
+        Some(inner) => inner.strip_prefix("json").unwrap_or(inner).trim(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, arguments: &str) -> WrittenCall {
+        WrittenCall {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        }
+    }
+
+    #[test]
+    fn answers_and_calls_are_read() {
+        assert_eq!(read(r#" {"answer": "hi\n"} "#), Ok(Reply::text("hi\n")));
+        assert_eq!(read("```json\n{\"answer\": \"hi\"}\n```"), Ok(Reply::text("hi")));
+        assert_eq!(read(r#"{"answer": {"n": 1}}"#), Ok(Reply::text(r#"{"n":1}"#)));
+        let two = r#"{"answer": "now", "tool_calls": [{"name": "f", "arguments": {"b": 1, "a": "}"}}, {"name": "g"}]}"#;
+        let read_calls = read(two).unwrap();
+        assert_eq!(read_calls.text, "now");
+        assert_eq!(read_calls.calls, [call("f", r#"{"b":1,"a":"}"}"#), call("g", "{}")]);
+    }
+
+    #[test]
+    fn a_response_without_json_is_an_answer() {
+        for text in ["The sum is 3.", "", "[1]", "\"tool_calls\"", "I call {\"name\": \"f\"}"] {
+            assert_eq!(read(text), Ok(Reply::text(text)));
+        }
+    }
+
+    #[test]
+    fn ambiguous_and_truncated_json_calls_nothing() {
+        let refused = [
+            r#"{"tool_calls": [{"name": "f", "arguments": {"a": 1}}"#,
+            r#"{"tool_calls": [{"name": "f", "arguments": {"a": 1, "a": 2}}]}"#,
+            r#"{"tool_calls": [], "tool_calls": [{"name": "f", "arguments": {}}]}"#,
+            r#"{"tool_calls": [{"name": "f", "arguments": "{}"}]}"#,
+            r#"{"tool_calls": [{"name": "f", "arguments": {}, "parameters": {}}]}"#,
+            r#"{"tool_calls": [{"arguments": {}}]}"#,
+            r#"{"tool_calls": {"name": "f", "arguments": {}}}"#,
+            r#"{"tool_calls": []}"#,
+            r#"{"name": "f", "arguments": {}}"#,
+            r#"{"answer": "a"} {"tool_calls": [{"name": "f", "arguments": {}}]}"#,
+            "{}",
+        ];
+        for text in refused {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_earlier_response_is_written_as_it_is_read() {
+        let calls = [ToolCall {
+            id: "a".to_owned(),
+            name: "f".to_owned(),
+            arguments: r#"{"b":1}"#.to_owned(),
+        }];
+        for (text, calls) in [("hi \"you\"", &calls[..0]), ("", &calls), ("now", &calls), ("", &[])] {
+            let read = read(&written(text, calls)).unwrap();
+            assert_eq!((read.text.as_str(), read.calls.len()), (text, calls.len()));
+        }
+        assert_eq!(read(&written("", &calls)).unwrap().calls, [call("f", r#"{"b":1}"#)]);
+    }
+}

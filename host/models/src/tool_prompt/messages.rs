@@ -1,0 +1,87 @@
+//! A history without calls and results: only messages of the system, the user and the model.
+
+use super::call_text;
+use super::instructions::instructions;
+use super::json_reply;
+use toolwit_agent::model::ChatRequest;
+use toolwit_core::{Message, Role};
+
+/// The format of calls in prompts and responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PromptFormat {
+    Json,
+    Text,
+}
+
+/// Returns the messages of a request, with its tools in the system's instructions. The templates of many models require that
+/// the user and the model take turns, so that consecutive messages of one role are joined.
+pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
+    let mut messages: Vec<Message> = Vec::new();
+    for message in request.messages {
+        let has_turns = messages
+            .last()
+            .is_some_and(|message| !matches!(message.role, Role::System { .. }));
+        let role = match &message.role {
+            Role::System { content } if has_turns => user(format!("Notice of the application:\n{content}")),
+            Role::System { content } => Role::System {
+                content: content.clone(),
+            },
+            Role::User { content } => user(content.clone()),
+            Role::Assistant {
+                content, tool_calls, ..
+            } => Role::Assistant {
+                content: match format {
+                    // Without tools, the response is not constrained either.
+                    PromptFormat::Json if request.tools.is_empty() && tool_calls.is_empty() => content.clone(),
+                    PromptFormat::Json => json_reply::written(content, tool_calls),
+                    PromptFormat::Text => call_text::written(content, tool_calls),
+                },
+                tool_calls: Vec::new(),
+                blocks: Vec::new(),
+            },
+            Role::Tool {
+                name,
+                content,
+                is_error,
+                ..
+            } => user(result(name, content, *is_error)),
+        };
+        push(&mut messages, role);
+    }
+    if request.tools.is_empty() {
+        return messages;
+    }
+    let tools = instructions(request, format);
+    match messages.first_mut().map(|message| &mut message.role) {
+        Some(Role::System { content }) => *content = format!("{content}\n\n{tools}"),
+        _ => messages.insert(0, Message::system(tools)),
+    }
+    messages
+}
+
+/// Appends a message, or its text to the last message if both have the same role.
+pub(super) fn push(messages: &mut Vec<Message>, role: Role) {
+    if let Some(last) = messages.last_mut() {
+        match (&mut last.role, &role) {
+            (Role::System { content: last }, Role::System { content })
+            | (Role::User { content: last }, Role::User { content })
+            | (Role::Assistant { content: last, .. }, Role::Assistant { content, .. }) => {
+                last.push_str("\n\n");
+                last.push_str(content);
+            }
+            _ => messages.push(Message::new(role)),
+        }
+        return;
+    }
+    messages.push(Message::new(role));
+}
+
+pub(super) fn user(content: String) -> Role {
+    Role::User { content }
+}
+
+fn result(name: &str, content: &str, is_error: bool) -> String {
+    let outcome = if is_error { "Error" } else { "Result" };
+    // A result that has the marks of a call must not teach the model to repeat them.
+    format!("{outcome} of `{name}`:\n{}", call_text::without_marks(content))
+}

@@ -1,0 +1,48 @@
+//! The schema to which a server constrains a response.
+
+use serde_json::{Value, json};
+
+use super::json_reply::{ANSWER, TOOL_CALLS};
+use crate::schema::closed_schema;
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+
+/// The number of calls in one response. A small model repeats calls until a limit ends it.
+const CALLS_MAX: u32 = 8;
+
+/// Returns the schema of a response to a request: an answer, or calls of its tools.
+pub(super) fn reply_schema(request: &ChatRequest<'_>) -> Value {
+    let answer = match &request.options.answer_schema {
+        Some(schema) => closed_schema(schema).unwrap_or_else(|| json!({})),
+        None => json!({"type": "string"}),
+    };
+    let answer = object(&[(ANSWER, answer)]);
+    let calls: Vec<Value> = request.tools.iter().map(call_schema).collect();
+    let calls = json!({"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": CALLS_MAX});
+    let calls = object(&[(TOOL_CALLS, calls)]);
+    match request.options.tool_choice {
+        ToolChoice::None => answer,
+        ToolChoice::Required => calls,
+        ToolChoice::Auto => json!({"anyOf": [calls, answer]}),
+    }
+}
+
+fn call_schema(tool: &DeclaredTool) -> Value {
+    let arguments = closed_schema(&tool.definition.input_schema);
+    // A schema that a server may not be able to express accepts every object. The arguments are checked before the call.
+    let arguments = arguments
+        .filter(|schema| schema.get("type").is_some_and(|name| name == "object"))
+        .unwrap_or_else(|| json!({"type": "object"}));
+    object(&[
+        ("name", json!({"enum": [tool.name.as_str()]})),
+        ("arguments", arguments),
+    ])
+}
+
+fn object(properties: &[(&str, Value)]) -> Value {
+    let names: Vec<_> = properties.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<_, _> = properties
+        .iter()
+        .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
+        .collect();
+    json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
+}

@@ -1,0 +1,82 @@
+//! The text before a call, while the response arrives.
+
+use super::call_text::{LineStart, Lines};
+
+/// Separates the text of a response from its calls. A line that can still become a call is held back.
+#[derive(Debug, Default)]
+pub(super) struct TextStream {
+    lines: Lines,
+    /// The current line.
+    line: String,
+    /// The number of bytes of the current line that were returned.
+    shown: usize,
+    /// Whether the rest of the response may be calls.
+    is_held: bool,
+    has_text: bool,
+}
+
+impl TextStream {
+    /// Adds a piece of the response, and returns the text that it completes.
+    pub(super) fn push(&mut self, piece: &str) -> String {
+        let mut text = String::new();
+        for part in piece.split_inclusive('\n') {
+            if self.is_held {
+                break;
+            }
+            self.line.push_str(part);
+            self.read_line(&mut text);
+        }
+        text
+    }
+
+    fn read_line(&mut self, text: &mut String) {
+        let is_complete = self.line.ends_with('\n');
+        let start = self.lines.start(&self.line);
+        // A response that is an object may be a call without marks.
+        let is_object = !self.has_text && self.line.trim_start().starts_with('{');
+        if start == LineStart::Call || is_object {
+            self.is_held = true;
+            return;
+        }
+        if start == LineStart::Open && !is_complete {
+            return;
+        }
+        text.push_str(&self.line[self.shown..]);
+        self.shown = self.line.len();
+        self.has_text |= !self.line.trim().is_empty();
+        if is_complete {
+            self.lines.end(&self.line);
+            self.line.clear();
+            self.shown = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streamed(text: &str) -> String {
+        let mut stream = TextStream::default();
+        let mut buffer = [0; 4];
+        text.chars().map(|c| stream.push(c.encode_utf8(&mut buffer))).collect()
+    }
+
+    #[test]
+    fn text_is_returned_up_to_the_first_call_however_it_is_cut() {
+        let responses = [
+            ("One < two.\n<b>Done", "One < two.\n<b>Done"),
+            ("I look.\n\n  <tool_call>{}", "I look.\n\n"),
+            ("```\n<tool_call>\n```\nx\n[TOOL_CALLS]", "```\n<tool_call>\n```\nx\n"),
+            (" {\"name\": \"f\"}", ""),
+            ("a\n{\"name\": \"f\"}", "a\n{\"name\": \"f\"}"),
+            ("<tool", ""),
+        ];
+        for (response, text) in responses {
+            assert_eq!(TextStream::default().push(response), text);
+            let cut = streamed(response);
+            // Only blank text may be held back at the end of a line.
+            assert_eq!(cut.trim_end(), text.trim_end(), "{response}");
+        }
+    }
+}
