@@ -40,7 +40,7 @@ impl Table {
     /// If there is no header, or a row has more values than the header.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
-        let mut reader = csv::ReaderBuilder::new()
+        let mut reader = csv_reader::ReaderBuilder::new()
             .delimiter(delimiter(text))
             .flexible(true)
             .has_headers(false)
@@ -67,7 +67,7 @@ impl Table {
     /// # Errors
     /// If the table cannot be formatted.
     pub fn to_csv(&self, limit: usize) -> Result<String, String> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
+        let mut writer = csv_reader::Writer::from_writer(Vec::new());
         for record in std::iter::once(&self.columns).chain(self.rows.iter().take(limit)) {
             writer.write_record(record).map_err(|error| error.to_string())?;
         }

@@ -1,7 +1,7 @@
 //! Filters, groups and joins tables in CSV, as a Toolwit plugin.
 //!
 //! ```
-//! use tables::{Condition, Comparison, Table};
+//! use csv::{Condition, Comparison, Table};
 //!
 //! let table = Table::parse("name;price\nTea;2.50\nCake;4\n")?;
 //! let cheap = Condition { column: "price".into(), comparison: Comparison::Less, value: "3".into() };
@@ -9,7 +9,7 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! The model reads the WIT in `wit/tables.wit`. Everything except the WIT bindings in `plugin` is ordinary Rust and tested natively.
+//! The model reads the WIT in `wit/csv.wit`. Everything except the WIT bindings in `plugin` is ordinary Rust and tested natively.
 
 mod group;
 mod join;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use self::bindings::exports::toolwit_demo::tables::csv as wit;
+use self::bindings::exports::toolwit_demo::csv::csv as wit;
 use crate::{Aggregate, Comparison, Condition, Function, JoinKind, Table};
 
 #[allow(missing_docs, unreachable_pub, unsafe_code, unused_qualifications)]
