@@ -3,26 +3,26 @@
 use jiff::civil::DateTime;
 use jiff::fmt::friendly::{Designator, Direction, Spacing, SpanPrinter};
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, Unit, Zoned};
+use jiff::{Span, Timestamp, Unit, ZonedDateTime};
 
 /// Parses a time. A local time is in `zone`; all others are converted to it.
 ///
 /// # Errors
 /// If the text is not a time.
-pub fn parse(text: &str, zone: &TimeZone) -> Result<Zoned, String> {
+pub fn parse(text: &str, zone: &TimeZone) -> Result<ZonedDateTime, String> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("now") {
-        return Ok(Timestamp::now().to_zoned(zone.clone()));
+        return Ok(Timestamp::now().to_zoned_datetime(zone.clone()));
     }
     if text.contains('[') {
-        let zoned: Zoned = text.parse().map_err(|error| invalid(text, &error))?;
+        let zoned: ZonedDateTime = text.parse().map_err(|error| invalid(text, &error))?;
         return Ok(zoned.with_time_zone(zone.clone()));
     }
     if let Ok(timestamp) = text.parse::<Timestamp>() {
-        return Ok(timestamp.to_zoned(zone.clone()));
+        return Ok(timestamp.to_zoned_datetime(zone.clone()));
     }
     let local: DateTime = text.parse().map_err(|error| invalid(text, &error))?;
-    local.to_zoned(zone.clone()).map_err(|error| invalid(text, &error))
+    local.to_zoned_datetime(zone.clone()).map_err(|error| invalid(text, &error))
 }
 
 fn invalid(text: &str, error: &jiff::Error) -> String {
@@ -33,7 +33,7 @@ fn invalid(text: &str, error: &jiff::Error) -> String {
 ///
 /// # Errors
 /// If the text is not a duration, or the result is out of range.
-pub fn add(time: &Zoned, duration: &str) -> Result<Zoned, String> {
+pub fn add(time: &ZonedDateTime, duration: &str) -> Result<ZonedDateTime, String> {
     let span: Span = duration
         .trim()
         .parse()
@@ -56,7 +56,7 @@ pub struct Difference {
 ///
 /// # Errors
 /// If it is out of range.
-pub fn between(start: &Zoned, end: &Zoned, largest: Unit) -> Result<Difference, String> {
+pub fn between(start: &ZonedDateTime, end: &ZonedDateTime, largest: Unit) -> Result<Difference, String> {
     let span = start.until((largest, end)).map_err(|error| error.to_string())?;
     let printer = SpanPrinter::new()
         .designator(Designator::Verbose)
@@ -72,7 +72,7 @@ pub fn between(start: &Zoned, end: &Zoned, largest: Unit) -> Result<Difference, 
 
 /// Returns the week of ISO 8601.
 #[must_use]
-pub fn iso_week(time: &Zoned) -> String {
+pub fn iso_week(time: &ZonedDateTime) -> String {
     let week = time.date().iso_week_date();
     format!("{:04}-W{:02}", week.year(), week.week())
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::zones::zone;
 
-    fn berlin(text: &str) -> Zoned {
+    fn berlin(text: &str) -> ZonedDateTime {
         parse(text, &zone(Some("Europe/Berlin")).unwrap()).unwrap()
     }
 

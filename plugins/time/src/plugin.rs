@@ -1,6 +1,6 @@
 //! The WIT bindings of the time tools.
 
-use jiff::{Unit, Zoned};
+use jiff::{Unit, ZonedDateTime};
 
 use self::bindings::exports::toolwit_demo::time::time as wit;
 use crate::moment;
@@ -57,7 +57,7 @@ impl wit::Guest for Plugin {
 }
 
 /// Describes a time.
-fn described(time: &Zoned) -> wit::Moment {
+fn described(time: &ZonedDateTime) -> wit::Moment {
     let info = time.time_zone().to_offset_info(time.timestamp());
     wit::Moment {
         time: time.to_string(),
