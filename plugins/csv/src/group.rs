@@ -124,7 +124,7 @@ mod tests {
         let aggregates = functions.map(|function| aggregate(function, "price"));
         let groups = table.group(&["city".to_owned()], &aggregates).unwrap();
         let expected = "city,rows,sum(price),mean(price),count(price),max(price)\nRome,3,0.3,0.15,2,0.2\nParis,1,5,5,1,5\n";
-        assert_eq!(groups.to_csv(9).unwrap(), expected);
+        assert_eq!(groups.to_csv(9), expected);
         let all = table.group(&[], &[aggregate(Function::Distinct, "city")]).unwrap();
         assert_eq!(all.rows, [["4", "2"]]);
     }

@@ -86,7 +86,7 @@ mod tests {
         let orders = Table::parse("id,customer\n1,a\n2,b\n3,a\n").unwrap();
         let customers = Table::parse("key,id\na,Ann\nc,Cy\n").unwrap();
         let on = [("customer".to_owned(), "key".to_owned())];
-        orders.join(&customers, &on, kind).unwrap().to_csv(9).unwrap()
+        orders.join(&customers, &on, kind).unwrap().to_csv(9)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! let table = Table::parse("name;price\nTea;2.50\nCake;4\n")?;
 //! let cheap = Condition { column: "price".into(), comparison: Comparison::Less, value: "3".into() };
-//! assert_eq!(table.filter(&[cheap])?.to_csv(9)?, "name,price\nTea,2.50\n");
+//! assert_eq!(table.filter(&[cheap])?.to_csv(9), "name,price\nTea,2.50\n");
 //! # Ok::<(), String>(())
 //! ```
 //!
@@ -13,6 +13,7 @@
 
 mod group;
 mod join;
+mod records;
 mod select;
 mod table;
 mod value;

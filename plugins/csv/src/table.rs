@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::records::{self, Records};
 use crate::value::{compare, number};
 
 /// Maximum number of cells that an operation may produce.
@@ -40,18 +41,12 @@ impl Table {
     /// If there is no header, or a row has more values than the header.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
-        let mut reader = csv_reader::ReaderBuilder::new()
-            .delimiter(delimiter(text))
-            .flexible(true)
-            .has_headers(false)
-            .from_reader(text.as_bytes());
-        let mut records = reader.records();
-        let header = records.next().ok_or("the table is empty")?.map_err(|error| error.to_string())?;
+        let mut records = Records::new(text, delimiter(text));
+        let header = records.next().ok_or("the table is empty")??;
         let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
         let mut rows = Vec::new();
         for (index, record) in records.enumerate() {
-            let record = record.map_err(|error| error.to_string())?;
-            let mut row: Vec<String> = record.iter().map(str::to_owned).collect();
+            let mut row = record?;
             if row.len() > columns.len() {
                 let (row, number) = (row.len(), index + 1);
                 return Err(format!("row {number} has {row} values, but there are {} columns", columns.len()));
@@ -63,16 +58,13 @@ impl Table {
     }
 
     /// Formats the header and the first `limit` rows as CSV.
-    ///
-    /// # Errors
-    /// If the table cannot be formatted.
-    pub fn to_csv(&self, limit: usize) -> Result<String, String> {
-        let mut writer = csv_reader::Writer::from_writer(Vec::new());
+    #[must_use]
+    pub fn to_csv(&self, limit: usize) -> String {
+        let mut csv = String::new();
         for record in std::iter::once(&self.columns).chain(self.rows.iter().take(limit)) {
-            writer.write_record(record).map_err(|error| error.to_string())?;
+            records::write(record, &mut csv);
         }
-        let bytes = writer.into_inner().map_err(|error| error.to_string())?;
-        String::from_utf8(bytes).map_err(|error| error.to_string())
+        csv
     }
 
     /// Returns the position of a column.
@@ -105,11 +97,11 @@ impl Table {
 }
 
 /// Detects the delimiter: the candidate that is most frequent in the first line.
-fn delimiter(text: &str) -> u8 {
-    let first = text.lines().next().unwrap_or_default().as_bytes();
-    let count = |candidate: u8| first.iter().filter(|byte| **byte == candidate).count();
-    let candidates = [b'|', b'\t', b';', b','];
-    candidates.into_iter().max_by_key(|candidate| count(*candidate)).unwrap_or(b',')
+fn delimiter(text: &str) -> char {
+    let first = text.lines().next().unwrap_or_default();
+    let count = |candidate: char| first.matches(candidate).count();
+    let candidates = ['|', '\t', ';', ','];
+    candidates.into_iter().max_by_key(|candidate| count(*candidate)).unwrap_or(',')
 }
 
 #[cfg(test)]
@@ -121,7 +113,7 @@ mod tests {
     fn delimiters_quotes_and_short_rows_are_read() {
         let table = Table::parse("\u{feff}name;note\n\"Ann; B\";\"says \"\"hi\"\"\"\nBob\n").unwrap();
         assert_eq!(table.rows, [["Ann; B", "says \"hi\""], ["Bob", ""]]);
-        assert_eq!(table.to_csv(1).unwrap(), "name,note\nAnn; B,\"says \"\"hi\"\"\"\n");
+        assert_eq!(table.to_csv(1), "name,note\nAnn; B,\"says \"\"hi\"\"\"\n");
         assert_eq!(Table::parse("a\n1\n").unwrap().rows, [["1"]]);
     }
 
