@@ -6,7 +6,7 @@ use crate::records::{self, Records};
 use crate::value::{compare, number};
 
 /// Maximum number of cells that an operation may produce.
-pub(crate) const CELLS_MAX: usize = 4_000_000;
+pub(crate) const CELLS_MAX: usize = 1_000_000;
 
 /// A table with named columns.
 #[derive(Clone, Debug, PartialEq, Eq)]

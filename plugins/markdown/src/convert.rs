@@ -92,7 +92,9 @@ pub fn to_text(markdown: &str) -> String {
                 TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::List(_) | TagEnd::Table,
             ) => {
                 line_break(&mut text);
-                text.push('\n');
+                if !text.ends_with("\n\n") {
+                    text.push('\n');
+                }
             }
             _ => {}
         }

@@ -21,3 +21,21 @@ async fn times_are_converted_and_calculated_without_a_grant() {
     let refused = host.failure("convert_time", json!({"zone": "Germany/Berlin"})).await;
     assert!(refused.contains("Europe/Berlin"), "{refused}");
 }
+
+#[tokio::test]
+async fn markdown_is_outlined_and_converted_without_a_grant() {
+    let host = Host::without_grant("markdown").await;
+    let text = "# Guide\n\n## Setup\nRun `it`.\n\n## Use\n[a](javascript:x)\n";
+    let outline = host.value("outline", json!({"markdown": text})).await;
+    assert_eq!(outline[1], json!({"level": 2, "title": "Setup", "line": 3}));
+    let section = json!({"markdown": text, "title": "Setup"});
+    assert_eq!(host.value("extract_section", section).await, "## Setup\nRun `it`.\n\n");
+    let html = host.value("markdown_to_html", json!({"markdown": text})).await;
+    assert!(html.as_str().unwrap().contains("<h2>Setup</h2>"), "{html}");
+    assert!(!html.as_str().unwrap().contains("javascript"), "{html}");
+    let plain = host.value("markdown_to_text", json!({"markdown": text})).await;
+    assert_eq!(plain, "Guide\n\nSetup\n\nRun it.\n\nUse\n\na");
+    assert_eq!(host.value("list_links", json!({"markdown": text})).await[0]["text"], "a");
+    let refused = host.failure("extract_section", json!({"markdown": text, "title": "x"})).await;
+    assert!(refused.contains("`Setup`"), "{refused}");
+}
