@@ -10,7 +10,10 @@ const EMBEDDED: [&str; 3] = ["Cargo.lock", "plugins", "sdk"];
 /// Directories that a build does not read.
 const SKIPPED: [&str; 4] = ["tests", "examples", "benches", "target"];
 
-#[expect(clippy::disallowed_methods, reason = "cargo passes the output directory in a variable")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes the output directory in a variable"
+)]
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();

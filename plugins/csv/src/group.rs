@@ -98,7 +98,10 @@ impl Table {
             let mut row: Vec<String> = keys.iter().filter_map(|at| Some(first?[*at].clone())).collect();
             row.push(group.len().to_string());
             for (function, at) in &functions {
-                let values = group.iter().map(|row| row[*at].as_str()).filter(|value| !value.is_empty());
+                let values = group
+                    .iter()
+                    .map(|row| row[*at].as_str())
+                    .filter(|value| !value.is_empty());
                 row.push(function.apply(&values.collect::<Vec<_>>(), &self.columns[*at])?);
             }
             rows.push(row);
@@ -123,7 +126,8 @@ mod tests {
         let functions = [Function::Sum, Function::Mean, Function::Count, Function::Max];
         let aggregates = functions.map(|function| aggregate(function, "price"));
         let groups = table.group(&["city".to_owned()], &aggregates).unwrap();
-        let expected = "city,rows,sum(price),mean(price),count(price),max(price)\nRome,3,0.3,0.15,2,0.2\nParis,1,5,5,1,5\n";
+        let expected =
+            "city,rows,sum(price),mean(price),count(price),max(price)\nRome,3,0.3,0.15,2,0.2\nParis,1,5,5,1,5\n";
         assert_eq!(groups.to_csv(9), expected);
         let all = table.group(&[], &[aggregate(Function::Distinct, "city")]).unwrap();
         assert_eq!(all.rows, [["4", "2"]]);

@@ -24,14 +24,24 @@ impl Table {
         if on.is_empty() {
             return Err("`on` is empty: a join needs a pair of columns".to_owned());
         }
-        let left_keys: Vec<usize> = on.iter().map(|(name, _)| self.position(name)).collect::<Result<_, _>>()?;
-        let right_keys: Vec<usize> = on.iter().map(|(_, name)| right.position(name)).collect::<Result<_, _>>()?;
+        let left_keys: Vec<usize> = on
+            .iter()
+            .map(|(name, _)| self.position(name))
+            .collect::<Result<_, _>>()?;
+        let right_keys: Vec<usize> = on
+            .iter()
+            .map(|(_, name)| right.position(name))
+            .collect::<Result<_, _>>()?;
         let others: Vec<usize> = (0..right.columns.len()).filter(|at| !right_keys.contains(at)).collect();
         let mut columns = self.columns.clone();
         for at in &others {
             let name = &right.columns[*at];
             let is_taken = self.columns.contains(name);
-            columns.push(if is_taken { format!("{name}_right") } else { name.clone() });
+            columns.push(if is_taken {
+                format!("{name}_right")
+            } else {
+                name.clone()
+            });
         }
         let mut index: BTreeMap<Vec<&str>, Vec<usize>> = BTreeMap::new();
         for (position, row) in right.rows.iter().enumerate() {
@@ -52,7 +62,9 @@ impl Table {
                 rows.push(row.iter().cloned().chain(empty).collect());
             }
             if rows.len() > rows_max {
-                return Err(format!("the result has more than {rows_max} rows; filter the tables first"));
+                return Err(format!(
+                    "the result has more than {rows_max} rows; filter the tables first"
+                ));
             }
         }
         if kind == JoinKind::Full {
@@ -101,7 +113,12 @@ mod tests {
     fn a_result_that_explodes_is_refused() {
         let table = Table::parse(&format!("k\n{}", "x\n".repeat(1100))).unwrap();
         let on = [("k".to_owned(), "k".to_owned())];
-        assert!(table.join(&table, &on, JoinKind::Inner).unwrap_err().contains("more than"));
+        assert!(
+            table
+                .join(&table, &on, JoinKind::Inner)
+                .unwrap_err()
+                .contains("more than")
+        );
         assert!(table.join(&table, &[], JoinKind::Inner).is_err());
     }
 }

@@ -15,7 +15,11 @@ pub(crate) struct Records<'a> {
 impl<'a> Records<'a> {
     pub(crate) fn new(text: &'a str, delimiter: char) -> Self {
         let rest = text.chars().peekable();
-        Self { rest, delimiter, line: 1 }
+        Self {
+            rest,
+            delimiter,
+            line: 1,
+        }
     }
 
     /// Reads the rest of a quoted value, after its opening quote.
@@ -55,7 +59,11 @@ impl Iterator for Records<'_> {
     type Item = Result<Vec<String>, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.rest.next_if(|character| matches!(character, '\r' | '\n')).is_some() {
+        while self
+            .rest
+            .next_if(|character| matches!(character, '\r' | '\n'))
+            .is_some()
+        {
             self.line += 1;
         }
         self.rest.peek()?;

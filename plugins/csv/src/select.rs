@@ -73,7 +73,10 @@ impl Table {
     /// # Errors
     /// If a column does not exist.
     pub fn select(self, columns: &[String]) -> Result<Self, String> {
-        let positions: Vec<usize> = columns.iter().map(|name| self.position(name)).collect::<Result<_, _>>()?;
+        let positions: Vec<usize> = columns
+            .iter()
+            .map(|name| self.position(name))
+            .collect::<Result<_, _>>()?;
         let pick = |row: &Vec<String>| positions.iter().map(|at| row[*at].clone()).collect();
         Ok(Self {
             columns: pick(&self.columns),
@@ -106,7 +109,11 @@ mod tests {
 
     fn names(comparison: Comparison, column: &str, value: &str) -> Vec<String> {
         let (column, value) = (column.to_owned(), value.to_owned());
-        let condition = Condition { column, comparison, value };
+        let condition = Condition {
+            column,
+            comparison,
+            value,
+        };
         let rows = table().filter(&[condition]).unwrap().rows;
         rows.into_iter().map(|row| row[0].clone()).collect()
     }
@@ -122,8 +129,17 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_by_value_and_unknown_columns_are_named() {
-        let sorted = table().sort("price", true).unwrap().select(&["name".to_owned()]).unwrap();
+        let sorted = table()
+            .sort("price", true)
+            .unwrap()
+            .select(&["name".to_owned()])
+            .unwrap();
         assert_eq!(sorted.rows, [["Water"], ["Cake"], ["Tea"]]);
-        assert!(table().sort("cost", false).unwrap_err().contains("`cost`; the columns are name, price"));
+        assert!(
+            table()
+                .sort("cost", false)
+                .unwrap_err()
+                .contains("`cost`; the columns are name, price")
+        );
     }
 }

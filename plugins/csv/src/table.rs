@@ -49,7 +49,10 @@ impl Table {
             let mut row = record?;
             if row.len() > columns.len() {
                 let (row, number) = (row.len(), index + 1);
-                return Err(format!("row {number} has {row} values, but there are {} columns", columns.len()));
+                return Err(format!(
+                    "row {number} has {row} values, but there are {} columns",
+                    columns.len()
+                ));
             }
             row.resize(columns.len(), String::new());
             rows.push(row);
@@ -72,14 +75,23 @@ impl Table {
         let is_it = |column: &&String| column.as_str() == name;
         let exact = self.columns.iter().position(|column| is_it(&column));
         let loose = || self.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
-        let missing = || format!("there is no column `{name}`; the columns are {}", self.columns.join(", "));
+        let missing = || {
+            format!(
+                "there is no column `{name}`; the columns are {}",
+                self.columns.join(", ")
+            )
+        };
         exact.or_else(loose).ok_or_else(missing)
     }
 
     /// Describes the columns.
     #[must_use]
     pub fn describe(&self) -> Vec<Column> {
-        self.columns.iter().enumerate().map(|(at, name)| self.column(at, name)).collect()
+        self.columns
+            .iter()
+            .enumerate()
+            .map(|(at, name)| self.column(at, name))
+            .collect()
     }
 
     fn column(&self, at: usize, name: &str) -> Column {
@@ -101,7 +113,10 @@ fn delimiter(text: &str) -> char {
     let first = text.lines().next().unwrap_or_default();
     let count = |candidate: char| first.matches(candidate).count();
     let candidates = ['|', '\t', ';', ','];
-    candidates.into_iter().max_by_key(|candidate| count(*candidate)).unwrap_or(',')
+    candidates
+        .into_iter()
+        .max_by_key(|candidate| count(*candidate))
+        .unwrap_or(',')
 }
 
 #[cfg(test)]
@@ -128,7 +143,10 @@ mod tests {
         let table = Table::parse("n,t\n10,b\n9,\n10,a\n").unwrap();
         let columns = table.describe();
         assert!(columns[0].is_numeric && !columns[1].is_numeric);
-        assert_eq!((columns[0].least.as_deref(), columns[0].greatest.as_deref()), (Some("9"), Some("10")));
+        assert_eq!(
+            (columns[0].least.as_deref(), columns[0].greatest.as_deref()),
+            (Some("9"), Some("10"))
+        );
         assert_eq!((columns[1].empty, columns[1].distinct), (1, 3));
     }
 }

@@ -57,7 +57,9 @@ impl Sum {
 
     /// Formats the sum with the decimal places of its numbers.
     pub(crate) fn total(&self) -> String {
-        let Some(units) = self.exact else { return self.rounded.to_string() };
+        let Some(units) = self.exact else {
+            return self.rounded.to_string();
+        };
         let sign = if units < 0 { "-" } else { "" };
         let digits = format!("{:0>width$}", units.unsigned_abs(), width = PLACES_MAX + 1);
         let (integer, fraction) = digits.split_at(digits.len() - PLACES_MAX);

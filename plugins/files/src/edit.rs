@@ -27,7 +27,10 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     let size = fs::metadata(path).map_err(on("read", path))?.len();
     if size > FILE_BYTES_MAX {
         let limit = FILE_BYTES_MAX >> 20;
-        return Err(format!("`{}` has {size} bytes; the limit is {limit} MiB", path.display()));
+        return Err(format!(
+            "`{}` has {size} bytes; the limit is {limit} MiB",
+            path.display()
+        ));
     }
     let bytes = fs::read(path).map_err(on("read", path))?;
     String::from_utf8(bytes).map_err(|_| format!("`{}` is not UTF-8 text", path.display()))
@@ -41,7 +44,10 @@ pub fn read(path: &Path, first_line: usize, lines: usize) -> Result<Excerpt, Str
     let text = read_text(path)?;
     let total_lines = text.lines().count();
     if first_line == 0 || first_line > total_lines.max(1) {
-        return Err(format!("line {first_line} does not exist; `{}` has {total_lines} lines", path.display()));
+        return Err(format!(
+            "line {first_line} does not exist; `{}` has {total_lines} lines",
+            path.display()
+        ));
     }
     let excerpt = text.split_inclusive('\n').skip(first_line - 1).take(lines).collect();
     Ok(Excerpt {
@@ -129,6 +135,10 @@ mod tests {
         let path = directory.path().join("a.bin");
         fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(read_text(&path).unwrap_err().contains("not UTF-8"));
-        assert!(read_text(&directory.path().join("b")).unwrap_err().contains("does not exist"));
+        assert!(
+            read_text(&directory.path().join("b"))
+                .unwrap_err()
+                .contains("does not exist")
+        );
     }
 }

@@ -98,12 +98,21 @@ mod tests {
         fs::write(root.join("c.bin"), b"TODO\xff").unwrap();
         let found = search(root, "todo", true, None, 9).unwrap();
         assert_eq!((found.searched_files, found.matches.len()), (2, 2));
-        assert_eq!((found.matches[0].line, found.matches[0].text.as_str()), (2, "// TODO: b"));
+        assert_eq!(
+            (found.matches[0].line, found.matches[0].text.as_str()),
+            (2, "// TODO: b")
+        );
         assert_eq!(search(root, "todo", false, None, 9).unwrap().matches.len(), 1);
         let filter = PathFilter::parse("*.rs").unwrap();
         assert_eq!(search(root, "todo", true, Some(&filter), 9).unwrap().searched_files, 1);
         assert!(search(root, "todo", true, None, 1).unwrap().is_truncated);
-        assert_eq!(search(&root.join("b.md"), "t.do", false, None, 9).unwrap().matches.len(), 1);
+        assert_eq!(
+            search(&root.join("b.md"), "t.do", false, None, 9)
+                .unwrap()
+                .matches
+                .len(),
+            1
+        );
         assert!(search(root, "(", false, None, 9).is_err());
         assert!(search(&root.join("x"), "a", false, None, 9).is_err());
     }

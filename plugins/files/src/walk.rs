@@ -101,7 +101,11 @@ fn children(directory: &Path, level: usize) -> Result<Vec<(Entry, usize)>, Strin
             _ => EntryKind::Other,
         };
         let is_file = kind == EntryKind::File;
-        let size = if is_file { entry.metadata().map_or(0, |metadata| metadata.len()) } else { 0 };
+        let size = if is_file {
+            entry.metadata().map_or(0, |metadata| metadata.len())
+        } else {
+            0
+        };
         let path = entry.path();
         entries.push((Entry { path, kind, size }, level));
     }
@@ -113,7 +117,12 @@ fn children(directory: &Path, level: usize) -> Result<Vec<(Entry, usize)>, Strin
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn list(root: &Path, depth: usize, filter: Option<&PathFilter>, limit: usize) -> Result<(Vec<Entry>, bool), String> {
+pub fn list(
+    root: &Path,
+    depth: usize,
+    filter: Option<&PathFilter>,
+    limit: usize,
+) -> Result<(Vec<Entry>, bool), String> {
     let (mut entries, mut is_truncated) = (Vec::new(), false);
     walk(root, depth, &mut |entry| {
         if filter.is_none_or(|filter| filter.matches(root, &entry.path)) {

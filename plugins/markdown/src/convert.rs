@@ -34,13 +34,23 @@ pub fn to_html(markdown: &str, allow_html: bool) -> String {
 /// Removes a destination that could run a script.
 fn safe(tag: Tag<'_>) -> Tag<'_> {
     match tag {
-        Tag::Link { link_type, dest_url, title, id } => Tag::Link {
+        Tag::Link {
+            link_type,
+            dest_url,
+            title,
+            id,
+        } => Tag::Link {
             link_type,
             dest_url: safe_url(dest_url),
             title,
             id,
         },
-        Tag::Image { link_type, dest_url, title, id } => Tag::Image {
+        Tag::Image {
+            link_type,
+            dest_url,
+            title,
+            id,
+        } => Tag::Image {
             link_type,
             dest_url: safe_url(dest_url),
             title,
@@ -52,8 +62,14 @@ fn safe(tag: Tag<'_>) -> Tag<'_> {
 
 fn safe_url(url: CowStr<'_>) -> CowStr<'_> {
     // Browsers ignore control characters and spaces inside a scheme.
-    let plain: String = url.chars().filter(|character| !character.is_control() && *character != ' ').collect();
-    let scheme = plain.split(['/', '?', '#']).next().and_then(|first| first.split_once(':'));
+    let plain: String = url
+        .chars()
+        .filter(|character| !character.is_control() && *character != ' ')
+        .collect();
+    let scheme = plain
+        .split(['/', '?', '#'])
+        .next()
+        .and_then(|first| first.split_once(':'));
     match scheme {
         Some((scheme, _)) if !SCHEMES.contains(&scheme.to_lowercase().as_str()) => CowStr::Borrowed(""),
         _ => url,
@@ -174,7 +190,10 @@ mod tests {
     #[test]
     fn links_and_images_are_listed_with_their_texts() {
         let found = links("[a *b*](x) ![c](y) [![d](z)](w) <https://e.example>");
-        let found: Vec<_> = found.iter().map(|link| (link.text.as_str(), link.url.as_str(), link.is_image)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|link| (link.text.as_str(), link.url.as_str(), link.is_image))
+            .collect();
         let expected = [
             ("a b", "x", false),
             ("c", "y", true),

@@ -65,9 +65,15 @@ pub fn line_at(markdown: &str, position: usize) -> usize {
 pub fn section<'a>(markdown: &'a str, title: &str) -> Result<&'a str, String> {
     let headings = headings(markdown);
     let title = title.trim().trim_start_matches('#').trim().to_lowercase();
-    let Some(first) = headings.iter().position(|heading| heading.title.trim().to_lowercase() == title) else {
+    let Some(first) = headings
+        .iter()
+        .position(|heading| heading.title.trim().to_lowercase() == title)
+    else {
         let titles: Vec<_> = headings.iter().map(|heading| format!("`{}`", heading.title)).collect();
-        return Err(format!("there is no section `{title}`; the sections are {}", titles.join(", ")));
+        return Err(format!(
+            "there is no section `{title}`; the sections are {}",
+            titles.join(", ")
+        ));
     };
     let level = headings[first].level;
     let next = headings[first + 1..].iter().find(|heading| heading.level <= level);
@@ -89,13 +95,19 @@ mod tests {
             .map(|heading| (heading.level, heading.title, line_at(TEXT, heading.start)))
             .collect();
         let expected = [(1, "Title one", 1), (2, "A b", 4), (3, "Deep", 6), (2, "C", 12)];
-        assert_eq!(found, expected.map(|(level, title, line)| (level, title.to_owned(), line)));
+        assert_eq!(
+            found,
+            expected.map(|(level, title, line)| (level, title.to_owned(), line))
+        );
     }
 
     #[test]
     fn a_section_includes_its_subsections() {
         let section_a = section(TEXT, "## a b").unwrap();
-        assert!(section_a.starts_with("## A `b`\n") && section_a.ends_with("```\n"), "{section_a}");
+        assert!(
+            section_a.starts_with("## A `b`\n") && section_a.ends_with("```\n"),
+            "{section_a}"
+        );
         assert_eq!(section(TEXT, "C").unwrap(), "## C\nend");
         assert!(section(TEXT, "Title one").unwrap().ends_with("end"));
         assert!(section(TEXT, "x").unwrap_err().contains("`Deep`"));

@@ -22,7 +22,9 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<ZonedDateTime, String> {
         return Ok(timestamp.to_zoned_datetime(zone.clone()));
     }
     let local: DateTime = text.parse().map_err(|error| invalid(text, &error))?;
-    local.to_zoned_datetime(zone.clone()).map_err(|error| invalid(text, &error))
+    local
+        .to_zoned_datetime(zone.clone())
+        .map_err(|error| invalid(text, &error))
 }
 
 fn invalid(text: &str, error: &jiff::Error) -> String {
@@ -89,10 +91,24 @@ mod tests {
 
     #[test]
     fn local_times_are_in_the_zone_and_others_are_converted_to_it() {
-        assert_eq!(berlin("2026-07-01T12:00").to_string(), "2026-07-01T12:00:00+02:00[Europe/Berlin]");
-        assert_eq!(berlin("2026-01-01").to_string(), "2026-01-01T00:00:00+01:00[Europe/Berlin]");
-        for text in ["2026-07-01T12:00Z", "2026-07-01T08:00-04:00", "2026-07-01T08:00[America/New_York]"] {
-            assert_eq!(berlin(text).to_string(), "2026-07-01T14:00:00+02:00[Europe/Berlin]", "{text}");
+        assert_eq!(
+            berlin("2026-07-01T12:00").to_string(),
+            "2026-07-01T12:00:00+02:00[Europe/Berlin]"
+        );
+        assert_eq!(
+            berlin("2026-01-01").to_string(),
+            "2026-01-01T00:00:00+01:00[Europe/Berlin]"
+        );
+        for text in [
+            "2026-07-01T12:00Z",
+            "2026-07-01T08:00-04:00",
+            "2026-07-01T08:00[America/New_York]",
+        ] {
+            assert_eq!(
+                berlin(text).to_string(),
+                "2026-07-01T14:00:00+02:00[Europe/Berlin]",
+                "{text}"
+            );
         }
         assert!(parse("next tuesday", &TimeZone::UTC).is_err());
         assert!(parse("2026-02-30", &TimeZone::UTC).is_err());
@@ -101,9 +117,24 @@ mod tests {
     #[test]
     fn days_follow_the_calendar_and_hours_are_exact() {
         let before = berlin("2026-03-28T12:00");
-        assert!(add(&before, "1 day").unwrap().to_string().starts_with("2026-03-29T12:00:00+02:00"));
-        assert!(add(&before, "24 hours").unwrap().to_string().starts_with("2026-03-29T13:00:00+02:00"));
-        assert!(add(&berlin("2026-01-31"), "P1M").unwrap().to_string().starts_with("2026-02-28"));
+        assert!(
+            add(&before, "1 day")
+                .unwrap()
+                .to_string()
+                .starts_with("2026-03-29T12:00:00+02:00")
+        );
+        assert!(
+            add(&before, "24 hours")
+                .unwrap()
+                .to_string()
+                .starts_with("2026-03-29T13:00:00+02:00")
+        );
+        assert!(
+            add(&berlin("2026-01-31"), "P1M")
+                .unwrap()
+                .to_string()
+                .starts_with("2026-02-28")
+        );
         assert!(add(&before, "soon").is_err());
         assert!(add(&before, "9000 years").is_err());
     }
@@ -112,9 +143,15 @@ mod tests {
     fn differences_have_words_a_standard_form_and_seconds() {
         let (start, end) = (berlin("2026-11-20"), berlin("2026-12-24T06:00"));
         let days = between(&start, &end, Unit::Day).unwrap();
-        assert_eq!((days.words.as_str(), days.iso.as_str()), ("34 days, 6 hours", "P34DT6H"));
+        assert_eq!(
+            (days.words.as_str(), days.iso.as_str()),
+            ("34 days, 6 hours", "P34DT6H")
+        );
         assert_eq!(days.seconds, 34 * 86_400 + 6 * 3600);
-        assert_eq!(between(&end, &start, Unit::Month).unwrap().words, "1 month, 4 days, 6 hours ago");
+        assert_eq!(
+            between(&end, &start, Unit::Month).unwrap().words,
+            "1 month, 4 days, 6 hours ago"
+        );
     }
 
     #[test]

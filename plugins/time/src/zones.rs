@@ -27,9 +27,14 @@ pub fn zone(name: Option<&str>) -> Result<TimeZone, String> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let similar = find(last);
     if similar.is_empty() {
-        return Err(format!("there is no time zone `{name}`; use a name such as `Europe/Berlin`, or an offset such as `+02:00`"));
+        return Err(format!(
+            "there is no time zone `{name}`; use a name such as `Europe/Berlin`, or an offset such as `+02:00`"
+        ));
     }
-    Err(format!("there is no time zone `{name}`; similar names are {}", similar.join(", ")))
+    Err(format!(
+        "there is no time zone `{name}`; similar names are {}",
+        similar.join(", ")
+    ))
 }
 
 /// Finds the names of zones that contain a text, ignoring case. Spaces match underscores.

@@ -134,7 +134,13 @@ impl Add {
         let source = match (&self.shipped, &self.source) {
             (Some(Some(name)), _) => PackageSource::Path(build_shipped(name, printer, cancel).await?),
             (_, Some(source)) => PackageSource::parse(source)?,
-            (_, None) => return Err(Error::new(ErrorKind::Configuration, Phase::Registry, "no package is named")),
+            (_, None) => {
+                return Err(Error::new(
+                    ErrorKind::Configuration,
+                    Phase::Registry,
+                    "no package is named",
+                ));
+            }
         };
         let mut installation = Installation::new(self.plugins.destination()?);
         if self.replace {
@@ -181,10 +187,7 @@ async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken)
     }
     let message = format!("no plugin `{name}` ships with Toolwit");
     let names: Vec<_> = shipped::list().into_iter().map(|(known, _)| known).collect();
-    let hint = format!(
-        "there are {}; `toolwit add --shipped` describes them",
-        names.join(", ")
-    );
+    let hint = format!("there are {}; `toolwit add --shipped` describes them", names.join(", "));
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 
@@ -192,7 +195,9 @@ async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken)
 fn print_shipped(printer: Printer) -> Result<(), Failure> {
     let plugins = shipped::list();
     if printer.format() == Format::Json {
-        let plugins = plugins.iter().map(|(name, description)| json!({"name": name, "description": description}));
+        let plugins = plugins
+            .iter()
+            .map(|(name, description)| json!({"name": name, "description": description}));
         return printer.document(&json!({"ok": true, "shipped": plugins.collect::<Vec<_>>()}));
     }
     let width = plugins.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

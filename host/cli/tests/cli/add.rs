@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::guests::{PLAIN, SETTINGS};
-use crate::support::{Run, Workspace, accept};
+use crate::support::{Run, TOOLWIT, Workspace, accept};
 
 /// The SHA-256 digest of [`PLAIN`].
 fn digest(workspace: &Workspace) -> String {
@@ -223,7 +225,10 @@ fn shipped_plugins_are_listed_and_an_unknown_name_lists_them() {
 
     let unknown = workspace.run(&["add", "--shipped", "filez"]);
     assert_eq!(unknown.code, Some(2), "{unknown}");
-    assert!(unknown.stderr.contains("no plugin `filez` ships with Toolwit"), "{unknown}");
+    assert!(
+        unknown.stderr.contains("no plugin `filez` ships with Toolwit"),
+        "{unknown}"
+    );
     assert!(unknown.stderr.contains("customers, files"), "{unknown}");
     assert_eq!(workspace.run(&["add"]).code, Some(2));
     assert_eq!(workspace.run(&["add", "calc.wasm", "--shipped", "calc"]).code, Some(2));
@@ -247,5 +252,10 @@ fn shipped_plugin_is_added_without_a_clone() {
     assert!(workspace.path().join("tools/files.toml").is_file());
     let listed = workspace.run(&["call", "list_files"]);
     assert_eq!(listed.code, Some(0), "{listed}");
-    assert!(workspace.run(&["call", "read_file", "path=/etc/hostname"]).stderr.contains("granted"));
+    assert!(
+        workspace
+            .run(&["call", "read_file", "path=/etc/hostname"])
+            .stderr
+            .contains("granted")
+    );
 }

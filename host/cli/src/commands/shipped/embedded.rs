@@ -74,7 +74,11 @@ mod tests {
         let mut embedded: Vec<_> = descriptions().into_iter().map(|(name, _)| name).collect();
         embedded.sort_unstable();
         assert_eq!(embedded, names);
-        assert!(FILES.iter().any(|(path, _)| *path == "plugins/customers/seed/orders.tsv"));
+        assert!(
+            FILES
+                .iter()
+                .any(|(path, _)| *path == "plugins/customers/seed/orders.tsv")
+        );
     }
 
     #[test]
