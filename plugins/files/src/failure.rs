@@ -14,7 +14,7 @@ pub fn describe(operation: &str, path: &Path, error: &io::Error) -> String {
         return format!("`{path}` is not in a granted directory; `list-files` without a path lists those");
     }
     let reason = match error.kind() {
-        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::NotFound => "it does not exist in a granted directory".to_owned(),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "the grant does not allow it".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::NotADirectory => "it is not a directory".to_owned(),

@@ -76,6 +76,7 @@ impl Host {
         let tool = session.find(tool).unwrap_or_else(|error| panic!("{error}"));
         let arguments: Arguments = arguments.as_object().unwrap().clone();
         match session.call(&tool, arguments).await.result {
+            Ok(result) if result.is_error() => Err(result.for_llm),
             Ok(result) => Ok(result.value.unwrap_or(Value::String(result.for_llm))),
             Err(error) => Err(error.to_string()),
         }
