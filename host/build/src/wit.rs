@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use wit_parser::{PackageId, Resolve, WorldId};
+use wit_parser::{PackageId, PackageName, Resolve, WorldId};
 
 use toolwit_sections::{SectionError, WIT_SECTION, replace_custom_sections};
 
@@ -149,6 +149,11 @@ impl ResolvedWit {
         self.package
     }
 
+    /// Returns the name of the project's own package.
+    pub(super) fn name(&self) -> &PackageName {
+        &self.resolve.packages[self.package].name
+    }
+
     /// Selects the world with this name, or the only world.
     ///
     /// # Errors
@@ -197,9 +202,8 @@ impl ResolvedWit {
 
 impl fmt::Debug for ResolvedWit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.resolve.packages[self.package].name;
         f.debug_struct("ResolvedWit")
-            .field("package", &name.to_string())
+            .field("package", &self.name().to_string())
             .finish_non_exhaustive()
     }
 }

@@ -10,9 +10,9 @@ use wasmparser::{Parser, Payload};
 
 use super::{ResolvedWit, WitError};
 
-/// Returns the WIT in the core modules of a component; `None` if there is none.
-pub(super) fn read(path: &Path, component: &[u8]) -> Result<Option<ResolvedWit>, WitError> {
-    let mut found: Option<ResolvedWit> = None;
+/// Returns the WIT packages in the core modules of a component.
+pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, WitError> {
+    let mut found: Vec<ResolvedWit> = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
         let Ok(Payload::CustomSection(section)) = payload else {
             continue;
@@ -23,9 +23,9 @@ pub(super) fn read(path: &Path, component: &[u8]) -> Result<Option<ResolvedWit>,
         let texts = section.data().split(|byte| *byte == 0).filter(|text| !text.is_empty());
         for text in texts {
             let wit = ResolvedWit::parse(path, &String::from_utf8_lossy(text))?;
-            match &mut found {
-                Some(found) => found.merge(path, wit)?,
-                None => found = Some(wit),
+            match found.iter_mut().find(|other| other.name() == wit.name()) {
+                Some(same) => same.merge(path, wit)?,
+                None => found.push(wit),
             }
         }
     }
@@ -47,7 +47,7 @@ mod tests {
         wat::parse_str(text).unwrap()
     }
 
-    fn read_texts(texts: &[&str]) -> Result<Option<ResolvedWit>, WitError> {
+    fn read_texts(texts: &[&str]) -> Result<Vec<ResolvedWit>, WitError> {
         read(Path::new("weather.wasm"), &component(texts))
     }
 
@@ -55,9 +55,14 @@ mod tests {
     fn texts_of_one_package_become_one_package() {
         let wit = read_texts(&[
             "package a:b; world f-tool { export f: func(); }",
+            "package a:c; interface tides { h: func(); } world tides-plugin { export tides; }",
             "package a:b; interface weather { g: func(); } world weather-plugin { export weather; }",
         ]);
-        let wit = wit.unwrap().unwrap();
+        let packages = wit.unwrap();
+        let [wit, other] = packages.as_slice() else {
+            panic!("{packages:?}")
+        };
+        assert_eq!(other.name().to_string(), "a:c");
         let package = &wit.resolve().packages[wit.package()];
         assert_eq!((package.worlds.len(), package.interfaces.len()), (2, 1));
         assert_eq!(wit.encode().unwrap().len(), 1);
@@ -65,11 +70,11 @@ mod tests {
 
     #[test]
     fn component_without_the_section_has_no_wit() {
-        assert!(read_texts(&[]).unwrap().is_none());
+        assert!(read_texts(&[]).unwrap().is_empty());
         assert!(
             read(Path::new("a"), &wat::parse_str("(component)").unwrap())
                 .unwrap()
-                .is_none()
+                .is_empty()
         );
     }
 

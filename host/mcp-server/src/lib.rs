@@ -24,6 +24,7 @@
 //! | `server` | [`McpServer`], and the requests of a connection |
 //! | `stdio` | one client over standard input and output |
 //! | `session` | up to 2025-11-25: a session, whose list of tools changes |
+//! | `tasks` | long calls in the background |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
 //! | `content` | prompts, resources and completion |
 //! | `call` | one call: progress, cancellation, messages to the user |
@@ -44,6 +45,7 @@ mod server;
 mod session;
 mod stateless;
 mod stdio;
+mod tasks;
 mod wire;
 
 pub use client::{ClientRequest, LogLevel, McpClient};
@@ -51,3 +53,4 @@ pub use content::ServedContent;
 pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource};
 pub use principal::Principal;
 pub use server::McpServer;
+pub use tasks::TaskSupport;

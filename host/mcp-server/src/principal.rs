@@ -8,6 +8,7 @@ use toolwit::tool::{ApprovalMode, ApprovalPolicy, Approvals};
 use toolwit::{ConversationBuilder, ToolContext, Toolwit};
 
 use crate::approval::ClientApprover;
+use crate::tasks::TaskSupport;
 
 /// A caller of the server, with the tools that it may use. All requests of the standard input have one principal; over HTTP, each
 /// bearer token has one.
@@ -18,6 +19,7 @@ pub struct Principal {
     context: ToolContext,
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     approvals: ApprovalPolicy,
+    task_support: Arc<dyn Fn(&str) -> TaskSupport + Send + Sync>,
 }
 
 impl Principal {
@@ -30,6 +32,7 @@ impl Principal {
             context: ToolContext::new(),
             may_use: Arc::new(|_| true),
             approvals: ApprovalPolicy::of_mode(ApprovalMode::Never),
+            task_support: Arc::new(|_| TaskSupport::default()),
         }
     }
 
@@ -59,6 +62,13 @@ impl Principal {
         self
     }
 
+    /// Sets which calls become tasks, by the id of the tool; by default [`TaskSupport::WhenLong`].
+    #[must_use]
+    pub fn with_task_support(mut self, support: impl Fn(&str) -> TaskSupport + Send + Sync + 'static) -> Self {
+        self.task_support = Arc::new(support);
+        self
+    }
+
     /// Returns its name, which is unique in a server.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -81,6 +91,11 @@ impl Principal {
     #[must_use]
     pub fn context(&self) -> &ToolContext {
         &self.context
+    }
+
+    /// Returns whether the calls of a tool become tasks.
+    pub(crate) fn task_support(&self, tool: &str) -> TaskSupport {
+        (self.task_support)(tool)
     }
 
     /// Returns the policy that decides which of its calls need an approval.

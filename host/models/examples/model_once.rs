@@ -13,6 +13,8 @@
 //! | `usage` | token counts as the provider's own client reports them: the input of Anthropic is without cached tokens, the output of Gemini without thoughts |
 //! | `error` | the error, or `null`; the other keys then have what arrived before it |
 //!
+//! `--required-call json` requires a call, in JSON that the server constrains, for models without tool calling.
+//!
 //! The key comes from the provider's variable, such as `OPENAI_API_KEY`; a server on this machine needs none.
 
 use std::process::ExitCode;
@@ -22,19 +24,21 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use toolwit_agent::model::{
-    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, ModelError, TokenUsage,
+    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, ModelError, TokenUsage, ToolChoice,
 };
 use toolwit_core::{Message, ToolDefinition, ToolId, ToolName};
-use toolwit_models::{Anthropic, Gemini, OpenAi, OpenAiResponses, ResponseMode, Secret};
+use toolwit_models::{Anthropic, Gemini, OpenAi, OpenAiResponses, ResponseMode, Secret, ToolCallFormat};
 
-const USAGE: &str =
-    "usage: model_once --provider openai|responses|anthropic|gemini --base-url URL [--model NAME] [--stream]";
+const USAGE: &str = "usage: model_once --provider openai|responses|anthropic|gemini --base-url URL [--model NAME] [--stream] \
+     [--required-call json|text]";
 
 struct Options {
     provider: String,
     base_url: String,
     model: String,
     mode: ResponseMode,
+    /// The format of the call that is required.
+    required_call: Option<ToolCallFormat>,
 }
 
 /// The response as far as it has arrived.
@@ -53,7 +57,7 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let report = match model(&options) {
-        Ok(model) => run(&*model, &options.provider).await,
+        Ok(model) => run(&*model, &options).await,
         Err(error) => report(&Partial::default(), &error),
     };
     println!("{report}");
@@ -66,12 +70,14 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
         base_url: String::new(),
         model: "test-model".to_owned(),
         mode: ResponseMode::Complete,
+        required_call: None,
     };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--provider" => options.provider = arguments.next()?,
             "--base-url" => options.base_url = arguments.next()?,
             "--model" => options.model = arguments.next()?,
+            "--required-call" => options.required_call = Some(format(&arguments.next()?)?),
             "--stream" => options.mode = ResponseMode::Streaming,
             _ => return None,
         }
@@ -80,8 +86,16 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
     is_complete.then_some(options)
 }
 
+fn format(name: &str) -> Option<ToolCallFormat> {
+    match name {
+        "json" => Some(ToolCallFormat::Json),
+        "text" => Some(ToolCallFormat::Text),
+        _ => None,
+    }
+}
+
 /// Creates the client. The environment is read here, as an embedding program would do it.
-fn model(options: &Options) -> Result<Box<dyn ChatModel>, ModelError> {
+fn model(options: &Options) -> Result<Arc<dyn ChatModel>, ModelError> {
     macro_rules! client {
         ($client:ty, $variable:literal) => {{
             let builder = <$client>::builder(options.model.as_str())
@@ -92,7 +106,10 @@ fn model(options: &Options) -> Result<Box<dyn ChatModel>, ModelError> {
                 Ok(key) => builder.key(Secret::new(key)),
                 Err(_) => builder,
             };
-            Ok(Box::new(builder.build()?))
+            Ok(options
+                .required_call
+                .unwrap_or_default()
+                .apply(Arc::new(builder.build()?)))
         }};
     }
     match options.provider.as_str() {
@@ -107,7 +124,7 @@ fn model(options: &Options) -> Result<Box<dyn ChatModel>, ModelError> {
     }
 }
 
-async fn run(model: &dyn ChatModel, provider: &str) -> Value {
+async fn run(model: &dyn ChatModel, request: &Options) -> Value {
     let Some(name) = ToolName::parse("get_weather") else {
         return Value::Null;
     };
@@ -127,7 +144,11 @@ async fn run(model: &dyn ChatModel, provider: &str) -> Value {
         definition: Arc::new(definition),
     }];
     let messages = [Message::user("What is the weather in Paris?")];
-    let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
+    let (mut options, cancel) = (ChatOptions::default(), CancellationToken::new());
+    if request.required_call.is_some() {
+        options.tool_choice = ToolChoice::Required;
+    }
+    let provider = &request.provider;
     let partial = Mutex::new(Partial::default());
     let listener = |delta: ChatDelta<'_>| partial.lock().unwrap_or_else(PoisonError::into_inner).add(delta);
     let request = ChatRequest::new(&messages, &tools, &options, &cancel).with_listener(&listener);

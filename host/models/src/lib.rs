@@ -39,6 +39,8 @@ pub use responses::{OpenAiResponses, Responses};
 pub use tool_prompt::{PromptedTools, ToolCallFormat};
 
 #[cfg(test)]
+mod deferral_tests;
+#[cfg(test)]
 mod option_tests;
 #[cfg(test)]
 mod tests;

@@ -5,53 +5,68 @@ use syn::{Error, ImplItem, Item, ItemStruct, Result, Visibility};
 
 use crate::attributes::docs;
 use crate::data::{refuse_generics, type_name};
+use crate::errors::Errors;
 use crate::model::{Entity, Function};
 use crate::scope::{Scope, Uses, local_ident};
 use crate::signature::SignatureReader;
 
 /// Reads the entities. Removes the doc comments of their methods' parameters.
-pub(crate) fn read_all(scope: &Scope, uses: &mut Uses, items: &mut [Item]) -> Result<Vec<Entity>> {
-    scope.entities().map(|item| read(scope, uses, item, items)).collect()
+pub(crate) fn read_all(scope: &Scope, uses: &mut Uses, items: &mut [Item], errors: &mut Errors) -> Vec<Entity> {
+    let mut entities = Vec::new();
+    for item in scope.entities() {
+        let functions = read_functions(scope, uses, &item.ident, items, errors);
+        entities.extend(errors.take(read(item, functions)));
+    }
+    entities
 }
 
-fn read(scope: &Scope, uses: &mut Uses, item: &ItemStruct, items: &mut [Item]) -> Result<Entity> {
+fn read(item: &ItemStruct, functions: Vec<Function>) -> Result<Entity> {
     refuse_generics(&item.generics)?;
-    let name = type_name(&item.ident)?;
-    let mut functions: Vec<Function> = Vec::new();
-    for block in items.iter_mut().filter_map(|other| match other {
-        Item::Impl(block) if block.trait_.is_none() => Some(block),
-        _ => None,
-    }) {
-        if local_ident(&block.self_ty, None).as_ref() != Some(&item.ident) {
-            continue;
-        }
-        refuse_generics(&block.generics)?;
-        for member in &mut block.items {
-            let ImplItem::Fn(method) = member else { continue };
-            if matches!(method.vis, Visibility::Public(_)) {
-                let mut signatures = SignatureReader {
-                    scope,
-                    uses,
-                    owner: Some(&item.ident),
-                };
-                functions.push(signatures.read(&method.attrs, &mut method.sig)?);
-            }
-        }
-    }
-    refuse_without_tools(&item.ident, &functions)?;
     Ok(Entity {
         ident: item.ident.clone(),
-        name,
+        name: type_name(&item.ident)?,
         docs: docs(&item.attrs),
         functions,
     })
 }
 
-fn refuse_without_tools(ident: &Ident, functions: &[Function]) -> Result<()> {
-    if functions.is_empty() {
-        let message =
-            format!("`{ident}` is an entity without tools: write `pub` at the methods that the model may call");
-        return Err(Error::new(ident.span(), message));
+/// Reads the public functions of all inherent `impl` blocks of an entity.
+fn read_functions(
+    scope: &Scope,
+    uses: &mut Uses,
+    owner: &Ident,
+    items: &mut [Item],
+    errors: &mut Errors,
+) -> Vec<Function> {
+    let mut functions = Vec::new();
+    let mut has_methods = false;
+    for item in items {
+        let Item::Impl(block) = item else { continue };
+        if block.trait_.is_some() || local_ident(&block.self_ty, None).as_ref() != Some(owner) {
+            continue;
+        }
+        let _ = errors.take(refuse_generics(&block.generics));
+        for member in &mut block.items {
+            let ImplItem::Fn(method) = member else { continue };
+            if matches!(method.vis, Visibility::Public(_)) {
+                has_methods = true;
+                let mut signatures = SignatureReader {
+                    scope,
+                    uses,
+                    owner: Some(owner),
+                };
+                functions.extend(errors.take(signatures.read(&method.attrs, &mut method.sig)));
+            }
+        }
     }
-    Ok(())
+    if !has_methods {
+        let _ = errors.take(refuse_without_tools(owner));
+    }
+    functions
+}
+
+/// Returns the error of an entity whose methods are all private.
+fn refuse_without_tools(ident: &Ident) -> Result<()> {
+    let message = format!("`{ident}` is an entity without tools: write `pub` at the methods that the model may call");
+    Err(Error::new(ident.span(), message))
 }

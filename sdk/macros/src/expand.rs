@@ -7,6 +7,7 @@ use quote::{format_ident, quote};
 use syn::{AttrStyle, Attribute, Error, Item, ItemFn, ItemMod, Result, Visibility, parse2};
 
 use crate::attributes::{Options, docs};
+use crate::errors::Errors;
 use crate::model::{Interface, Plugin};
 use crate::names::wit_name;
 use crate::scope::{Scope, Uses};
@@ -35,13 +36,13 @@ fn after_error(error: &Error, item: TokenStream) -> TokenStream {
     let item = match parse2::<Item>(item) {
         Ok(Item::Fn(mut function)) => {
             glue::remove_parameter_docs(&mut function.sig);
-            quote!(#[allow(dead_code)] #function)
+            quote!(#[allow(unused)] #function)
         }
         Ok(Item::Mod(mut module)) => {
             for item in module.content.iter_mut().flat_map(|(_, items)| items) {
                 glue::remove_docs_of_item(item);
             }
-            quote!(#[allow(dead_code)] #module)
+            quote!(#[allow(unused)] #module)
         }
         _ => TokenStream::new(),
     };
@@ -71,6 +72,7 @@ fn tools_of_module(attribute: TokenStream, item: TokenStream) -> Result<TokenStr
 fn read_module(options: Options, ident: &Ident, attributes: &[Attribute], items: &mut [Item]) -> Result<Plugin> {
     let scope = Scope::of_module(items);
     let mut uses = Uses::default();
+    let mut errors = Errors::default();
     let mut functions = Vec::new();
     for item in &mut *items {
         let Item::Fn(function) = item else { continue };
@@ -80,10 +82,11 @@ fn read_module(options: Options, ident: &Ident, attributes: &[Attribute], items:
                 uses: &mut uses,
                 owner: None,
             };
-            functions.push(signatures.read(&function.attrs, &mut function.sig)?);
+            functions.extend(errors.take(signatures.read(&function.attrs, &mut function.sig)));
         }
     }
-    let entities = entity::read_all(&scope, &mut uses, items)?;
+    let entities = entity::read_all(&scope, &mut uses, items, &mut errors);
+    errors.finish()?;
     if functions.is_empty() && entities.is_empty() {
         let message =
             "the module has no tools: write a `pub fn` with a doc comment, or a `pub struct` with an `impl` block";

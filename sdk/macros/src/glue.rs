@@ -46,6 +46,8 @@ pub(crate) fn expand(plugin: &Plugin) -> TokenStream {
             mod __bindings {
                 ::toolwit_guest::wit_bindgen::generate!({
                     inline: #text,
+                    // Without the package's `wit` directory.
+                    path: [],
                     world: #world,
                     runtime_path: "::toolwit_guest::wit_bindgen::rt",
                     #with

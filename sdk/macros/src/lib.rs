@@ -12,6 +12,7 @@ use proc_macro::TokenStream;
 mod attributes;
 mod data;
 mod entity;
+mod errors;
 mod expand;
 mod glue;
 mod glue_types;

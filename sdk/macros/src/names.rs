@@ -65,12 +65,13 @@ const RUST_KEYWORDS: [&str; 50] = [
 
 /// Returns the WIT name of a Rust item, or an error at the item if WIT has no such name.
 pub(crate) fn wit_name(ident: &Ident) -> Result<String> {
-    kebab(&ident.unraw().to_string()).ok_or_else(|| {
-        Error::new(
-            ident.span(),
-            format!("`{ident}` has no name in WIT: rename it with ASCII letters, digits and `_`, a letter first"),
-        )
-    })
+    let reason = match kebab(&ident.unraw().to_string()) {
+        // `wit-bindgen` does not know this keyword.
+        Some(name) if name == "gen" => "is a keyword in the generated bindings: rename it",
+        Some(name) => return Ok(name),
+        None => "has no name in WIT: rename it with ASCII letters, digits and `_`, a letter first",
+    };
+    Err(Error::new(ident.span(), format!("`{ident}` {reason}")))
 }
 
 /// Converts a name to kebab case. `None` if the result is not a WIT name.

@@ -252,8 +252,8 @@ impl TypeReader<'_> {
             LocalType::Opaque => Err(Error::new_spanned(
                 ty,
                 format!(
-                    "`{ident}` has private fields: make all of them `pub`, so that it is a record, or make it a `pub struct` with \
-                     an `impl` block, so that it is an entity"
+                    "`{ident}` is neither a record nor an entity: name all fields and make them `pub`, or make it a `pub struct` with \
+                     an `impl` block"
                 ),
             )),
             _ => {
@@ -297,6 +297,9 @@ impl TypeReader<'_> {
             "Future" | "Stream" => "write the value itself",
             "ToolResult" => "it can only be returned",
             "Error" => "it can only be the error of the returned `Result`",
+            _ if name.ends_with("Error") => {
+                "return `toolwit_guest::Result<T>`, whose error is any error as text, or define the error as an enum in this module"
+            }
             _ if self.scope.is_module => "define it in this module, so that its fields are known",
             _ => {
                 "`#[tool]` does not see other items: put the function and the type in a module with `#[toolwit_guest::tools]`"

@@ -45,10 +45,7 @@ impl SignatureReader<'_> {
             }
             parameters.push(self.parameter(&pattern.ident, &typed.ty)?);
         }
-        if !notes.is_empty() {
-            lines.push(String::new());
-            lines.append(&mut notes);
-        }
+        add_notes(&mut lines, notes);
         self.refuse_aliases(&ident, kind, &parameters)?;
         Ok(Function {
             name: wit_name(&ident)?,
@@ -250,6 +247,20 @@ impl SignatureReader<'_> {
         }
         Ok(Output::Value(types.read(ty)?))
     }
+}
+
+/// Adds a paragraph with the docs of the parameters, before tags such as `@effect read`, which the host removes.
+fn add_notes(lines: &mut Vec<String>, notes: Vec<String>) {
+    if notes.is_empty() {
+        return;
+    }
+    let text = lines
+        .iter()
+        .rposition(|line| !line.is_empty() && !line.starts_with('@'));
+    let tags = lines.split_off(text.map_or(0, |last| last + 1));
+    lines.push(String::new());
+    lines.extend(notes);
+    lines.extend(tags);
 }
 
 /// Returns whether an error becomes text: `Box<dyn Error>`, or a type of another module with the name `Error`.

@@ -156,11 +156,16 @@ fn types_without_a_form_in_wit_are_refused_with_the_type_to_write() {
         (quote!(f(v: serde_json::Value)), "struct with named fields"),
         (quote!(f(v: Vec<&str>)), "write the owned type"),
         (quote!(f(v: [u8; 4])), "write `Vec<T>`"),
+        (
+            quote!(f() -> Result<u8, ParseIntError>),
+            "return `toolwit_guest::Result<T>`",
+        ),
+        (quote!(r#gen()), "is a keyword in the generated bindings"),
         (quote!(f(v: impl Display)), "one concrete type"),
         (quote!(f(v: &mut String)), "return the changed value"),
         (quote!(f((a, b): (u8, u8))), "give the parameter a name"),
         (quote!(f(v: Unknown)), "define it in this module"),
-        (quote!(f(v: Opaque)), "`Opaque` has private fields"),
+        (quote!(f(v: Opaque)), "`Opaque` is neither a record nor an entity"),
         (quote!(f(v: Option<&Cart>)), "write two functions"),
         (quote!(f(a: &mut Cart, b: &Cart)), "the same `Cart` twice"),
         (quote!(f() -> &Cart), "cannot be returned by reference"),
@@ -244,6 +249,15 @@ fn items_that_are_no_tools_are_refused_with_the_fix() {
         let message = error(&module(content.clone()));
         assert!(message.contains(fix), "{content}: {message}");
     }
+    let both = module(quote!(
+        pub fn f() {}
+        pub fn g() {}
+    ));
+    assert_eq!(
+        both.to_string().matches("compile_error").count(),
+        2,
+        "all errors are reported together"
+    );
     let message = error(&crate::expand::tool(
         TokenStream::new(),
         quote!(

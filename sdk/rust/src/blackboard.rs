@@ -1,4 +1,4 @@
-//! Objects that the tools of a conversation share. Needs the grant `--blackboard read` or `--blackboard write`.
+//! Objects that the tools of a conversation share. Needs the grant `--blackboard read` or `--blackboard read-write`.
 
 use serde::Serialize;
 

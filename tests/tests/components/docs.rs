@@ -92,6 +92,41 @@ fn wit_next_to_a_component_describes_it_or_is_ignored() {
     assert_eq!(long.tools[0].description.chars().count(), 4_097);
 }
 
+// attack: A13
+#[test]
+fn wit_that_macros_generated_describes_a_component_or_is_ignored() {
+    let description = |wit: &str| {
+        let text = format!(
+            r#"(component
+                (core module $m (@custom "toolwit:wit-source" "{wit}") (func (export "f") (param i32)))
+                (core instance $i (instantiate $m))
+                (func $f (param "x" u8) (canon lift (core func $i "f")))
+                (instance $calc (export "f" (func $f)))
+                (export "a:b/calc" (instance $calc)))"#
+        );
+        let origin = Origin {
+            name: "odd",
+            adjacent_wit: None,
+        };
+        let inspection = Inspection::from_bytes(&component_of(&text), origin).unwrap();
+        inspection.tools[0].description.clone()
+    };
+    let wit = "package a:b; interface calc {\\0a/// Does it.\\0af: func(x: u8); }\\00";
+    assert_eq!(description(wit), "Does it.");
+    let other = "package a:b; interface other { g: func(); }\\00";
+    assert_eq!(description(&format!("{other}{wit}")), "Does it.", "texts are merged");
+    let plain = description("");
+    for ignored in [
+        "interface\\00".to_owned(),
+        "\\ff\\fe\\00".to_owned(),
+        other.repeat(100),
+        format!("{}{wit}", other.repeat(100)),
+        format!("{}\\00{wit}", "x".repeat(9 << 20)),
+    ] {
+        assert_eq!(description(&ignored), plain, "{}", &ignored[..20.min(ignored.len())]);
+    }
+}
+
 #[test]
 fn the_init_function_of_an_author_is_a_tool_and_that_of_a_toolchain_is_not() {
     let bytes = component_of(

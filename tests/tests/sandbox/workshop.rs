@@ -50,8 +50,8 @@ async fn doc_comments_are_the_descriptions_of_tools_entities_and_parameters() {
         tool.unwrap_or_else(|| panic!("no `{name}`")).description.clone()
     };
     assert_eq!(
-        description("greet"),
-        "Greet a person by name.\n\n- `name`: The name of the person."
+        description("millimetres"),
+        "Translate a number of inches to millimetres.\n\n- `inches`: The number of inches."
     );
     assert!(
         description("sum").starts_with("Sum up the prices of parts.\n\n- `parts`: The parts, in any order."),
@@ -75,14 +75,44 @@ async fn arguments_and_results_of_every_type_are_converted() {
     );
     let names = json!({"names": ["rim", "chain"], "query": "ch"});
     assert_eq!(workshop.value("find", names).await, json!([[2, "chain"]]));
+    assert_eq!(workshop.value("millimetres", json!({"inches": 2})).await, json!(50.8));
+}
+
+#[tokio::test]
+async fn tool_of_eight_lines_and_entity_of_fifteen_import_only_what_they_use() {
+    let bytes = Guests::rust_bytes("counters").await;
+    let inspection = Inspection::from_bytes(&bytes, ORIGIN).unwrap();
+    let imports: Vec<&str> = inspection.imports.iter().map(|import| import.name.as_str()).collect();
+    let is_unused = |name: &&str| name.starts_with("toolwit:") || name.starts_with("wasi:http");
+    assert!(!imports.is_empty() && !imports.iter().any(is_unused), "{imports:?}");
+    assert!(
+        lint(&bytes, ORIGIN, &Annotations::default()).unwrap().is_empty(),
+        "both packages have docs"
+    );
+
+    let guests = Guests::new();
+    let mut counters = Conversation::over(&[&guests.rust("counters").await]);
     assert_eq!(
-        workshop.value("greet", json!({"name": "Ada"})).await,
+        counters.value("greet", json!({"name": "Ada"})).await,
         json!("Hello, Ada!")
     );
-    let refused = workshop.call("greet", json!({"name": " "})).await.unwrap();
+    let refused = counters.call("greet", json!({"name": " "})).await.unwrap();
     assert!(
         refused.is_error() && refused.for_llm.contains("the name is empty"),
         "{refused:?}"
+    );
+    counters.value("counter_new", json!({"start": 40})).await;
+    assert_eq!(
+        counters
+            .value("counter_add", json!({"counter_id": "1", "amount": 1}))
+            .await,
+        json!(41)
+    );
+    assert_eq!(
+        counters
+            .value("counter_add", json!({"counter_id": "1", "amount": 1}))
+            .await,
+        json!(42)
     );
 }
 

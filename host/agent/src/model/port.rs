@@ -32,7 +32,7 @@ pub trait ChatModel: Send + Sync {
     }
 
     /// Returns whether the provider can defer tools until the model searches for them, which
-    /// [`Delivery::Native`](super::Delivery::Native) requires. No client of this workspace supports it.
+    /// [`Delivery::Native`](super::Delivery::Native) requires.
     fn supports_deferred_tools(&self) -> bool {
         false
     }

@@ -23,6 +23,8 @@ pub struct ChatRequest<'a> {
     pub options: &'a ChatOptions,
     /// Cancels the request.
     pub cancel: &'a CancellationToken,
+    /// The way in which the tools reach the model. A client acts on [`Delivery::Native`] only.
+    pub delivery: Delivery,
     /// Receives the response in pieces while it is produced.
     listener: Option<DeltaListener<'a>>,
 }
@@ -41,8 +43,16 @@ impl<'a> ChatRequest<'a> {
             tools,
             options,
             cancel,
+            delivery: Delivery::List,
             listener: None,
         }
+    }
+
+    /// Sets the way in which the tools reach the model.
+    #[must_use]
+    pub fn with_delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
     }
 
     /// Sets a listener that receives the response in pieces while it is produced.
@@ -81,7 +91,7 @@ pub enum Delivery {
     /// The declared tools never change. One of them, `call_tool`, calls injected tools by name, and the result that injects a
     /// tool describes it. For providers whose prompt cache is invalidated by any change of the tools.
     Gateway,
-    /// The provider defers tools until the model searches for them. A conversation rejects this option if
+    /// The provider defers the tools until the model searches for them, so that they are not part of the prompt before. A conversation rejects this option if
     /// [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
     Native,
 }

@@ -49,6 +49,11 @@ impl ChatModel for RecordedModel {
         &self.name
     }
 
+    fn supports_deferred_tools(&self) -> bool {
+        // The recorded responses were given with any delivery.
+        true
+    }
+
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let recorded = self.recording.answers.get(number);

@@ -14,8 +14,8 @@ use super::stop::Stop;
 use crate::event::Event;
 use crate::millis::millis;
 use crate::model::{
-    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, FinishReason, ModelError,
-    ToolChoice,
+    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, Delivery, FinishReason,
+    ModelError, ToolChoice,
 };
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
@@ -57,6 +57,7 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         model: &*conversation.model,
         messages: conversation.history.messages(),
         tools: toolbox.declared(),
+        delivery: toolbox.delivery(),
         options: &options,
         output: run.context.output(),
         origin: conversation.observers.origin(),
@@ -103,6 +104,7 @@ struct Inference<'r> {
     model: &'r dyn ChatModel,
     messages: &'r [Message],
     tools: &'r [DeclaredTool],
+    delivery: Delivery,
     options: &'r ChatOptions,
     output: &'r dyn OutputSink,
     origin: &'r Origin,
@@ -132,8 +134,9 @@ impl Inference<'_> {
                 tracing::warn!("the output sink panicked; some text is lost");
             }
         };
-        let request =
-            ChatRequest::new(self.messages, self.tools, self.options, self.stop.token()).with_listener(&stream);
+        let request = ChatRequest::new(self.messages, self.tools, self.options, self.stop.token())
+            .with_delivery(self.delivery)
+            .with_listener(&stream);
         let response = tokio::select! {
             biased;
             failure = self.stop.wait() => return Err(failure),

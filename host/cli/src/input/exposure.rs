@@ -1,6 +1,7 @@
 //! The choice of tools that a model sees at the start.
 
 use toolwit::Exposure;
+use toolwit::model::Delivery;
 
 /// The exposure of tools to the model.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -11,6 +12,27 @@ pub(crate) enum ExposureFlag {
     Facade,
     /// Tools that match the prompt or a search of the model
     Search,
+}
+
+/// The delivery of tools to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DeliveryFlag {
+    /// Declared in a list, to which injected tools are added
+    List,
+    /// Injected tools are called through one tool, so that the list never changes
+    Gateway,
+    /// Deferred by the provider until the model searches for them (anthropic, openai-responses)
+    Native,
+}
+
+impl From<DeliveryFlag> for Delivery {
+    fn from(flag: DeliveryFlag) -> Self {
+        match flag {
+            DeliveryFlag::List => Self::List,
+            DeliveryFlag::Gateway => Self::Gateway,
+            DeliveryFlag::Native => Self::Native,
+        }
+    }
 }
 
 impl From<ExposureFlag> for Exposure {

@@ -11,6 +11,7 @@
 mod client_tools;
 mod forms;
 mod server_tools;
+mod task_tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolwit::registry::WatchOptions;
 use toolwit::{Error, Exposure, Toolwit};
-use toolwit_mcp_server::{HttpListener, HttpOptions, McpServer, ServedContent};
+use toolwit_mcp_server::{HttpListener, HttpOptions, McpServer, Principal, ServedContent};
 
 /// The server, for the tools that change it.
 static SERVER: OnceLock<McpServer> = OnceLock::new();
@@ -46,11 +47,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .plugins(&plugins)
         .tools(client_tools::tools()?)
         .tools(server_tools::tools(&plugins)?)
+        .tools(task_tools::tools()?)
         .exposure(Exposure::Flat)
         .watch(watch)
         .build()
         .await?;
-    let server = McpServer::new(host).with_content(content()?);
+    let principal = Principal::new("local", host).with_task_support(task_tools::support);
+    let server = McpServer::for_principal(principal).with_content(content()?);
     let listener = HttpListener::bind(HttpOptions::new(address.parse()?)).await?;
     eprintln!("listening on {}", listener.url());
     listener

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, InputRequest};
 use rmcp::service::RequestContext;
+use rmcp::task_manager::TaskContext;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,6 +15,7 @@ use super::client_request::{ClientRequest, capability_name, fits, missing_capabi
 use super::input_round::{APPROVAL, InputRound};
 use super::log_level::LogLevel;
 use super::outbox::{LogMessage, Outbox, Outgoing, Question};
+use super::task_slot::TaskSlot;
 use toolwit::tool::{CallChain, ToolError};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
 
@@ -43,6 +46,8 @@ pub struct McpClient {
     outbox: mpsc::Sender<Outgoing>,
     /// The round of a request without a session; otherwise the server sends requests during the call.
     round: Option<Arc<InputRound>>,
+    /// The task that the call may become.
+    slot: TaskSlot,
     is_nested: bool,
 }
 
@@ -59,6 +64,7 @@ impl McpClient {
             log_min,
             outbox,
             round,
+            slot: request.extensions.get::<TaskSlot>().cloned().unwrap_or_default(),
             is_nested: false,
         };
         (client, receiver)
@@ -117,6 +123,9 @@ impl McpClient {
                 )));
             }
         }
+        if let Some(task) = self.slot.task() {
+            return ask_in_task(task, wire).await;
+        }
         match &self.round {
             // The tools around it would run again when the client repeats the call.
             Some(_) if self.is_nested => Err(unanswered(
@@ -139,11 +148,15 @@ impl McpClient {
         Ok(answers)
     }
 
-    /// Sends a request during the call.
+    /// Sends a request during the call, or as a request of its task.
     ///
     /// # Errors
     /// The reason why there is no answer.
     pub(crate) async fn ask_one(&self, request: InputRequest) -> Result<Value, &'static str> {
+        if let Some(task) = self.slot.task() {
+            let answer = task.request_input(next_key(), request).await;
+            return answer.map_err(|_| "the task was cancelled");
+        }
         let (answer, answered) = oneshot::channel();
         let question = Outgoing::Question(Box::new(Question { request, answer }));
         if self.outbox.send(question).await.is_err() {
@@ -157,15 +170,16 @@ impl McpClient {
         missing_capability(request, &self.capabilities).is_none()
     }
 
-    /// Returns the round of a request without a session.
+    /// Returns the round of a request without a session. A task has none.
     pub(crate) fn round(&self) -> Option<&InputRound> {
-        self.round.as_deref()
+        self.round.as_deref().filter(|_| self.slot.task().is_none())
     }
 
     /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client cannot receive
-    /// is dropped.
+    /// is dropped, and so is one of a call that became a task.
     pub fn log(&self, level: LogLevel, logger: &str, data: Value) {
-        if self.log_min.is_some_and(|min| level >= min) {
+        let has_stream = self.slot.task().is_none();
+        if has_stream && self.log_min.is_some_and(|min| level >= min) {
             let logger = logger.to_owned();
             let message = LogMessage { level, logger, data };
             drop(self.outbox.try_send(Outgoing::Log(message)));
@@ -177,6 +191,31 @@ impl std::fmt::Debug for McpClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpClient").finish_non_exhaustive()
     }
+}
+
+/// Asks the client through a task, all requests at the same time.
+async fn ask_in_task(
+    task: &TaskContext,
+    requests: BTreeMap<String, InputRequest>,
+) -> Result<BTreeMap<String, Value>, ToolError> {
+    let asked = requests.into_iter().map(|(key, request)| async move {
+        let answer = task.request_input(key.clone(), request.clone()).await;
+        let answer = answer.map_err(|_| unanswered("the task was cancelled, or asks twice under one key"))?;
+        if fits(&request, &answer) {
+            Ok((key, answer))
+        } else {
+            Err(unanswered("the client sent an invalid answer"))
+        }
+    });
+    futures::future::try_join_all(asked)
+        .await
+        .map(|answers| answers.into_iter().collect())
+}
+
+/// Returns a key for a question of a task: each key is used once.
+fn next_key() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{APPROVAL}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn unanswered(reason: impl Into<String>) -> ToolError {

@@ -9,9 +9,11 @@ mod log_level;
 mod mcp_client;
 mod outbox;
 mod question_state;
+mod task_slot;
 
 pub use client_request::ClientRequest;
 pub(crate) use input_round::InputRound;
 pub use log_level::LogLevel;
 pub use mcp_client::McpClient;
 pub(crate) use question_state::{QuestionBinding, QuestionStates};
+pub(crate) use task_slot::TaskSlot;

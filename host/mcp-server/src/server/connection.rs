@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
-    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -21,6 +22,7 @@ use tokio::sync::OnceCell;
 
 use super::content_requests::ContentRequests;
 use super::mcp_server::Shared;
+use super::task_call;
 use crate::client::LogLevel;
 use crate::principal::Principal;
 use crate::session::ClientSession;
@@ -30,7 +32,7 @@ use crate::wire::{self, Revision};
 const NAME: &str = "toolwit";
 
 /// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
-const METHODS: [&str; 13] = [
+const METHODS: [&str; 16] = [
     "tools/call",
     "tools/list",
     "prompts/get",
@@ -41,6 +43,9 @@ const METHODS: [&str; 13] = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
     SET_LEVEL,
     INITIALIZE,
     "server/discover",
@@ -116,6 +121,7 @@ impl ServerHandler for Connection {
             .enable_resources_subscribe()
             .enable_completions()
             .enable_logging()
+            .enable_tasks()
             .build();
         let info = InitializeResult::new(capabilities)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -179,10 +185,11 @@ impl ServerHandler for Connection {
                 let called = session.call(&request.name, arguments, &context).await;
                 called.map(CallToolResponse::from)
             }
-            Revision::Stateless => self.shared.stateless().call(principal, request, &context).await,
+            Revision::Stateless => task_call::call(&self.shared, principal, request, &context).await,
         };
         let outcome = match &result {
             Ok(CallToolResponse::InputRequired(_)) => "input_required",
+            Ok(CallToolResponse::Task(_)) => "task",
             Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => "error",
             Ok(_) => "ok",
             Err(_) => "refused",
@@ -279,6 +286,38 @@ impl ServerHandler for Connection {
     ) -> Result<(), ErrorData> {
         self.session(&context).await?.unsubscribe(&request.uri);
         Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let principal = self.principal(&context).name();
+        self.shared
+            .tasks()
+            .get(principal, &request.task_id)
+            .map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let principal = self.principal(&context).name();
+        self.shared
+            .tasks()
+            .update(principal, &request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let principal = self.principal(&context).name();
+        self.shared.tasks().cancel(principal, &request.task_id)
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -13,6 +13,7 @@ use crate::content::ServedContent;
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::stateless::Stateless;
+use crate::tasks::CallTasks;
 use toolwit::Toolwit;
 
 /// The name of the principal of the standard input.
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     local: Principal,
     listeners: Arc<Listeners>,
     stateless: Stateless,
+    tasks: CallTasks,
     metrics: Arc<Metrics>,
     content: watch::Sender<Arc<ServedContent>>,
     instructions: Option<String>,
@@ -64,6 +66,7 @@ impl McpServer {
                 local: principal,
                 listeners,
                 stateless: Stateless::default(),
+                tasks: CallTasks::default(),
                 metrics: Arc::default(),
                 content,
                 instructions: None,
@@ -143,6 +146,10 @@ impl Shared {
 
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    pub(super) fn tasks(&self) -> &CallTasks {
+        &self.tasks
     }
 
     pub(super) fn stateless(&self) -> &Stateless {

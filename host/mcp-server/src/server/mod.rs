@@ -4,6 +4,7 @@ mod connection;
 mod content_requests;
 mod listeners;
 mod mcp_server;
+mod task_call;
 
 pub(crate) use connection::Connection;
 pub use mcp_server::McpServer;

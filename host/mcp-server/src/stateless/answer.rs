@@ -19,6 +19,7 @@ use super::meta_tools;
 use crate::call::{CallRequest, Called, call};
 use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionStates};
 use crate::principal::Principal;
+use crate::tasks::TaskSupport;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::tool::ToolId;
 use toolwit::{Arguments, ToolResult};
@@ -59,6 +60,15 @@ impl Stateless {
         let catalog = self.catalogs.of(principal);
         let tool = catalog.tool(name)?;
         Some(wire::tool(name, &tool.definition, Revision::Stateless))
+    }
+
+    /// Returns whether the calls of a tool become tasks.
+    pub(crate) fn task_support(&self, principal: &Principal, name: &str) -> TaskSupport {
+        let catalog = self.catalogs.of(principal);
+        let tool = catalog.tool(name);
+        tool.map_or(TaskSupport::Never, |tool| {
+            principal.task_support(tool.definition.id.as_str())
+        })
     }
 
     /// Calls a tool. If the user must approve it first, the result asks for that.

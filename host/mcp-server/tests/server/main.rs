@@ -8,11 +8,13 @@
 )]
 
 mod approvals;
+mod client_requests;
 mod content;
 mod http;
 mod line_client;
 mod protocol;
 mod sessions;
+mod tasks;
 
 use std::sync::Arc;
 

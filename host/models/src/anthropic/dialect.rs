@@ -8,7 +8,7 @@ use super::reasoning::{Reasoning, constrains_answers};
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, closed_schema};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ToolChoice};
 
 /// The Anthropic messages API.
 ///
@@ -26,6 +26,8 @@ impl Dialect for Messages {
         key_header: KeyHeader::Named("x-api-key"),
         headers: &[("anthropic-version", "2023-06-01")],
     };
+
+    const DEFERS_TOOLS: bool = true;
 
     type Reader = MessageReader;
 
@@ -48,7 +50,7 @@ impl Dialect for Messages {
         set("max_tokens", json!(max_tokens));
         // Tools come first in the provider's prompt, then the system prompt, then the messages.
         if !request.tools.is_empty() {
-            set("tools", request.tools.iter().map(tool).collect());
+            set("tools", tools(&request));
             let choice = match options.tool_choice {
                 ToolChoice::Auto => None,
                 ToolChoice::None => Some("none"),
@@ -98,6 +100,20 @@ impl Dialect for Messages {
     fn reader(&self) -> MessageReader {
         MessageReader::default()
     }
+}
+
+/// Returns the tools. Deferred ones are found with the provider's own search tool, which is never deferred.
+fn tools(request: &ChatRequest<'_>) -> Value {
+    if request.delivery != Delivery::Native {
+        return request.tools.iter().map(tool).collect();
+    }
+    let search = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
+    let deferred = request.tools.iter().map(|one| {
+        let mut tool = tool(one);
+        tool["defer_loading"] = json!(true);
+        tool
+    });
+    std::iter::once(search).chain(deferred).collect()
 }
 
 fn tool(tool: &DeclaredTool) -> Value {

@@ -47,6 +47,9 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// The fixed properties of the API.
     const PROFILE: ApiProfile;
 
+    /// Whether the provider can defer tools until the model searches for them. Whether a model can do so is the provider's decision.
+    const DEFERS_TOOLS: bool = false;
+
     /// Reads responses of this API.
     type Reader: ResponseReader;
 

@@ -131,6 +131,10 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
         Some(D::PROFILE.telemetry_name(self.issuer.split_once(':')?.1))
     }
 
+    fn supports_deferred_tools(&self) -> bool {
+        D::DEFERS_TOOLS
+    }
+
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let mut options = request.options.clone();
         let default = || self.dialect.max_tokens(&self.model, options.reasoning_effort);

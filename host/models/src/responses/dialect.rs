@@ -7,7 +7,7 @@ use super::reader::ItemReader;
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
 use toolwit_core::ToolCall;
 
 /// The beginnings of the names of models that reason. Others refuse the request for encrypted reasoning.
@@ -30,6 +30,8 @@ impl Dialect for Responses {
         headers: &[],
     };
 
+    const DEFERS_TOOLS: bool = true;
+
     type Reader = ItemReader;
 
     fn settled(self, _host: &str, _model: &str) -> Self {
@@ -46,7 +48,7 @@ impl Dialect for Responses {
         let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
         set("model", json!(model));
         if !request.tools.is_empty() {
-            set("tools", request.tools.iter().map(function).collect());
+            set("tools", tools(&request));
             match options.tool_choice {
                 ToolChoice::Auto => None,
                 ToolChoice::None => set("tool_choice", json!("none")),
@@ -94,6 +96,21 @@ impl Dialect for Responses {
     fn restore_answer(&self, answer: &str, schema: &Value) -> Option<String> {
         without_added_nulls(schema, answer)
     }
+}
+
+/// Returns the tools. The schemas of deferred ones are loaded with the provider's own search tool.
+fn tools(request: &ChatRequest<'_>) -> Value {
+    if request.delivery != Delivery::Native {
+        return request.tools.iter().map(function).collect();
+    }
+    let deferred = request.tools.iter().map(|one| {
+        let mut tool = function(one);
+        tool["defer_loading"] = json!(true);
+        tool
+    });
+    std::iter::once(json!({"type": "tool_search"}))
+        .chain(deferred)
+        .collect()
 }
 
 /// Returns a tool. Without `strict`, the API would convert the schema itself.

@@ -12,6 +12,7 @@ use super::refusal::Refusal;
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::COMPONENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_sections::WIT_SOURCE_SECTION;
 
 const MAGIC: &[u8] = b"\0asm";
 const CORE_MODULE: &[u8] = &[0x01, 0x00, 0x00, 0x00];
@@ -31,6 +32,8 @@ pub(crate) struct CheckedComponent<'a> {
     pub(crate) exports: Vec<&'a str>,
     /// The custom sections at the top level.
     pub(crate) custom_sections: Vec<(&'a str, &'a [u8])>,
+    /// The sections of core modules with WIT text that a macro generated.
+    pub(crate) wit_sources: Vec<&'a [u8]>,
 }
 
 /// Validates a component, function bodies included.
@@ -129,7 +132,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Refu
     let mut parser = Parser::new(0);
     parser.set_features(features);
     let (mut imports, mut exports, mut custom_sections) = (Vec::new(), Vec::new(), Vec::new());
-    let mut bodies = Vec::new();
+    let (mut bodies, mut wit_sources) = (Vec::new(), Vec::new());
     let mut types = None;
     let mut recorder = InstantiationRecorder::new();
     for payload in parser.parse_all(bytes) {
@@ -151,6 +154,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Refu
                 }
             }
             Payload::CustomSection(section) if depth == 1 => custom_sections.push((section.name(), section.data())),
+            Payload::CustomSection(section) if section.name() == WIT_SOURCE_SECTION => wit_sources.push(section.data()),
             _ => {}
         }
         match validator.payload(&payload)? {
@@ -171,6 +175,7 @@ fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Refu
         imports,
         exports,
         custom_sections,
+        wit_sources,
     })
 }
 

@@ -83,6 +83,22 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
     catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_panic| Err("it makes the parser fail".to_owned()))
 }
 
+/// Parses the WIT that macros generated. Each text ends with a zero byte. Invalid texts are ignored, and so are those that exceed
+/// the limit of WIT together.
+pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
+    let texts = sections.iter().flat_map(|section| section.split(|byte| *byte == 0));
+    let mut bytes_left = WIT_BYTES_MAX;
+    let is_within_limit = |text: &&[u8]| {
+        bytes_left = bytes_left.saturating_sub(text.len() as u64);
+        bytes_left > 0
+    };
+    let texts = texts.filter(|text| !text.is_empty()).take(PACKAGES_MAX);
+    let parsed = texts
+        .take_while(is_within_limit)
+        .filter_map(|text| parse_wit(std::str::from_utf8(text).ok()?).ok());
+    parsed.reduce(|all, next| merged(&all, &next).unwrap_or(all))
+}
+
 /// Returns why WIT does not describe a component: it is of another package or version, or lacks a function.
 pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let overlay = Overlay::of(wit);

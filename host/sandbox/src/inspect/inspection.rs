@@ -245,10 +245,11 @@ pub(super) fn wit_of(bytes: &[u8], origin: Origin<'_>) -> Option<wit_parser::Res
     wit_with_docs(&check::check(bytes).ok()?, origin).ok()?
 }
 
-/// Returns WIT with docs: from the component if it contains any, otherwise from the file next to it. The error is why that file
-/// cannot be used.
+/// Returns WIT with docs: from the component if it contains any, also from macros, otherwise from the file next to it. The error is
+/// why that file cannot be used.
 fn wit_with_docs(checked: &CheckedComponent<'_>, origin: Origin<'_>) -> Result<Option<wit_parser::Resolve>, String> {
-    match (docs::decode_packages(checked.wit_sections()), origin.adjacent_wit) {
+    let embedded = docs::decode_packages(checked.wit_sections()).or_else(|| docs::parse_sources(&checked.wit_sources));
+    match (embedded, origin.adjacent_wit) {
         (Some(wit), _) => Ok(Some(wit)),
         (None, None) => Ok(None),
         (None, Some(AdjacentWit::Text(text))) => docs::parse_wit(text).map(Some),
@@ -265,7 +266,7 @@ impl<'a> CheckedComponent<'a> {
     }
 
     fn has_wit(&self) -> bool {
-        self.wit_sections().next().is_some()
+        self.wit_sections().next().is_some() || !self.wit_sources.is_empty()
     }
 }
 

@@ -1,4 +1,4 @@
-//! An HTTP client over `wasi:http`. Each host needs a grant (`--net HOST`).
+//! An HTTP client over `wasi:http`. Each request needs a grant (`toolwit grant NAME --http "GET https://example.com/"`).
 //!
 //! ```no_run
 //! use toolwit_guest::http::{self, Request};

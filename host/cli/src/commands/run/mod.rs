@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::input::approvals::ApprovalFlags;
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
-use crate::input::exposure::ExposureFlag;
+use crate::input::exposure::{DeliveryFlag, ExposureFlag};
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
@@ -30,7 +30,7 @@ use crate::shell::SuggestedCommand;
 use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
-use toolwit::model::ChatModel;
+use toolwit::model::{ChatModel, Delivery};
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink, ToolContext};
@@ -97,6 +97,9 @@ pub(crate) struct RunFlags {
     /// Tools that the model sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     exposure: Option<ExposureFlag>,
+    /// Way in which tools reach the model [default: list]
+    #[arg(long, value_name = "MODE")]
+    delivery: Option<DeliveryFlag>,
     /// Role whose tools the model has, instead of all; can be repeated
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
@@ -216,7 +219,7 @@ impl RunFlags {
             None => self.model_options.options()?,
         };
         let policy = self.approvals.policy()?;
-        let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
+        let exposure = self.exposure();
         let servers = self.mcp.servers(&self.authority.secrets)?;
         let host = self
             .plugins
@@ -242,6 +245,7 @@ impl RunFlags {
         let conversation = self.replay.iter().fold(conversation, ConversationBuilder::replay);
         let mut builder = conversation
             .model(model.clone())
+            .delivery(self.delivery.map(Delivery::from).unwrap_or_default())
             .limits(limits)
             .budget(budget)
             .options(options);
@@ -269,6 +273,14 @@ impl RunFlags {
             .output(progress)
             .observer(move |event: &Event, _: &Origin| observer.print(event));
         Ok(builder.build()?)
+    }
+
+    /// Returns the exposure. A provider that defers tools searches in all of them.
+    fn exposure(&self) -> Exposure {
+        match (self.exposure, self.delivery) {
+            (None, Some(DeliveryFlag::Native)) => Exposure::Flat,
+            (exposure, _) => exposure.map(Exposure::from).unwrap_or_default(),
+        }
     }
 
     async fn unpriced_model(&self) -> Result<Arc<dyn ChatModel>, Error> {

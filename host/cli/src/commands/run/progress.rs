@@ -158,7 +158,11 @@ impl RunProgress {
             } => {
                 let mut page = Page::new();
                 let tokens = usage.tokens.input_tokens + usage.tokens.output_tokens;
-                let cost = format!("{iterations} inferences, {tool_calls} tool calls, {tokens} tokens, {wall_ms} ms");
+                let cached = match usage.tokens.cached_tokens {
+                    0 => String::new(),
+                    cached => format!(" ({cached} from the provider's cache)"),
+                };
+                let cost = format!("{iterations} inferences, {tool_calls} tool calls, {tokens} tokens{cached}, {wall_ms} ms");
                 page.styled(FAINT, cost).end();
                 self.spinner.suspend(|| self.printer.detail(&page));
             }

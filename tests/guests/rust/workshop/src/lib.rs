@@ -1,12 +1,9 @@
 //! Tools and an entity that are written with the macros and helpers of `toolwit-guest`.
 
-/// Greet a person by name.
+/// Translate a number of inches to millimetres.
 #[toolwit_guest::tool]
-fn greet(/** The name of the person. */ name: &str) -> Result<String, &'static str> {
-    match name.trim() {
-        "" => Err("the name is empty"),
-        name => Ok(format!("Hello, {name}!")),
-    }
+fn millimetres(/** The number of inches. */ inches: f64) -> f64 {
+    inches * 25.4
 }
 
 #[toolwit_guest::tools]

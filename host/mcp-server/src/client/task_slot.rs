@@ -1,0 +1,20 @@
+//! The task that a call becomes.
+
+use std::sync::{Arc, OnceLock};
+
+use rmcp::task_manager::TaskContext;
+
+/// The task of a call, once it runs in the background. It is an extension of the request.
+#[derive(Clone, Default)]
+pub(crate) struct TaskSlot(Arc<OnceLock<TaskContext>>);
+
+impl TaskSlot {
+    /// Sets the task. From now on, questions are requests of the task.
+    pub(crate) fn begin(&self, task: TaskContext) {
+        drop(self.0.set(task));
+    }
+
+    pub(super) fn task(&self) -> Option<&TaskContext> {
+        self.0.get()
+    }
+}

@@ -1,0 +1,7 @@
+//! Long calls as tasks (`io.modelcontextprotocol/tasks`), from revision 2026-07-28.
+
+mod call_tasks;
+mod task_support;
+
+pub(crate) use call_tasks::{CallTasks, TaskCall};
+pub use task_support::TaskSupport;

@@ -1,0 +1,148 @@
+//! Tools that a provider defers until the model searches for them, over HTTP.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use crate::{Anthropic, OpenAi, OpenAiResponses, ResponseMode};
+use toolwit_agent::Conversation;
+use toolwit_agent::model::{ChatModel, Delivery};
+use toolwit_core::{NativeTool, ToolResult};
+
+/// Starts a server that returns these documents in order.
+async fn server(responses: &[Value]) -> MockServer {
+    let server = MockServer::start().await;
+    for response in responses {
+        let response = ResponseTemplate::new(200).set_body_json(response);
+        let mock = Mock::given(method("POST")).respond_with(response);
+        mock.up_to_n_times(1).mount(&server).await;
+    }
+    server
+}
+
+/// Runs a conversation with one tool, and returns its answer and the bodies of its requests.
+async fn run(model: impl ChatModel + 'static, delivery: Delivery, server: &MockServer) -> (String, Vec<Value>) {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let weather = NativeTool::new("weather", "Returns the weather.", schema, |arguments, _| async move {
+        Ok(ToolResult::text(format!("sunny in {}", arguments["city"])))
+    });
+    let mut conversation = Conversation::builder()
+        .model(model)
+        .tool(weather.unwrap())
+        .delivery(delivery)
+        .build()
+        .unwrap();
+    let outcome = conversation.run("What is the weather in Rome?").await.unwrap();
+    let received = server.received_requests().await.unwrap();
+    let bodies = received.iter().map(|request| request.body_json().unwrap()).collect();
+    (outcome.text().to_owned(), bodies)
+}
+
+/// A call after a search of the provider.
+fn anthropic_responses() -> [Value; 2] {
+    let usage = json!({"input_tokens": 9, "output_tokens": 9});
+    let references = json!([{"type": "tool_reference", "tool_name": "weather"}]);
+    [
+        json!({"content": [
+            {"type": "text", "text": "I search."},
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "tool_search_tool_bm25", "input": {"query": "weather"}},
+            {"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1",
+                "content": {"type": "tool_search_tool_search_result", "tool_references": references}},
+            {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}},
+        ], "stop_reason": "tool_use", "usage": usage}),
+        json!({"content": [{"type": "text", "text": "Sunny."}], "stop_reason": "end_turn", "usage": usage}),
+    ]
+}
+
+fn anthropic(server: &MockServer) -> Anthropic {
+    let builder = Anthropic::builder("claude-sonnet-4-5").base_url(server.uri());
+    builder.response_mode(ResponseMode::Complete).build().unwrap()
+}
+
+#[tokio::test]
+async fn anthropic_defers_tools_and_gets_its_search_back() {
+    let server = server(&anthropic_responses()).await;
+    let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
+    assert_eq!(answer, "Sunny.");
+    let tools = &bodies[0]["tools"];
+    assert_eq!(tools[0]["type"], "tool_search_tool_bm25_20251119");
+    assert!(
+        tools[0].get("defer_loading").is_none(),
+        "the search itself is not deferred"
+    );
+    assert_eq!(
+        (&tools[1]["name"], &tools[1]["defer_loading"]),
+        (&json!("weather"), &json!(true))
+    );
+    assert_eq!(bodies[1]["tools"], *tools, "the prefix of the next request is the same");
+    let kinds = |message: &Value| -> Vec<String> {
+        let blocks = message["content"].as_array().unwrap().iter();
+        blocks.map(|block| block["type"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        kinds(&bodies[1]["messages"][1]),
+        ["text", "server_tool_use", "tool_search_tool_result", "tool_use"]
+    );
+    assert_eq!(bodies[1]["messages"][2]["content"][0]["content"], "sunny in \"Rome\"");
+}
+
+#[tokio::test]
+async fn a_list_gives_the_same_result_without_deferral() {
+    let [mut call, answer] = anthropic_responses();
+    let blocks = call["content"].as_array_mut().unwrap();
+    blocks.drain(1..3);
+    let server = server(&[call, answer]).await;
+    let (answer, bodies) = run(anthropic(&server), Delivery::List, &server).await;
+    assert_eq!(answer, "Sunny.");
+    assert!(!bodies[0]["tools"].to_string().contains("defer_loading"));
+    assert_eq!(bodies[1]["messages"][2]["content"][0]["content"], "sunny in \"Rome\"");
+}
+
+#[tokio::test]
+async fn openai_responses_defer_tools_and_get_their_search_back() {
+    let usage = json!({"input_tokens": 9, "output_tokens": 9});
+    let loaded = json!([{"type": "function", "name": "weather", "defer_loading": true, "parameters": {}}]);
+    let message =
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sunny."}]});
+    let server = server(&[
+        json!({"status": "completed", "usage": usage, "output": [
+            {"type": "tool_search_call", "id": "tsc_1", "execution": "server", "call_id": null, "status": "completed",
+                "arguments": {"paths": ["weather"]}},
+            {"type": "tool_search_output", "id": "tso_1", "execution": "server", "call_id": null, "status": "completed",
+                "tools": loaded},
+            {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": "{\"city\": \"Rome\"}"},
+        ]}),
+        json!({"status": "completed", "usage": usage, "output": [message]}),
+    ])
+    .await;
+    let builder = OpenAiResponses::builder("gpt-5.4").base_url(server.uri());
+    let model = builder.response_mode(ResponseMode::Complete).build().unwrap();
+    let (answer, bodies) = run(model, Delivery::Native, &server).await;
+    assert_eq!(answer, "Sunny.");
+    let tools = &bodies[0]["tools"];
+    assert_eq!(tools[0], json!({"type": "tool_search"}));
+    assert_eq!(
+        (&tools[1]["name"], &tools[1]["defer_loading"]),
+        (&json!("weather"), &json!(true))
+    );
+    let input = bodies[1]["input"].as_array().unwrap();
+    let kinds: Vec<_> = input.iter().filter_map(|item| item["type"].as_str()).collect();
+    let expected = [
+        "tool_search_call",
+        "tool_search_output",
+        "function_call",
+        "function_call_output",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(input.last().unwrap()["output"], "sunny in \"Rome\"");
+}
+
+#[tokio::test]
+async fn an_api_without_deferral_refuses_it() {
+    let model = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build().unwrap();
+    let refused = Conversation::builder().model(model).delivery(Delivery::Native).build();
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains("does not support the delivery `native`"), "{error}");
+}
