@@ -72,49 +72,46 @@ fn grep(shell: &Shell, arguments: &[String], input: &str) -> Result {
     }
     let limit = options.value('m').map_or(Ok(usize::MAX), parse_count)?;
     let has_names = (files.len() > 1 || is_recursive || options.has('H')) && !options.has('h');
-    let mut output = String::new();
-    let mut is_found = false;
+    let mut outcome = Outcome {
+        status: 1,
+        ..Outcome::default()
+    };
     for (name, text) in &files {
-        let prefix = if has_names { format!("{name}:") } else { String::new() };
         let lines = text
             .lines()
             .zip(1..)
             .filter(|(line, _)| regex.is_match(line) != options.has('v'));
         let lines: Vec<(&str, usize)> = lines.take(limit).collect();
-        is_found |= !lines.is_empty();
-        if options.has('q') {
-            continue;
-        } else if options.has('l') {
-            output.push_str(&if lines.is_empty() {
-                String::new()
-            } else {
-                format!("{name}\n")
-            });
-        } else if options.has('c') {
-            output.push_str(&format!("{prefix}{}\n", lines.len()));
-        } else {
-            for (line, number) in lines {
-                let number = if options.has('n') {
-                    format!("{number}:")
-                } else {
-                    String::new()
-                };
-                if options.has('o') {
-                    let found = regex
-                        .find_iter(line)
-                        .map(|found| format!("{prefix}{number}{}\n", found.as_str()));
-                    output.extend(found);
-                } else {
-                    output.push_str(&format!("{prefix}{number}{line}\n"));
-                }
-            }
+        if !lines.is_empty() {
+            outcome.status = 0;
+        }
+        let prefix = if has_names { format!("{name}:") } else { String::new() };
+        if options.has('l') && !options.has('q') && !lines.is_empty() {
+            outcome.stdout.push_str(&format!("{name}\n"));
+        } else if options.has('c') && !options.has('q') {
+            outcome.stdout.push_str(&format!("{prefix}{}\n", lines.len()));
+        } else if !options.has('q') && !options.has('l') {
+            print(&lines, &prefix, &regex, &options, &mut outcome.stdout);
         }
     }
-    Ok(Outcome {
-        stdout: output,
-        status: u8::from(!is_found),
-        ..Outcome::default()
-    })
+    Ok(outcome)
+}
+
+/// Prints matching lines, or with `-o` their matching parts.
+fn print(lines: &[(&str, usize)], prefix: &str, regex: &Regex, options: &Options, output: &mut String) {
+    for (line, number) in lines {
+        let number = if options.has('n') {
+            format!("{number}:")
+        } else {
+            String::new()
+        };
+        if options.has('o') {
+            let found = regex.find_iter(line);
+            output.extend(found.map(|found| format!("{prefix}{number}{}\n", found.as_str())));
+        } else {
+            output.push_str(&format!("{prefix}{number}{line}\n"));
+        }
+    }
 }
 
 /// Reads all text files below a path. Links are not followed.
@@ -225,9 +222,12 @@ fn uniq(shell: &Shell, arguments: &[String], input: &str) -> Result {
         }
     }
     groups.retain(|(_, count)| !(options.has('d') && *count == 1 || options.has('u') && *count > 1));
-    let lines = groups.into_iter().map(|(line, count)| match options.has('c') {
-        true => format!("{count:>7} {line}"),
-        false => line,
+    let lines = groups.into_iter().map(|(line, count)| {
+        if options.has('c') {
+            format!("{count:>7} {line}")
+        } else {
+            line
+        }
     });
     Ok(joined(&lines.collect::<Vec<_>>()))
 }

@@ -81,10 +81,12 @@ fn mkdir(shell: &Shell, arguments: &[String]) -> Result {
     let options = Options::parse(arguments, "p", "")?;
     for operand in &options.operands {
         let path = shell.path(operand);
-        let created = match options.has('p') {
-            true if path.is_dir() => Ok(()),
-            true => fs::create_dir_all(&path),
-            false => fs::create_dir(&path),
+        let created = if !options.has('p') {
+            fs::create_dir(&path)
+        } else if path.is_dir() {
+            Ok(())
+        } else {
+            fs::create_dir_all(&path)
         };
         created.map_err(|error| describe(operand, &error))?;
     }
