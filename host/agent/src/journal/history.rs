@@ -1,6 +1,7 @@
 //! The history of a conversation as a function of its events.
 
 use crate::event::Event;
+use crate::state::{CompactionPlan, compacted};
 use toolwit_core::{Message, ToolCall};
 
 /// Returns the messages of a conversation after these events, without instructions. The calls of the last response that have no answer
@@ -62,6 +63,13 @@ impl HistoryReplay<'_> {
                 ..
             } => self.answer_late(id, call, content, *is_error),
             Event::OpenCallsAnswered { content } => self.close(content),
+            Event::HistoryCompacted(event) => {
+                let plan = CompactionPlan {
+                    older: event.older,
+                    pinned: event.pinned.clone(),
+                };
+                self.messages = compacted(&self.messages, &plan, &event.summary);
+            }
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
             Event::Finished { .. } => self.close(self.interrupted),
             _ => {}

@@ -98,6 +98,9 @@ pub(crate) struct RunLimitFlags {
     /// Maximum number of input and output tokens [default: unlimited]
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
+    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: never]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    context_tokens: Option<u64>,
     /// Maximum wall-clock time, such as 2m [default: 600s]
     #[arg(long, value_name = "TIME")]
     run_wall: Option<Span>,
@@ -116,6 +119,7 @@ impl RunLimitFlags {
                 .unwrap_or(defaults.iterations_max),
             calls_max: self.calls.or(settings.calls).unwrap_or(defaults.calls_max),
             tokens_max: self.tokens.or(settings.tokens),
+            context_tokens_max: self.context_tokens.or(settings.context_tokens),
             wall_ms_max: millis.unwrap_or(defaults.wall_ms_max),
             ..defaults
         }

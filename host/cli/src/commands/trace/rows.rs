@@ -140,6 +140,12 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
                 format!("{tokens}  {said}"),
             )
         }
+        Event::HistoryCompacted(event) => {
+            let usage = event.usage;
+            let tokens = format!("{} + {} tokens", usage.input_tokens, usage.output_tokens);
+            let detail = format!("{tokens}  {}", event.summary);
+            (Kind::Model, "compaction".to_owned(), Some(event.wall_ms), detail)
+        }
         Event::ToolFinished {
             name, wall_ms, content, ..
         } => (Kind::Call, name.to_string(), Some(*wall_ms), content.clone()),
