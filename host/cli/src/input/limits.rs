@@ -107,6 +107,19 @@ pub(crate) struct RunLimitFlags {
 }
 
 impl RunLimitFlags {
+    /// Returns the size of a request beyond which older messages are summarized, for a trace.
+    pub(crate) fn context_tokens(&self) -> Option<String> {
+        self.context_tokens.map(|tokens| tokens.to_string())
+    }
+
+    /// Adds the recorded size of a request, unless the option is set: a replay summarizes at the same positions.
+    pub(crate) fn with_recorded(mut self, context_tokens: Option<&String>) -> Self {
+        self.context_tokens = self
+            .context_tokens
+            .or(context_tokens.and_then(|tokens| tokens.parse().ok()));
+        self
+    }
+
     /// Returns the limits of a run. Options take precedence over those of the project.
     pub(crate) fn limits(&self, settings: &RunSettings) -> LoopLimits {
         let defaults = LoopLimits::default();
@@ -182,6 +195,15 @@ mod tests {
             calls: Some(2),
             ..RunLimitFlags::default()
         };
+        let recorded = flags.clone().with_recorded(Some(&"5000".to_owned()));
+        assert_eq!(recorded.context_tokens().as_deref(), Some("5000"));
+        assert_eq!(
+            recorded
+                .with_recorded(Some(&"6000".to_owned()))
+                .context_tokens()
+                .as_deref(),
+            Some("5000")
+        );
         let limits = flags.limits(&project.of_runs(&nothing));
         assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));
     }
