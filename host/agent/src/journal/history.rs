@@ -1,7 +1,7 @@
 //! The history of a conversation as a function of its events.
 
+use super::compaction::{CompactionPlan, compacted};
 use crate::event::Event;
-use crate::state::{CompactionPlan, compacted};
 use toolwit_core::{Message, ToolCall};
 
 /// Returns the messages of a conversation after these events, without instructions. The calls of the last response that have no answer

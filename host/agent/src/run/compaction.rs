@@ -6,11 +6,11 @@ use tracing::Instrument;
 use super::run_state::RunState;
 use super::spans;
 use crate::event::{CompactedHistory, Event};
+use crate::journal::{CompactionPlan, estimated_tokens, history_tokens, plan_compaction, transcript};
 use crate::millis::millis;
 use crate::model::{ChatOptions, ChatRequest, ChatResponse, Cost, ModelError, ToolChoice};
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
-use crate::state::{CompactionPlan, estimated_tokens, history_tokens, plan_compaction, transcript};
 use toolwit_core::text::sha256;
 use toolwit_core::{Error, Message};
 

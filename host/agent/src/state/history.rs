@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::call_ids::CallIds;
-use super::compaction::{CompactionPlan, compacted};
+use crate::journal::{CompactionPlan, compacted};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 

@@ -1,7 +1,6 @@
 //! The state of a conversation between its runs.
 
 mod call_ids;
-mod compaction;
 mod history;
 mod late_results;
 mod long_results;
@@ -20,7 +19,6 @@ use crate::toolbox::Toolbox;
 use toolwit_core::{Approvals, Blackboard, Tool, ToolContext};
 
 pub(crate) use call_ids::CallIds;
-pub(crate) use compaction::{CompactionPlan, compacted, estimated_tokens, history_tokens, plan_compaction, transcript};
 pub(crate) use history::{History, error_text, interrupted_call};
 pub(crate) use late_results::{BackgroundCall, LateResults};
 pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
