@@ -137,12 +137,8 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             } else {
                 format!("calls {}", calls.join(", "))
             };
-            (
-                Kind::Model,
-                format!("inference {iteration}"),
-                Some(*wall_ms),
-                format!("{}  {said}", tokens(usage)),
-            )
+            let detail = format!("{}  {said}", tokens(usage));
+            (Kind::Model, format!("inference {iteration}"), Some(*wall_ms), detail)
         }
         Event::HistoryCompacted(event) => {
             let detail = format!("{}  {}", tokens(&event.usage), event.summary);
