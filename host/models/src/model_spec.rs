@@ -41,7 +41,10 @@ impl ModelSpec {
     /// [`ModelError::Configuration`] for a scripted model, whose calls are in its scenario.
     pub fn with_tool_calls(mut self, format: ToolCallFormat) -> Result<Self, ModelError> {
         if self.provider.api == ProviderApi::Scripted && format != ToolCallFormat::Native {
-            return Err(invalid("a scripted model has no format of tool calls".to_owned()));
+            return Err(ModelError::Configuration {
+                message: "a scripted model has no format of tool calls".to_owned(),
+                suggestion: "use the format `native`, or a model behind an API".to_owned(),
+            });
         }
         self.tool_calls = format;
         Ok(self)
@@ -239,6 +242,12 @@ mod tests {
         );
         assert!(named("scripted:/no/such/scenario.toml").await.is_err());
         assert!(parse("scripted:a").unwrap().with_base_url("http://h").is_err());
+        for format in [ToolCallFormat::Json, ToolCallFormat::Text] {
+            assert!(parse("scripted:a").unwrap().with_tool_calls(format).is_err());
+            let local = parse("ollama:m@http://127.0.0.1:1/v1").unwrap();
+            let prompted = connect(&local.with_tool_calls(format).unwrap()).await.unwrap();
+            assert_eq!(prompted.name(), "m");
+        }
         let moved = parse("openai:m").unwrap().with_base_url("no url").unwrap();
         assert!(connect(&moved).await.is_err());
     }

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tracing_subscriber::layer::SubscriberExt;
 
 use toolwit::telemetry::{OtlpOptions, exporter};
-use toolwit::{Conversation, NativeTool, ScriptedModel, ToolResult};
+use toolwit::{AgenticTool, Conversation, NativeTool, ScriptedModel, ToolResult};
 
 /// A collector that accepts requests until it received `count` spans.
 async fn collect(listener: TcpListener, count: usize) -> Vec<Value> {
@@ -106,6 +106,31 @@ async fn run_inferences_and_calls_are_spans_of_one_trace_without_content() {
     assert!(attribute(chat, "gen_ai.usage.input_tokens")["intValue"].is_string());
     assert!(attribute(chat, "gen_ai.response.finish_reasons")["arrayValue"].is_object());
     assert!(!serde_json::to_string(&spans).unwrap().contains("secret"));
+}
+
+#[tokio::test]
+async fn the_run_of_an_agent_has_its_name() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let options = OtlpOptions::new(format!("http://{}", listener.local_addr().unwrap()));
+    let collector = tokio::spawn(collect(listener, 6));
+    let (layer, exporter) = exporter(options).unwrap();
+    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer.filtered()));
+    let exporter = exporter.spawn();
+    let reviewer = AgenticTool::new("reviewer", "Reviews.").with_model(ScriptedModel::new().answer("Well."));
+    let model = ScriptedModel::new()
+        .call("reviewer", serde_json::json!({"task": "Review."}))
+        .answer("Done.");
+    let mut conversation = Conversation::builder().model(model).tool(reviewer).build().unwrap();
+    conversation.run("Go.").await.unwrap();
+    exporter.shutdown().await;
+    let spans = collector.await.unwrap();
+    let inner = spans
+        .iter()
+        .find(|span| span["name"] == "invoke_agent reviewer")
+        .unwrap();
+    assert_eq!(attribute(inner, "gen_ai.agent.name")["stringValue"], "reviewer");
+    let outer = spans.iter().find(|span| span["name"] == "invoke_agent").unwrap();
+    assert_eq!(attribute(outer, "gen_ai.agent.name"), &Value::Null);
 }
 
 #[tokio::test]

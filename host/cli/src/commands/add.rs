@@ -1,6 +1,7 @@
 //! `toolwit add`: adds packages to a plugin directory.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::refresh::discover;
+use crate::commands::shipped::{self, ShippedPlugins};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
@@ -31,7 +33,9 @@ Examples:
   toolwit add calc.wasm --replace                     replace the package `calc`
   toolwit add calc                                    add the newest `calc` of the index
   toolwit add calc@1.2 --index https://example.com/index.json
-  toolwit add https://example.com/calc.wasm#sha256=DIGEST";
+  toolwit add https://example.com/calc.wasm#sha256=DIGEST
+  toolwit add --shipped                               list the plugins that ship with Toolwit
+  toolwit add --shipped files                         build the shipped plugin `files` and add it";
 
 /// Add a component to a plugin directory
 ///
@@ -45,8 +49,13 @@ pub(crate) struct Add {
     ///
     /// The URL ends with #sha256=DIGEST. A package is NAME, for its newest version, or NAME@VERSION with a version such as
     /// 1.2.0, 1.2 or ^1.2. An existing file or directory takes precedence.
-    #[arg(value_name = "FILE|DIR|URL|NAME[@VERSION]")]
-    source: OsString,
+    #[arg(value_name = "FILE|DIR|URL|NAME[@VERSION]", required_unless_present = "shipped")]
+    source: Option<OsString>,
+    /// Build a plugin that ships with Toolwit and add it; without NAME, list those plugins
+    ///
+    /// Its source is in the command. The build needs Rust, and downloads the dependencies of the plugin once.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "source")]
+    shipped: Option<Option<String>>,
     /// Replace a package of the same name
     #[arg(long)]
     replace: bool,
@@ -101,6 +110,10 @@ impl From<&AddedPackage> for Report {
 
 impl Add {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        if let Some(None) = self.shipped {
+            print_shipped(printer)?;
+            return Ok(Exit::Success);
+        }
         let added = self.add(printer, cancel).await?;
         let mut reports: Vec<_> = added.iter().map(Report::from).collect();
         let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
@@ -118,7 +131,17 @@ impl Add {
     }
 
     async fn add(&self, printer: Printer, cancel: &CancellationToken) -> Result<Vec<AddedPackage>, Error> {
-        let source = PackageSource::parse(&self.source)?;
+        let source = match (&self.shipped, &self.source) {
+            (Some(Some(name)), _) => PackageSource::Path(build_shipped(name, printer, cancel).await?),
+            (_, Some(source)) => PackageSource::parse(source)?,
+            (_, None) => {
+                return Err(Error::new(
+                    ErrorKind::Configuration,
+                    Phase::Registry,
+                    "no package is named",
+                ));
+            }
+        };
         let mut installation = Installation::new(self.plugins.destination()?);
         if self.replace {
             installation = installation.conflict(NameConflict::Replace);
@@ -155,6 +178,36 @@ impl Add {
         }
         Ok(())
     }
+}
+
+/// Builds a shipped plugin.
+async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken) -> Result<PathBuf, Error> {
+    if shipped::list().iter().any(|(known, _)| *known == name) {
+        return ShippedPlugins::find()?.build(name, printer, cancel).await;
+    }
+    let message = format!("no plugin `{name}` ships with Toolwit");
+    let names: Vec<_> = shipped::list().into_iter().map(|(known, _)| known).collect();
+    let hint = format!("there are {}; `toolwit add --shipped` describes them", names.join(", "));
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
+}
+
+/// Lists the shipped plugins.
+fn print_shipped(printer: Printer) -> Result<(), Failure> {
+    let plugins = shipped::list();
+    if printer.format() == Format::Json {
+        let plugins = plugins
+            .iter()
+            .map(|(name, description)| json!({"name": name, "description": description}));
+        return printer.document(&json!({"ok": true, "shipped": plugins.collect::<Vec<_>>()}));
+    }
+    let width = plugins.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut page = Page::new();
+    for (name, description) in plugins {
+        page.text(format_args!("{name:width$}  {description}")).end();
+    }
+    printer.data(&page)?;
+    printer.hint("`toolwit add --shipped NAME` builds one and adds it");
+    Ok(())
 }
 
 fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {

@@ -27,6 +27,7 @@ pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod shipped;
 pub(crate) mod show;
 pub(crate) mod test;
 pub(crate) mod trace;

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::guests::{PLAIN, SETTINGS};
-use crate::support::{Run, Workspace, accept};
+use crate::support::{Run, TOOLWIT, Workspace, accept};
 
 /// The SHA-256 digest of [`PLAIN`].
 fn digest(workspace: &Workspace) -> String {
@@ -210,4 +212,47 @@ fn requested_capabilities_of_a_download_are_reported() {
         added.code == Some(0) && added.stderr.contains("toolwit grant settings"),
         "{added}"
     );
+}
+
+#[test]
+fn shipped_plugins_are_listed_and_an_unknown_name_lists_them() {
+    let workspace = Workspace::new();
+    let listed = workspace.run(&["add", "--shipped"]);
+    assert_eq!(listed.code, Some(0), "{listed}");
+    assert!(listed.stdout.contains("files      reads, lists"), "{listed}");
+    let document: Value = serde_json::from_str(&workspace.run(&["add", "--shipped", "--json"]).stdout).unwrap();
+    assert_eq!(document["shipped"][0]["name"], "calc");
+
+    let unknown = workspace.run(&["add", "--shipped", "filez"]);
+    assert_eq!(unknown.code, Some(2), "{unknown}");
+    assert!(
+        unknown.stderr.contains("no plugin `filez` ships with Toolwit"),
+        "{unknown}"
+    );
+    assert!(unknown.stderr.contains("customers, files"), "{unknown}");
+    assert_eq!(workspace.run(&["add"]).code, Some(2));
+    assert_eq!(workspace.run(&["add", "calc.wasm", "--shipped", "calc"]).code, Some(2));
+}
+
+/// Building needs the machine's toolchain, so the environment is inherited.
+#[test]
+fn shipped_plugin_is_added_without_a_clone() {
+    let workspace = Workspace::new();
+    let target = Path::new(TOOLWIT).ancestors().nth(2).unwrap();
+    let mut command = Command::new(TOOLWIT);
+    command
+        .args(["add", "--shipped", "files", "--json"])
+        .current_dir(workspace.path())
+        .env("CARGO_TARGET_DIR", target.join("demo"))
+        .env("XDG_DATA_HOME", workspace.path().join("data"));
+    let run: Run = command.output().unwrap().into();
+    let document: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"));
+    assert_eq!(document["added"][0]["name"], "files", "{run}");
+    assert!(workspace.path().join("tools/files.wasm").is_file());
+    assert!(workspace.path().join("tools/files.toml").is_file());
+    let listed = workspace.run(&["call", "list_files"]);
+    assert_eq!(listed.code, Some(0), "{listed}");
+    let refused = workspace.run(&["call", "read_file", "path=/etc/hostname"]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.to_string().contains("granted directory"), "{refused}");
 }

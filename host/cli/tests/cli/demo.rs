@@ -78,7 +78,7 @@ fn demo_needs_no_clone() {
     assert!(
         workspace
             .path()
-            .join("data/toolwit/demo/plugins/customers/Cargo.toml")
+            .join("data/toolwit/shipped/plugins/customers/Cargo.toml")
             .is_file()
     );
 }

@@ -1,15 +1,12 @@
 //! `toolwit demo`: runs a scripted conversation with the real agent loop and plugins.
 
-mod embedded;
-mod shipped;
-
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use self::shipped::ShippedPlugins;
 use crate::commands::run;
+use crate::commands::shipped::ShippedPlugins;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::conversation;
@@ -25,6 +22,12 @@ use toolwit::tool::Origin;
 
 /// The turns of the scripted model.
 const SCENARIO: &str = include_str!("scenario.toml");
+
+/// The plugins that the scenario uses.
+const USED: [&str; 1] = ["customers"];
+
+/// The plugins that are built in a clone of the repository, where other commands are tried with them next.
+const TRIED: [&str; 5] = ["calc", "customers", "quota", "redact", "text"];
 
 /// Run a scripted conversation, without a key or network
 ///
@@ -42,8 +45,13 @@ impl Demo {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = Arc::new(ScriptedModel::parse(SCENARIO).map_err(Error::from)?);
         let prompt = model.prompt().unwrap_or_default().to_owned();
-        let shipped = ShippedPlugins::ready(printer, cancel).await?;
-        let host = load(&shipped, printer, cancel).await?;
+        let shipped = ShippedPlugins::find()?;
+        let mut components = Vec::new();
+        let names: &[&str] = if shipped.is_clone { &TRIED } else { &USED };
+        for name in names {
+            components.push(shipped.build(name, printer, cancel).await?);
+        }
+        let host = load(&components, printer, cancel).await?;
         let events = Events::default();
         let recorded = events.clone();
         let observer = move |event: &Event, _: &Origin| {
@@ -74,9 +82,9 @@ impl Demo {
 }
 
 /// Loads and compiles the plugins.
-async fn load(shipped: &ShippedPlugins, printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
+async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
     let mut builder = Toolwit::builder();
-    for component in &shipped.components {
+    for component in components {
         builder = builder.plugins(component);
     }
     let host = builder.build().await?;

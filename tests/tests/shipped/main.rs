@@ -1,0 +1,11 @@
+//! The shipped plugins in the sandbox: what they do with a grant, and that they cannot do it without one.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod files;
+mod host;
+mod pure;
