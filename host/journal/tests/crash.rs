@@ -1,6 +1,7 @@
 //! Runs that are killed at each position of their journal, and continued.
 
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, reason = "the child reports its position to its parent")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -370,5 +371,4 @@ async fn a_killed_process_leaves_a_session_that_another_one_completes() {
 async fn a_long_run_survives_a_kill_at_each_of_a_thousand_positions() {
     let positions = kill_at_each_position(80).await;
     assert!(positions >= 1000, "{positions} positions");
-    println!("killed at {positions} positions");
 }
