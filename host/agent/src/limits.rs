@@ -34,6 +34,9 @@ pub struct LoopLimits {
     pub wall_ms_max: u64,
     /// Maximum sum of input and output tokens; unlimited by default.
     pub tokens_max: Option<u64>,
+    /// Estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages; never by default. The system
+    /// message, the first user message, the current one and the newest messages stay.
+    pub context_tokens_max: Option<u64>,
     /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,
     /// Maximum size of a result in one message, in bytes. The model reads the rest with `read_result`.
@@ -53,6 +56,7 @@ impl Default for LoopLimits {
             calls_per_response_max: CALLS_PER_RESPONSE_MAX,
             wall_ms_max: millis(RUN_WALL_MAX),
             tokens_max: None,
+            context_tokens_max: None,
             unknown_tools: UnknownToolPolicy::StopAfter(3),
             result_bytes_max: SHOWN_RESULT_BYTES_MAX,
             tools_max: DECLARED_TOOLS_MAX,
@@ -63,6 +67,9 @@ impl Default for LoopLimits {
 
 /// The minimum of `result_bytes_max`. It leaves space for text before the marker.
 const RESULT_BYTES_MIN: usize = 256;
+
+/// The minimum of `context_tokens_max`. It leaves space for a summary and the newest messages.
+const CONTEXT_TOKENS_MIN: u64 = 1000;
 
 impl LoopLimits {
     /// Checks that a run is possible with these limits.
@@ -87,6 +94,9 @@ impl LoopLimits {
         }
         if self.result_bytes_max < RESULT_BYTES_MIN {
             return refused(format!("`result_bytes_max` must be at least {RESULT_BYTES_MIN}"));
+        }
+        if self.context_tokens_max.is_some_and(|max| max < CONTEXT_TOKENS_MIN) {
+            return refused(format!("`context_tokens_max` must be at least {CONTEXT_TOKENS_MIN}"));
         }
         Ok(())
     }
@@ -139,6 +149,10 @@ mod tests {
             },
             LoopLimits {
                 unknown_tools: UnknownToolPolicy::StopAfter(0),
+                ..LoopLimits::default()
+            },
+            LoopLimits {
+                context_tokens_max: Some(999),
                 ..LoopLimits::default()
             },
             LoopLimits {

@@ -1,10 +1,12 @@
 //! Runs that are killed at each position of their journal, and continued.
 
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, reason = "the child reports its position to its parent")]
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -12,8 +14,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 use toolwit_agent::{
-    Conversation, IDEMPOTENCY_KEY, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore, Resolution,
-    SessionId, SessionSummary, TraceEntry,
+    Conversation, IDEMPOTENCY_KEY, Journal, JournalError, JournalStore, JournalWriter, LoopLimits, MemoryJournalStore,
+    Resolution, SessionId, SessionSummary, TraceEntry,
 };
 use toolwit_core::{EffectClass, NativeTool, Role, Tool, ToolCall, ToolResult};
 use toolwit_journal::SqliteJournalStore;
@@ -161,7 +163,12 @@ fn conversation(journal: Journal, tools: [Arc<dyn Tool>; 3], rounds: usize) -> C
         .model(Planner { rounds })
         .tools(tools)
         .journal(journal);
-    builder.iterations_max(100).build().unwrap()
+    let limits = LoopLimits {
+        iterations_max: 200,
+        calls_max: 1000,
+        ..LoopLimits::default()
+    };
+    builder.limits(limits).build().unwrap()
 }
 
 /// Continues a session until its run ended. Calls that are unresolved are decided by looking at the world.
@@ -284,45 +291,84 @@ fn effects(path: &Path) -> BTreeMap<String, u32> {
     effects
 }
 
-/// The environment of the child: the directory of the session, and the position at which it is killed.
+/// The environment of the child: the position at which it is killed, the number of rounds, and the directory of the session.
 const CHILD: &str = "TOOLWIT_CRASH_CHILD";
 
-/// Is the child process of the test below; does nothing otherwise.
+/// The line that the child prints when it waits to be killed.
+const AT_POSITION: &str = "at the position";
+
+/// Stops all work of the child at its position, until the parent kills it.
+fn wait_for_kill() {
+    println!("\n{AT_POSITION}");
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Is the child process of the tests below; does nothing otherwise.
 #[allow(clippy::disallowed_methods, reason = "only the parent test sets the variable")]
 #[tokio::test]
 async fn child_process() {
     let Ok(setting) = std::env::var(CHILD) else { return };
-    let (position, directory) = setting.split_once(':').unwrap();
-    let directory = Path::new(directory);
+    let mut parts = setting.splitn(3, ':');
+    let mut part = || parts.next().unwrap();
+    let (position, rounds, directory) = (part().parse().unwrap(), part().parse().unwrap(), Path::new(part()));
     let store = SqliteJournalStore::open(directory.join("sessions.db")).await.unwrap();
     let store = KilledStore {
         store: Arc::new(store),
-        position: position.parse().unwrap(),
-        kill: || std::process::abort(),
+        position,
+        kill: wait_for_kill,
     };
     let journal = Journal::create(&store, &id()).await.unwrap();
-    let mut conversation = conversation(journal, in_file(directory.join("effects")), 2);
+    let mut conversation = conversation(journal, in_file(directory.join("effects")), rounds);
     let _ = conversation.run("pay all").await;
+}
+
+/// Starts a process with a run, kills it at a position, and completes the run. Returns whether the run ended before the position.
+async fn survive_kill(position: u64, rounds: usize) -> bool {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_process", "--nocapture"])
+        .env(CHILD, format!("{position}:{rounds}:{}", directory.path().display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_at_position = lines.map_while(Result::ok).any(|line| line == AT_POSITION);
+    // On Unix, this is SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = directory.path().join("effects");
+    let store = SqliteJournalStore::open(directory.path().join("sessions.db"))
+        .await
+        .unwrap();
+    let is_done = |effect: &str| effects(&path).contains_key(effect);
+    let (answer, _) = complete(&store, in_file(path.clone()), rounds, is_done).await;
+    assert_eq!(answer, "all is paid");
+    check_world(&effects(&path), rounds, position);
+    !is_at_position
+}
+
+/// Kills a process at each position of its journal. Returns the number of positions.
+async fn kill_at_each_position(rounds: usize) -> u64 {
+    let mut position = 0;
+    while !survive_kill(position, rounds).await {
+        position += 1;
+    }
+    position
 }
 
 // accept: 133
 #[tokio::test]
-async fn a_process_that_dies_leaves_a_session_that_another_one_completes() {
-    for position in [1, 4, 6, 8, 9, 11, 13, 17, 22, 29] {
-        let directory = tempfile::tempdir().unwrap();
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        let child = child
-            .args(["--exact", "child_process"])
-            .env(CHILD, format!("{position}:{}", directory.path().display()));
-        let status = child.output().unwrap().status;
-        assert!(!status.success(), "the process dies at {position}");
-        let path = directory.path().join("effects");
-        let store = SqliteJournalStore::open(directory.path().join("sessions.db"))
-            .await
-            .unwrap();
-        let is_done = |effect: &str| effects(&path).contains_key(effect);
-        let (answer, _) = complete(&store, in_file(path.clone()), 2, is_done).await;
-        assert_eq!(answer, "all is paid");
-        check_world(&effects(&path), 2, position);
-    }
+async fn a_killed_process_leaves_a_session_that_another_one_completes() {
+    let positions = kill_at_each_position(1).await;
+    assert!(positions > 15, "{positions} positions");
+}
+
+#[tokio::test]
+#[ignore = "starts more than 1,000 processes"]
+async fn a_long_run_survives_a_kill_at_each_of_a_thousand_positions() {
+    let positions = kill_at_each_position(80).await;
+    assert!(positions >= 1000, "{positions} positions");
 }

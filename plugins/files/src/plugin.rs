@@ -1,5 +1,6 @@
 //! The WIT bindings of the file tools.
 
+use std::fs;
 use std::path::Path;
 
 use wasip2::filesystem::preopens::get_directories;
@@ -84,9 +85,12 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// Lists the granted directories.
+/// Lists the granted directories. The host reports a root also if it is not granted.
 fn granted() -> wit::Listing {
-    let entries = get_directories().into_iter().map(|(_, path)| wit::Entry {
+    let mut paths: Vec<String> = get_directories().into_iter().map(|(_, path)| path).collect();
+    let has_others = paths.iter().any(|path| path != "/");
+    paths.retain(|path| path != "/" || !has_others && fs::read_dir("/").is_ok());
+    let entries = paths.into_iter().map(|path| wit::Entry {
         path,
         kind: wit::EntryKind::Directory,
         size: 0,

@@ -91,3 +91,20 @@ async fn csv_files_are_read_with_a_grant_and_text_without_one() {
     let join = json!({"left": text, "right": {"text": "a,c\n3,x\n"}, "on": [{"left": "a", "right": "a"}]});
     assert_eq!(denied.value("join_tables", join).await["csv"], "a,b,c\n3,4,x\n");
 }
+
+#[tokio::test]
+async fn images_are_described_with_a_grant() {
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x03\0\0\0\x02\x08\x02\0\0\0";
+    let host = Host::with_files("image_info", "read").await;
+    fs::write(host.data().join("a.png"), png).unwrap();
+    fs::write(host.data().join("b.png"), "text").unwrap();
+    let image = host.value("describe_image", json!({"path": "/data/a.png"})).await;
+    assert_eq!(
+        (&image["format"], &image["width"], &image["height"]),
+        (&json!("png"), &json!(3), &json!(2))
+    );
+    host.failure("describe_image", json!({"path": "/data/b.png"})).await;
+    let denied = Host::without_grant("image_info").await;
+    let refused = denied.failure("describe_image", json!({"path": "/data/a.png"})).await;
+    assert!(refused.contains("granted directory"), "{refused}");
+}

@@ -9,3 +9,4 @@
 mod files;
 mod host;
 mod pure;
+mod shell;

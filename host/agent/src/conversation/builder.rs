@@ -361,6 +361,13 @@ impl ConversationBuilder {
         self.configured(|config| config.with_iterations_max(iterations_max))
     }
 
+    /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages. The system message,
+    /// the first user message, the current one and the newest messages stay; [`Event::HistoryCompacted`] has the summary.
+    #[must_use]
+    pub fn context_tokens_max(self, tokens: u64) -> Self {
+        self.configured(|config| config.with_context_tokens_max(tokens))
+    }
+
     /// Adds an observer.
     #[must_use]
     pub fn observer(self, observer: impl Observer + 'static) -> Self {

@@ -2,7 +2,7 @@
 
 use crate::event::{Event, TraceEntry};
 use crate::journal::{InterruptedRun, Journal, JournalError, interrupted_run, messages};
-use crate::model::Cost;
+use crate::model::{Cost, TokenUsage};
 use crate::process::{ModelUsageKind, ProcessAction};
 use crate::state::{CallIds, ConversationState, History, error_text, interrupted_call};
 use toolwit_core::Error;
@@ -56,13 +56,15 @@ pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) 
     }
     let process = &conversation.process;
     let (account, model) = (process.account(), &conversation.model);
+    let charge = |usage: &TokenUsage| {
+        let cost = model.price().map_or(Cost::ZERO, |price| price.cost(usage));
+        account.charge(ModelUsageKind::Chat, model.name(), *usage, cost);
+    };
     for event in events {
         match event {
             Event::TurnStarted { prompt, .. } => process.begin_run(prompt.as_deref()),
-            Event::ModelAnswered { usage, .. } => {
-                let cost = model.price().map_or(Cost::ZERO, |price| price.cost(usage));
-                account.charge(ModelUsageKind::Chat, model.name(), *usage, cost);
-            }
+            Event::ModelAnswered { usage, .. } => charge(usage),
+            Event::HistoryCompacted(event) => charge(&event.usage),
             Event::ToolFinished {
                 name,
                 tool,

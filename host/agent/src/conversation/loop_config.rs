@@ -287,6 +287,14 @@ impl LoopConfig {
         self
     }
 
+    /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages of the history.
+    /// The other limits are unchanged.
+    #[must_use]
+    pub fn with_context_tokens_max(mut self, tokens: u64) -> Self {
+        self.limits.context_tokens_max = Some(tokens);
+        self
+    }
+
     /// Limits the total usage of all runs, including nested agents, in addition to the outer budgets.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {

@@ -1,6 +1,7 @@
 //! Events of a conversation, and their observers.
 
 mod approval;
+mod compacted_history;
 mod observer;
 mod queued_observer;
 mod recorded_call;
@@ -17,6 +18,7 @@ use crate::outcome::{RunUsage, StopReason};
 use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinition, ToolId, ToolName};
 
 pub use approval::{DecidedApproval, RequestedApproval};
+pub use compacted_history::CompactedHistory;
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
@@ -109,6 +111,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ProviderBlock>,
     },
+    /// The history no longer fitted into the context, and a summary by the model replaced its older messages.
+    HistoryCompacted(Box<CompactedHistory>),
     /// The arguments of a call were invalid JSON and were repaired without loss.
     ArgumentsRepaired {
         /// The id of the call.

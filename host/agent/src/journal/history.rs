@@ -1,5 +1,6 @@
 //! The history of a conversation as a function of its events.
 
+use super::compaction::{CompactionPlan, compacted};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 
@@ -62,6 +63,13 @@ impl HistoryReplay<'_> {
                 ..
             } => self.answer_late(id, call, content, *is_error),
             Event::OpenCallsAnswered { content } => self.close(content),
+            Event::HistoryCompacted(event) => {
+                let plan = CompactionPlan {
+                    older: event.older,
+                    pinned: event.pinned.clone(),
+                };
+                self.messages = compacted(&self.messages, &plan, &event.summary);
+            }
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
             Event::Finished { .. } => self.close(self.interrupted),
             _ => {}

@@ -1,5 +1,6 @@
 //! The journal: the events of a conversation, stored before what they announce can have an effect.
 
+mod compaction;
 mod error;
 mod history;
 mod interrupted_run;
@@ -8,6 +9,7 @@ mod port;
 mod session_journal;
 mod summary;
 
+pub(crate) use compaction::{CompactionPlan, compacted, estimated_tokens, history_tokens, plan_compaction, transcript};
 pub use error::JournalError;
 pub(crate) use history::messages;
 pub use interrupted_run::{InterruptedRun, UnresolvedCall};

@@ -146,6 +146,15 @@ impl Recording {
                     usage: *usage,
                 });
             }
+            Event::HistoryCompacted(event) => self.answers.push(RecordedAnswer {
+                sequence: entry.sequence,
+                content: event.summary.clone(),
+                reasoning: String::new(),
+                calls: Vec::new(),
+                blocks: Vec::new(),
+                finish: FinishReason::Stop,
+                usage: event.usage,
+            }),
             Event::ToolStarted { id, tool, start, .. } => {
                 let call = RecordedCall {
                     sequence: entry.sequence,

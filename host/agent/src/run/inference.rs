@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use super::compaction::compact_if_full;
 use super::prepared_call::{PreparedCall, prepare};
 use super::run_state::RunState;
 use super::spans;
@@ -37,6 +38,7 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     if let Some(exhausted) = run.account.exhausted() {
         return Err(exhausted);
     }
+    compact_if_full(run).await?;
     run.tally.iterations += 1;
     let conversation = &*run.conversation;
     let toolbox = &conversation.toolbox;

@@ -16,6 +16,7 @@
 mod call_queue;
 mod call_result;
 mod call_start;
+mod compaction;
 mod dispatch;
 mod earlier_calls;
 mod ending;

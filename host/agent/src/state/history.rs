@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::call_ids::CallIds;
+use crate::journal::{CompactionPlan, compacted};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
@@ -133,6 +134,12 @@ impl History {
         {
             text.clone_into(content);
         }
+    }
+
+    /// Replaces the older messages of a plan by a summary.
+    pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
+        self.close(&interrupted_call());
+        self.messages = compacted(&self.messages, plan, summary);
     }
 
     /// Removes all messages, which no model reads.

@@ -10,6 +10,7 @@ mod calls;
 mod chaining;
 mod claims;
 mod communication;
+mod compaction;
 mod declared;
 mod entities;
 mod events;

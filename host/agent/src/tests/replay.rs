@@ -118,3 +118,25 @@ fn text_that_is_not_a_trace_is_refused_with_its_line() {
     assert!(error.starts_with("line 2: not an event"), "{error}");
     assert!(Recording::parse("").is_err());
 }
+
+#[tokio::test]
+async fn summary_of_older_messages_comes_from_the_trace() {
+    let long = || {
+        let schema = json!({"type": "object"});
+        let tool = NativeTool::new("long", "Is long.", schema, |_, _| async {
+            Ok::<_, ToolError>(ToolResult::text("x".repeat(2000)))
+        });
+        let tool = tool.unwrap().with_effect(EffectClass::Read);
+        Conversation::builder().tool(tool).context_tokens_max(1500)
+    };
+    let look = |model: ScriptedModel| model.call("long", json!({}));
+    let model = look(look(look(ScriptedModel::new())))
+        .answer("three looks")
+        .answer("Paid.");
+    let trace = recorded(long(), model).await;
+    assert!(trace.contains("history_compacted"), "{trace}");
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let mut conversation = long().replay(&replay).build().unwrap();
+    assert_eq!(conversation.run("Pay.").await.unwrap().text(), "Paid.");
+    assert!(replay.differences().is_empty(), "{:?}", replay.differences());
+}

@@ -98,12 +98,28 @@ pub(crate) struct RunLimitFlags {
     /// Maximum number of input and output tokens [default: unlimited]
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
+    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: never]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    context_tokens: Option<u64>,
     /// Maximum wall-clock time, such as 2m [default: 600s]
     #[arg(long, value_name = "TIME")]
     run_wall: Option<Span>,
 }
 
 impl RunLimitFlags {
+    /// Returns the size of a request beyond which older messages are summarized, for a trace.
+    pub(crate) fn context_tokens(&self) -> Option<String> {
+        self.context_tokens.map(|tokens| tokens.to_string())
+    }
+
+    /// Adds the recorded size of a request, unless the option is set: a replay summarizes at the same positions.
+    pub(crate) fn with_recorded(mut self, context_tokens: Option<&String>) -> Self {
+        self.context_tokens = self
+            .context_tokens
+            .or(context_tokens.and_then(|tokens| tokens.parse().ok()));
+        self
+    }
+
     /// Returns the limits of a run. Options take precedence over those of the project.
     pub(crate) fn limits(&self, settings: &RunSettings) -> LoopLimits {
         let defaults = LoopLimits::default();
@@ -116,6 +132,7 @@ impl RunLimitFlags {
                 .unwrap_or(defaults.iterations_max),
             calls_max: self.calls.or(settings.calls).unwrap_or(defaults.calls_max),
             tokens_max: self.tokens.or(settings.tokens),
+            context_tokens_max: self.context_tokens.or(settings.context_tokens),
             wall_ms_max: millis.unwrap_or(defaults.wall_ms_max),
             ..defaults
         }
@@ -178,6 +195,15 @@ mod tests {
             calls: Some(2),
             ..RunLimitFlags::default()
         };
+        let recorded = flags.clone().with_recorded(Some(&"5000".to_owned()));
+        assert_eq!(recorded.context_tokens().as_deref(), Some("5000"));
+        assert_eq!(
+            recorded
+                .with_recorded(Some(&"6000".to_owned()))
+                .context_tokens()
+                .as_deref(),
+            Some("5000")
+        );
         let limits = flags.limits(&project.of_runs(&nothing));
         assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));
     }

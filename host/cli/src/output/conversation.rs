@@ -80,6 +80,7 @@ pub(crate) fn event(page: &mut Page, event: &Event) {
         } => paragraph(page, FAINT, "result", &excerpt(content)),
         Event::ToolFinished { content, .. } => paragraph(page, BAD, "error", &excerpt(content)),
         Event::CallRefused { content, .. } => paragraph(page, BAD, "refused", &excerpt(content)),
+        Event::HistoryCompacted(event) => paragraph(page, FAINT, "summary", &excerpt(&event.summary)),
         Event::ToolsInjected { names, .. } => tools(page, "new tools", names),
         Event::ToolsRemoved { names, .. } => tools(page, "gone", names),
         Event::ToolsEvicted { names } => tools(page, "hidden", names),

@@ -46,6 +46,8 @@ pub struct RunSettings {
     pub calls: Option<u32>,
     /// The sum of input and output tokens.
     pub tokens: Option<u64>,
+    /// The estimated tokens of a request beyond which older messages are summarized.
+    pub context_tokens: Option<u64>,
     /// The duration, such as `2m`.
     #[serde(deserialize_with = "amounts::span")]
     wall: Option<String>,
@@ -68,6 +70,7 @@ impl RunSettings {
                 .map(|limit| limit.min(allowed.iterations.unwrap_or(ITERATIONS_MAX))),
             calls: self.calls.map(|limit| limit.min(allowed.calls.unwrap_or(CALLS_MAX))),
             tokens: self.tokens,
+            context_tokens: self.context_tokens,
             wall: if is_within { &self.wall } else { &allowed.wall }.clone(),
         }
     }

@@ -60,7 +60,7 @@ impl RunFlags {
         let options = self.model_options.options().ok();
         let options = options.filter(|options| *options != ChatOptions::default());
         let options = options.and_then(|options| serde_json::to_string(&options).ok());
-        let settings: [(&str, Vec<String>); 8] = [
+        let settings: [(&str, Vec<String>); 9] = [
             ("options", options.into_iter().collect()),
             ("plugins", paths(self.plugins.directories().unwrap_or_default())),
             ("grants", paths(grants.into_iter().collect())),
@@ -72,6 +72,7 @@ impl RunFlags {
                 exposure.map(|value| value.get_name().to_owned()).into_iter().collect(),
             ),
             ("budget-tools", budget_tools.into_iter().collect()),
+            ("context-tokens", self.run_limits.context_tokens().into_iter().collect()),
         ];
         let set = settings.into_iter().filter(|(_, values)| !values.is_empty());
         set.map(|(name, values)| (name.to_owned(), values)).collect()
@@ -98,7 +99,7 @@ impl RunFlags {
             mcp: options.mcp,
             authority,
             approvals: options.approvals,
-            run_limits: options.run_limits,
+            run_limits: options.run_limits.with_recorded(first("context-tokens")),
             limits: options.limits,
             replay: Some(replay.clone()),
             is_forked: options.is_forked,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::output::page::counted;
 use toolwit::agent::{Event, RecordedUsage, TraceEntry};
+use toolwit::model::TokenUsage;
 use toolwit::tool::ToolName;
 
 /// Maximum length of a detail, in characters.
@@ -111,6 +112,10 @@ fn is_error(event: &Event) -> bool {
     }
 }
 
+fn tokens(usage: &TokenUsage) -> String {
+    format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)
+}
+
 /// Returns kind, name, duration and detail; `None` for an event that is not drawn.
 fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
     Some(match event {
@@ -127,18 +132,17 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             ..
         } => {
             let calls: Vec<_> = tool_calls.iter().map(|call| call.name.as_str()).collect();
-            let tokens = format!("{} + {} tokens", usage.input_tokens, usage.output_tokens);
             let said = if calls.is_empty() {
                 content.clone()
             } else {
                 format!("calls {}", calls.join(", "))
             };
-            (
-                Kind::Model,
-                format!("inference {iteration}"),
-                Some(*wall_ms),
-                format!("{tokens}  {said}"),
-            )
+            let detail = format!("{}  {said}", tokens(usage));
+            (Kind::Model, format!("inference {iteration}"), Some(*wall_ms), detail)
+        }
+        Event::HistoryCompacted(event) => {
+            let detail = format!("{}  {}", tokens(&event.usage), event.summary);
+            (Kind::Model, "compaction".to_owned(), Some(event.wall_ms), detail)
         }
         Event::ToolFinished {
             name, wall_ms, content, ..

@@ -1,0 +1,24 @@
+//! The event of a history whose older messages were replaced by a summary.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::TokenUsage;
+
+/// A summary that replaced the older messages of a history. Positions do not count the system message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CompactedHistory {
+    /// The duration of the inference in milliseconds.
+    pub wall_ms: u64,
+    /// The tokens of the inference.
+    pub usage: TokenUsage,
+    /// The estimated size of the request before, in tokens.
+    pub tokens: u64,
+    /// The number of the oldest messages that were replaced, pinned ones included.
+    pub older: usize,
+    /// The positions of the pinned messages among them, which stayed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<usize>,
+    /// The summary.
+    pub summary: String,
+}

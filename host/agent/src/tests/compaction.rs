@@ -1,0 +1,116 @@
+//! Histories that no longer fit into the context of the model.
+
+use super::*;
+use crate::{Journal, JournalStore, MemoryJournalStore, SessionId, TraceEntry};
+
+fn id() -> SessionId {
+    "s".parse().unwrap()
+}
+
+/// Returns a tool whose results fill the context.
+fn long() -> Arc<dyn Tool> {
+    tool("long", |_, _| Ok(ToolResult::text("x".repeat(2000))))
+}
+
+/// Returns the steps of a run whose fourth request has a summary before it.
+fn steps() -> Vec<Step> {
+    let look = || call([("long", json!({}))]);
+    let summary = changed(reply("three looks"), |response| {
+        response.usage = TokenUsage::new(70, 7, 0);
+    });
+    vec![look(), look(), look(), summary, reply("done")]
+}
+
+// accept: 133
+#[tokio::test]
+async fn older_messages_are_summarized_and_the_history_stays_valid() {
+    let (builder, model) = TestModel::playing(steps());
+    let mut conversation = builder
+        .tools([long()])
+        .system("Be brief.")
+        .context_tokens_max(1500)
+        .build()
+        .unwrap();
+    let outcome = conversation.run("look around").await.unwrap();
+    assert_eq!(outcome.text(), "done");
+    assert_valid(conversation.history());
+    let summary = model.request(3);
+    assert!(summary.names.is_empty(), "the summary is made without tools");
+    assert!(summary.messages[1].content().contains("<call>long {}</call>"));
+    let last = model.request(4);
+    let texts: Vec<_> = last.messages.iter().take(3).map(Message::content).collect();
+    assert_eq!(texts[..2], ["Be brief.", "look around"]);
+    assert!(texts[2].contains("three looks"));
+    assert_eq!(last.names, model.request(0).names, "the tools stay declared");
+    assert!(last.messages.len() < 7, "{}", last.messages.len());
+    let events = model.events_named("history_compacted");
+    assert_eq!((events.len(), &events[0]["usage"]["input_tokens"]), (1, &json!(70)));
+    assert_eq!(outcome.usage.tokens.input_tokens, 70, "the summary is charged");
+}
+
+#[tokio::test]
+async fn a_history_is_not_compacted_without_a_limit_or_below_it() {
+    for limit in [None, Some(100_000)] {
+        let look = || call([("long", json!({}))]);
+        let (mut builder, model) = TestModel::playing([look(), look(), look(), reply("done")]);
+        if let Some(limit) = limit {
+            builder = builder.context_tokens_max(limit);
+        }
+        builder.tools([long()]).build().unwrap().run("go").await.unwrap();
+        assert!(model.events_named("history_compacted").is_empty());
+    }
+    let (builder, _) = TestModel::playing([]);
+    let refused = builder.context_tokens_max(10).build().err();
+    assert!(refused.is_some_and(|error| error.to_string().contains("context_tokens_max")));
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_ends_the_run_with_the_history_as_it_was() {
+    let mut steps = steps();
+    steps[3] = Box::new(|_| {
+        Err(ModelError::Script {
+            message: "no".to_owned(),
+        })
+    });
+    let (builder, _) = TestModel::playing(steps);
+    let mut conversation = builder.tools([long()]).context_tokens_max(1500).build().unwrap();
+    let error = conversation.run("look around").await.unwrap_err();
+    assert!(matches!(error.failure, RunFailure::Model(_)));
+    assert_eq!(conversation.history().len(), 7);
+    assert_valid(conversation.history());
+}
+
+#[tokio::test]
+async fn a_summary_in_the_journal_is_not_paid_again() {
+    let store = MemoryJournalStore::new();
+    let (builder, _) = TestModel::playing(steps());
+    let journal = Journal::create(&store, &id()).await.unwrap();
+    let mut first = builder
+        .tools([long()])
+        .context_tokens_max(1500)
+        .journal(journal)
+        .build()
+        .unwrap();
+    first.run("look around").await.unwrap();
+    let expected = first.history().to_vec();
+    drop(first);
+    let entries = store.entries(&id()).await.unwrap();
+    let is_compaction = |entry: &TraceEntry| matches!(entry.event, Event::HistoryCompacted(_));
+    let at = entries.iter().position(is_compaction).unwrap();
+
+    let stopped = MemoryJournalStore::new();
+    let writer = stopped.create(&id()).await.unwrap();
+    writer.append(entries[..=at].to_vec()).await.unwrap();
+    drop(writer);
+    // The model has one step: the answer. A second summary would need another one.
+    let (builder, model) = TestModel::playing([reply("done")]);
+    let journal = Journal::open(&stopped, &id()).await.unwrap();
+    let builder = builder.tools([long()]).context_tokens_max(1500).journal(journal);
+    let mut second = builder.build().unwrap();
+    let resumed = second.resume_run(ToolContext::default().cancel().clone()).await;
+    assert_eq!(resumed.unwrap().unwrap().text(), "done");
+    assert_eq!(model.request_count(), 1);
+    let texts =
+        |history: &[Message]| -> Vec<String> { history.iter().map(|message| message.content().to_owned()).collect() };
+    assert_eq!(texts(second.history()), texts(&expected));
+}
