@@ -127,11 +127,21 @@ async fn machine_code_larger_than_its_limit_is_refused_before_it_is_read() {
         })
     };
     let component = || bombs::functions(100);
-    let error = load(&with_code(4 << 10), component()).await.unwrap().prepare().await.unwrap_err();
+    let error = load(&with_code(4 << 10), component())
+        .await
+        .unwrap()
+        .prepare()
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
     assert!(error.message.contains("machine code takes"), "{error}");
     assert_eq!(error.limit.as_ref().unwrap().limit, "code_bytes_max");
-    load(&with_code(1 << 20), component()).await.unwrap().prepare().await.unwrap();
+    load(&with_code(1 << 20), component())
+        .await
+        .unwrap()
+        .prepare()
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

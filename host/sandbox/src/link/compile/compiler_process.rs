@@ -88,7 +88,9 @@ fn job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineL
 
 /// Returns the maximum size of the machine code of a component.
 fn code_bytes_max(component_bytes: u64, limits: &EngineLimits) -> u64 {
-    let usual = component_bytes.saturating_mul(CODE_BYTES_PER_BYTE).saturating_add(CODE_BYTES_BASE);
+    let usual = component_bytes
+        .saturating_mul(CODE_BYTES_PER_BYTE)
+        .saturating_add(CODE_BYTES_BASE);
     usual.min(limits.code_bytes_max)
 }
 
