@@ -219,7 +219,8 @@ fn shipped_plugins_are_listed_and_an_unknown_name_lists_them() {
     let workspace = Workspace::new();
     let listed = workspace.run(&["add", "--shipped"]);
     assert_eq!(listed.code, Some(0), "{listed}");
-    assert!(listed.stdout.contains("files      reads, lists"), "{listed}");
+    assert!(listed.stdout.contains("\nfiles "), "{listed}");
+    assert!(listed.stdout.contains("  reads, lists, searches and edits"), "{listed}");
     let document: Value = serde_json::from_str(&workspace.run(&["add", "--shipped", "--json"]).stdout).unwrap();
     assert_eq!(document["shipped"][0]["name"], "calc");
 
