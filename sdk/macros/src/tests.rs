@@ -8,7 +8,7 @@ use quote::quote;
 fn wit(expanded: &TokenStream) -> String {
     let text = expanded.to_string();
     let start = text.find("inline : ").unwrap_or_else(|| panic!("no WIT in {text}")) + "inline : ".len();
-    let end = text[start..].find(", world").expect("the world follows");
+    let end = text[start..].find(" , path").expect("the path follows");
     syn::parse_str::<syn::LitStr>(&text[start..start + end])
         .unwrap()
         .value()
