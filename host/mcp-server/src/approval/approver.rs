@@ -71,7 +71,7 @@ fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputReques
     }
 }
 
-/// Refuses a call about which nobody can be asked, and tells how it can be allowed.
+/// Refuses a call about which nobody can be asked, and states how it can be allowed.
 fn refused(request: &ApprovalRequest, why: &str) -> Approval {
     Approval::Unanswered {
         reason: format!(
