@@ -96,16 +96,13 @@ pub(crate) fn transcript(messages: &[Message], plan: &CompactionPlan, bytes_max:
     let replaced = older.filter(|(at, _)| !plan.pinned.contains(at));
     let mut lines: Vec<_> = replaced.map(|(_, message)| described(message)).collect();
     let mut bytes = 0;
-    let is_kept = |line: &String| {
+    let newest = lines.iter().rev().take_while(|line| {
         bytes += line.len();
         bytes <= bytes_max
-    };
-    let kept = lines.iter().rev().take_while({
-        let mut is_kept = is_kept;
-        move |line| is_kept(line)
     });
-    let kept = kept.count();
-    lines.drain(..lines.len() - kept.max(1).min(lines.len()));
+    // The newest line stays, however long it is.
+    let kept = newest.count().max(1);
+    lines.drain(..lines.len().saturating_sub(kept));
     lines.concat()
 }
 

@@ -69,9 +69,7 @@ pub(super) async fn compact_if_full(run: &mut RunState<'_>) -> Result<(), RunFai
 /// Returns the estimated size of the next request, in tokens.
 fn request_tokens(run: &RunState<'_>) -> usize {
     let conversation = &*run.conversation;
-    let tools = conversation.toolbox.declared().iter();
-    let tools = tools.map(|tool| tool.definition.description.len() + tool.definition.input_schema.to_string().len());
-    estimated_tokens(tools.sum()) + history_tokens(conversation.history.messages())
+    estimated_tokens(conversation.toolbox.definition_bytes()) + history_tokens(conversation.history.messages())
 }
 
 fn summary_request(run: &RunState<'_>, plan: &CompactionPlan, tokens_max: usize) -> [Message; 2] {

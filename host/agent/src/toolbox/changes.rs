@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::Toolbox;
+use super::declared_tools::definition_bytes;
 use super::gateway::describe;
 use crate::event::Event;
 use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
@@ -198,8 +199,7 @@ impl Toolbox {
             if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
                 return describe(&tool).len();
             }
-            let definition = &tool.definition;
-            name.as_str().len() + definition.description.len() + definition.input_schema.to_string().len()
+            name.as_str().len() + definition_bytes(&tool.definition)
         });
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }

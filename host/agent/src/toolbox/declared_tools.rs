@@ -1,7 +1,7 @@
 //! The tools that are declared to the model, in order.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::model::DeclaredTool;
 use toolwit_core::{NamedTool, ToolDefinition, ToolName};
@@ -11,6 +11,8 @@ use toolwit_core::{NamedTool, ToolDefinition, ToolName};
 pub(super) struct DeclaredTools {
     tools: Vec<DeclaredTool>,
     positions: HashMap<ToolName, usize>,
+    /// The size of all definitions in bytes, since the last change of the tools.
+    definition_bytes: OnceLock<usize>,
 }
 
 impl DeclaredTools {
@@ -22,11 +24,18 @@ impl DeclaredTools {
         self.tools.len()
     }
 
+    /// Returns the size of the definitions in a request, in bytes.
+    pub(super) fn definition_bytes(&self) -> usize {
+        let sizes = || self.tools.iter().map(|tool| definition_bytes(&tool.definition)).sum();
+        *self.definition_bytes.get_or_init(sizes)
+    }
+
     /// Appends a tool. Returns `false` if it is declared already.
     pub(super) fn push(&mut self, tool: &NamedTool) -> bool {
         if self.positions.contains_key(&tool.name) {
             return false;
         }
+        self.definition_bytes.take();
         self.positions.insert(tool.name.clone(), self.tools.len());
         self.tools.push(DeclaredTool {
             name: tool.name.clone(),
@@ -38,12 +47,14 @@ impl DeclaredTools {
     /// Replaces the definition of a tool, if it is declared.
     pub(super) fn redefine(&mut self, name: &ToolName, definition: Arc<ToolDefinition>) {
         if let Some(&at) = self.positions.get(name) {
+            self.definition_bytes.take();
             self.tools[at].definition = definition;
         }
     }
 
     /// Keeps the tools that `keep` accepts. It may change their definitions.
     pub(super) fn retain(&mut self, keep: impl FnMut(&mut DeclaredTool) -> bool) {
+        self.definition_bytes.take();
         self.tools.retain_mut(keep);
         let names = self.tools.iter().map(|tool| tool.name.clone());
         self.positions = names.zip(0..).collect();
@@ -51,7 +62,13 @@ impl DeclaredTools {
 
     /// Removes all tools and returns their names.
     pub(super) fn take(&mut self) -> Vec<ToolName> {
+        self.definition_bytes.take();
         self.positions.clear();
         self.tools.drain(..).map(|tool| tool.name).collect()
     }
+}
+
+/// Returns the size of a definition in a request, in bytes.
+pub(super) fn definition_bytes(definition: &ToolDefinition) -> usize {
+    definition.description.len() + definition.input_schema.to_string().len()
 }

@@ -96,6 +96,11 @@ impl Toolbox {
         self.declared.as_slice()
     }
 
+    /// Returns the size of the declared definitions in a request, in bytes.
+    pub(crate) fn definition_bytes(&self) -> usize {
+        self.declared.definition_bytes()
+    }
+
     pub(crate) fn declared_names(&self) -> Vec<ToolName> {
         self.declared().iter().map(|tool| tool.name.clone()).collect()
     }

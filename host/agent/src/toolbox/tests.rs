@@ -43,6 +43,18 @@ fn declared(toolbox: &Toolbox) -> Vec<&str> {
 }
 
 #[test]
+fn the_size_of_the_definitions_follows_the_declared_tools() {
+    let mut toolbox = toolbox();
+    let one = toolbox.definition_bytes();
+    assert_eq!(one, r#"{"type":"object"}"#.len());
+    add(&mut toolbox, &["a", "b"]);
+    assert_eq!(toolbox.definition_bytes(), 3 * one);
+    toolbox.apply(Injection::remove(vec![ToolId::native("a")]), &name("base"));
+    toolbox.start_turn();
+    assert_eq!(toolbox.definition_bytes(), 2 * one);
+}
+
+#[test]
 fn the_least_recently_used_tools_are_evicted_before_initial_ones() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
