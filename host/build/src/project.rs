@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use wit_parser::UnresolvedPackageGroup;
+
 use super::{Language, ResolvedWit, language::record_bindings};
 
 /// Maximum length of a name, in characters.
@@ -58,43 +60,6 @@ pub enum ProjectError {
     },
 }
 
-/// The keywords of WIT, which no package can have as its name.
-const KEYWORDS: [&str; 33] = [
-    "as",
-    "async",
-    "bool",
-    "borrow",
-    "char",
-    "constructor",
-    "enum",
-    "export",
-    "f32",
-    "f64",
-    "flags",
-    "from",
-    "func",
-    "future",
-    "import",
-    "include",
-    "interface",
-    "list",
-    "map",
-    "option",
-    "own",
-    "package",
-    "record",
-    "resource",
-    "result",
-    "static",
-    "stream",
-    "string",
-    "tuple",
-    "type",
-    "use",
-    "variant",
-    "world",
-];
-
 /// A file of a template: its path, and its content with placeholders.
 type TemplateFile = (&'static str, &'static str);
 
@@ -129,7 +94,7 @@ impl NewProject {
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`.
+    /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`, or is a keyword of WIT.
     pub fn new(dir: impl Into<PathBuf>, language: Language) -> Result<Self, ProjectError> {
         let dir = dir.into();
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -158,8 +123,7 @@ impl NewProject {
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Exists`] if the directory has files, [`ProjectError::Write`] if a file cannot be written, and
-    /// [`ProjectError::Name`] if the name is a keyword of WIT.
+    /// [`ProjectError::Exists`] if the directory has files, and [`ProjectError::Write`] if a file cannot be written.
     pub fn write(&self) -> Result<Vec<PathBuf>, ProjectError> {
         let write_error = |path: &Path| {
             let path = path.to_owned();
@@ -182,13 +146,11 @@ impl NewProject {
             fs::write(&path, self.fill_in(template)).map_err(write_error(&path))?;
             written.push(path);
         }
-        // The name takes part in the WIT, where it may be a keyword.
-        let wit = ResolvedWit::read(&self.dir.join("wit")).map_err(|error| ProjectError::Name {
-            name: self.name.clone(),
-            reason: error.to_string(),
-        })?;
         if self.language == Language::C {
-            record_bindings(&self.dir, &wit).map_err(write_error(&self.dir))?;
+            let recorded = ResolvedWit::read(&self.dir.join("wit"))
+                .map_err(io::Error::other)
+                .and_then(|wit| record_bindings(&self.dir, &wit));
+            recorded.map_err(write_error(&self.dir))?;
         }
         Ok(written)
     }
@@ -219,10 +181,10 @@ fn refusal(name: &str) -> Option<&'static str> {
     };
     if name.len() > NAME_CHARS_MAX {
         Some("it is too long")
-    } else if KEYWORDS.contains(&name) {
-        Some("it is a keyword of WIT")
     } else if !name.split('-').all(is_word) {
         Some("it must be lowercase words, with hyphens between them")
+    } else if UnresolvedPackageGroup::parse("plugin.wit", &format!("package example:{name};")).is_err() {
+        Some("it is a keyword of WIT")
     } else {
         None
     }
@@ -257,7 +219,19 @@ mod tests {
 
     #[test]
     fn a_name_that_no_package_can_have_is_refused() {
-        for name in ["", "Weather", "2go", "a--b", "a_b", "größe", "..", "a b", "interface"] {
+        for name in [
+            "",
+            "Weather",
+            "2go",
+            "a--b",
+            "a_b",
+            "größe",
+            "..",
+            "a b",
+            "interface",
+            "u32",
+            "error-context",
+        ] {
             let error = NewProject::new(Path::new("/nowhere").join(name), Language::C);
             let is_root = name.is_empty();
             assert!(error.is_err() || is_root, "{name}");
