@@ -1,11 +1,12 @@
-//! `toolwit grant`, `revoke`, `explain` and `secret`.
+//! `toolwit grant`, `revoke` and `explain`.
 
 use serde_json::{Value, json};
 
 use crate::guests::{FILES, PLAIN, SETTINGS};
 use crate::support::Workspace;
 
-fn workspace() -> Workspace {
+/// Returns a workspace with a plugin that reads settings, and a file of grants.
+pub(crate) fn workspace() -> Workspace {
     Workspace::with("settings", SETTINGS)
         .variable("TOOLWIT_GRANTS", "grants.toml")
         .file("grants.toml", "version = 1 # of the operator\n")
@@ -146,82 +147,6 @@ fn an_invalid_grant_is_refused_and_nothing_is_written() {
             "{run}"
         );
     }
-}
-
-// attack: C19
-#[test]
-fn a_secret_is_stored_and_never_shown() {
-    let workspace = Workspace::new();
-    let secret = |arguments: &[&str], input: &str| {
-        let arguments: Vec<_> = ["secret"]
-            .iter()
-            .chain(arguments)
-            .chain(&["--secrets", "own/secrets.toml"])
-            .copied()
-            .collect();
-        workspace.run_with_input(&arguments, input)
-    };
-    let set = secret(&["set", "weather-key"], "correct horse battery\n");
-    assert_eq!(set.code, Some(0), "{set}");
-    assert!(!set.to_string().contains("horse"));
-    assert_eq!(secret(&["list"], "").stdout, "weather-key\n");
-    let short = secret(&["set", "other"], "short\n");
-    assert_eq!(short.code, Some(2), "{short}");
-    assert!(
-        !short.to_string().contains("short\n") && short.stderr.contains("8 bytes"),
-        "{short}"
-    );
-    assert_eq!(secret(&["remove", "weather-key"], "").code, Some(0));
-    assert_eq!(secret(&["list"], "").stdout, "");
-}
-
-#[test]
-fn secret_that_is_set_twice_is_replaced_and_one_that_is_written_twice_is_refused() {
-    let workspace = Workspace::new();
-    let set = |value: &str| workspace.run_with_input(&["secret", "set", "key", "--secrets", "secrets.toml"], value);
-    assert_eq!(set("correct horse battery").stderr, "key: set\n");
-    assert_eq!(set("staple the horse again").stderr, "key: replaced\n");
-    let list = || workspace.run(&["secret", "list", "--secrets", "secrets.toml"]);
-    assert_eq!(list().stdout, "key\n");
-
-    let file = workspace.path().join("secrets.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("staple the horse again") && !text.contains("battery"));
-    std::fs::write(&file, format!("{text}key = \"another horse\"\n")).unwrap();
-    let twice = list();
-    assert_eq!(twice.code, Some(2), "{twice}");
-    assert!(
-        twice.stderr.contains("is invalid at line 2") && !twice.stderr.contains("horse"),
-        "{twice}"
-    );
-    assert!(twice.stderr.lines().count() <= 2, "{twice}");
-}
-
-// attack: J7
-#[test]
-fn concurrent_changes_of_secrets_are_not_lost() {
-    const CHANGES: usize = 12;
-    let workspace = Workspace::new();
-    std::thread::scope(|threads| {
-        for number in 0..CHANGES {
-            let (name, workspace) = (format!("key{number}"), &workspace);
-            threads.spawn(move || {
-                let set = workspace.run_with_input(&["secret", "set", &name], "correct horse battery");
-                assert_eq!(set.code, Some(0), "{set}");
-                let listed = workspace.run(&["secret", "list"]);
-                assert_eq!(listed.code, Some(0), "a reader sees a complete file: {listed}");
-            });
-        }
-    });
-    let (_, listed) = workspace.json(&["secret", "list", "--json"]);
-    assert_eq!(listed["secrets"].as_array().unwrap().len(), CHANGES, "{listed}");
-    std::thread::scope(|threads| {
-        for number in 0..CHANGES {
-            let (name, workspace) = (format!("key{number}"), &workspace);
-            threads.spawn(move || assert_eq!(workspace.run(&["secret", "remove", &name]).code, Some(0)));
-        }
-    });
-    assert_eq!(workspace.run(&["secret", "list"]).stdout, "");
 }
 
 // attack: D7, J7
@@ -375,39 +300,6 @@ fn configuration_directory_is_not_granted() {
 }
 
 #[test]
-fn secret_that_is_not_set_is_not_granted() {
-    let workspace = workspace();
-    let secrets = ["--secrets", "own/secrets.toml"];
-    let grant = [
-        "grant",
-        "settings",
-        "--secret",
-        "key",
-        "--to",
-        "a.example",
-        "--as",
-        "bearer",
-    ];
-    let grant: Vec<_> = grant.iter().chain(&secrets).copied().collect();
-    let refused = workspace.run(&grant);
-    assert_eq!(refused.code, Some(2), "{refused}");
-    assert!(refused.stderr.contains("hint: `toolwit secret set key`"), "{refused}");
-    let set = || {
-        workspace.run_with_input(
-            &["secret", "set", "key", "--secrets", "own/secrets.toml"],
-            "correct horse\n",
-        )
-    };
-    assert_eq!(set().stderr, "key: set\n");
-    assert_eq!(set().stderr, "key: replaced\n");
-    assert_eq!(workspace.run(&grant).code, Some(0));
-    let doctor = workspace.run(&["doctor", "--secrets", "own/secrets.toml"]);
-    assert!(!doctor.stdout.contains("does not exist"), "{doctor}");
-    let doctor = workspace.run(&["doctor", "--secrets", "own/other.toml"]);
-    assert!(doctor.stdout.contains("secret `key`, which does not exist"), "{doctor}");
-}
-
-#[test]
 fn revoke_removes_one_rule_or_all_and_refuses_a_name_without_grants() {
     let workspace = workspace();
     let unknown = workspace.run(&["revoke", "settings"]);
@@ -480,160 +372,6 @@ fn grants_are_shown_with_their_duration() {
     workspace.run(&["grant", "settings", "--config", "greeting=hello", "--once"]);
     let text = std::fs::read_to_string(workspace.path().join("grants.toml")).unwrap();
     assert_eq!(text.matches("scope = \"once\"").count(), 1, "{text}");
-}
-
-#[test]
-fn project_grants_apply_only_after_they_are_accepted() {
-    let proposed = |value: &str| {
-        format!(
-            "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = {{ greeting = \"{value}\" }}\n"
-        )
-    };
-    let workspace = Workspace::with("settings", SETTINGS)
-        .file("toolwit.toml", "[grants]\nfile = \"project.toml\"\n")
-        .file("project.toml", proposed("hello"));
-    let greet = || workspace.run(&["call", "greet"]);
-    let called = greet();
-    assert_eq!(
-        called.stdout.trim(),
-        "nothing",
-        "a cloned project grants nothing: {called}"
-    );
-    assert!(called.stderr.contains("`toolwit trust`"), "{called}");
-    let shown = workspace.run(&["trust"]);
-    assert!(
-        shown.stdout.contains("settings  any version") && shown.stdout.contains("config greeting = \"hello\""),
-        "{shown}"
-    );
-    assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");
-    let accept = || {
-        let (_, document) = workspace.json(&["trust", "--json"]);
-        workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..8]])
-    };
-    assert_eq!(
-        workspace.run(&["trust", "--accept", "00000000"]).code,
-        Some(2),
-        "other grants were shown"
-    );
-    assert_eq!(greet().stdout.trim(), "nothing");
-    assert_eq!(accept().code, Some(0));
-    let called = greet();
-    assert_eq!(
-        (called.stdout.trim(), called.stderr.as_str()),
-        ("hello", ""),
-        "{called}"
-    );
-
-    // A change of the project, as by `git pull`, has no effect.
-    std::fs::write(workspace.path().join("project.toml"), proposed("changed")).unwrap();
-    let called = greet();
-    assert_eq!(called.stdout.trim(), "hello", "{called}");
-    assert!(
-        called.stderr.contains("have changed since they were accepted"),
-        "{called}"
-    );
-    accept();
-    assert_eq!(greet().stdout.trim(), "changed");
-    std::fs::write(workspace.path().join("toolwit.toml"), "").unwrap();
-    assert_eq!(
-        greet().stdout.trim(),
-        "changed",
-        "a project cannot take the accepted grants out of force"
-    );
-    workspace.run(&["revoke", "settings"]);
-    assert_eq!(
-        greet().stdout.trim(),
-        "nothing",
-        "the operator's change applies to the copy"
-    );
-    let unchanged = std::fs::read_to_string(workspace.path().join("project.toml")).unwrap();
-    assert_eq!(unchanged, proposed("changed"));
-    let elsewhere = Workspace::new().run(&["trust"]);
-    assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
-}
-
-/// Grows its memory by a number of pages of 64 KiB, and returns the earlier number or -1.
-const GROWING: &str = r#"
-(component
-  (core module $m (memory 1) (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0))))
-  (core instance $i (instantiate $m))
-  (func (export "grow") (param "pages" s32) (result s32) (canon lift (core func $i "grow"))))
-"#;
-
-// attack: J8
-#[test]
-fn project_raises_limits_only_after_they_are_accepted() {
-    const DEFAULT: u32 = 256;
-    let limits = |memory: &str| format!("[limits]\nmemory = \"{memory}\"\nfuel = 1_000_000\n[run]\niterations = 50\n");
-    let workspace = Workspace::with("growing", GROWING).file("toolwit.toml", limits("512MiB"));
-    let grow = |mebibytes: u32| {
-        let run = workspace.run(&["call", "grow", &format!("pages={}", (mebibytes - 8) * 16)]);
-        (run.stdout.trim() == "1", run.stderr)
-    };
-    let (_, stderr) = grow(16);
-    assert!(stderr.contains("`toolwit trust`"), "{stderr}");
-    assert!(grow(DEFAULT).0 && !grow(512).0, "the default applies");
-    let shown = workspace.run(&["trust"]);
-    assert!(
-        shown.stdout.contains("  limits.memory_bytes = \"512MiB\"\n")
-            && shown.stdout.contains("  run.iterations = 50\n"),
-        "{shown}"
-    );
-    assert!(!shown.stdout.contains("fuel"), "it is lower than the default: {shown}");
-
-    let (_, document) = workspace.json(&["trust", "--json"]);
-    let digest = document["digest"].as_str().unwrap();
-    assert_eq!(document["limits"].as_array().unwrap().len(), 2, "{document}");
-    assert_eq!(workspace.run(&["trust", "--accept", digest]).code, Some(0));
-    assert_eq!(grow(512), (true, String::new()));
-
-    // A change of the project, as by `git pull`, raises nothing beyond what was accepted.
-    std::fs::write(workspace.path().join("toolwit.toml"), limits("1GiB")).unwrap();
-    let (has_grown, stderr) = grow(768);
-    assert!(
-        !has_grown && stderr.contains("have changed since they were accepted"),
-        "{stderr}"
-    );
-    assert!(grow(512).0, "what was accepted applies");
-    assert_eq!(
-        workspace.run(&["trust", "--accept", digest]).code,
-        Some(2),
-        "other limits were shown"
-    );
-    std::fs::write(workspace.path().join("toolwit.toml"), limits("64MiB")).unwrap();
-    assert!(grow(64).0 && !grow(DEFAULT).0, "a lower limit applies at once");
-    let option = workspace.run(&["call", "grow", "pages=4000", "--memory-bytes", "512MiB"]);
-    assert_eq!(option.stdout.trim(), "1", "an option is the operator's: {option}");
-}
-
-// attack: J7
-#[test]
-fn concurrent_acceptances_leave_one_complete_proposal() {
-    let workspace = Workspace::with("settings", SETTINGS)
-        .file(
-            "toolwit.toml",
-            "[grants]\nfile = \"project.toml\"\n[limits]\nfuel = 30_000_000_000\n",
-        )
-        .file(
-            "project.toml",
-            "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = { greeting = \"hello\" }\n",
-        );
-    let (_, document) = workspace.json(&["trust", "--json"]);
-    let digest = document["digest"].as_str().unwrap();
-    std::thread::scope(|threads| {
-        for _ in 0..12 {
-            let workspace = &workspace;
-            threads.spawn(move || {
-                assert_eq!(workspace.run(&["trust", "--accept", digest]).code, Some(0));
-                let greeted = workspace.run(&["call", "greet"]);
-                assert_eq!(
-                    (greeted.stdout.trim(), greeted.stderr.as_str()),
-                    ("hello", ""),
-                    "{greeted}"
-                );
-            });
-        }
-    });
 }
 
 // attack: L9

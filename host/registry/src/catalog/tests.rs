@@ -1,10 +1,15 @@
-//! Tests of the catalog: ranking, cutoff and index updates.
+//! Tests of the catalog: ranking and index updates.
 #![allow(clippy::unwrap_used)]
+
+mod cutoff;
+mod meaning;
+mod methods;
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use self::meaning::with_meaning;
 use super::*;
 
 fn shelf() -> Catalog {
@@ -225,41 +230,6 @@ fn exact_name_is_always_found_and_ranks_first() {
     );
 }
 
-// accept: 111
-#[test]
-fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
-    let mut catalog = shelf();
-    catalog.put(
-        "n",
-        [Document::new(
-            "n",
-            "note",
-            "Writes a note, for example on the city where somebody lives or on anything else that comes to mind",
-        )],
-    );
-    let query = Query::new("weather forecast for the city of Oslo");
-    assert_eq!(names(&catalog, &query), ["get_weather"]);
-    assert!(names(&catalog, &query.with_cutoff(Cutoff::None)).contains(&"note".to_owned()));
-}
-
-// accept: 111
-#[test]
-fn hit_must_match_half_as_many_words_as_the_best_from_four_words_on() {
-    let mut catalog = Catalog::new();
-    catalog.put(
-        "a",
-        [Document::new(
-            "a",
-            "book_train",
-            "Books a train ticket from a station with a seat",
-        )],
-    );
-    catalog.put("b", [Document::new("b", "seat_seat", "seat")]);
-    let wanted = "book a train ticket from the station, window seat";
-    assert_eq!(names(&catalog, &Query::new(wanted)), ["book_train"]);
-    assert_eq!(names(&catalog, &Query::new("seat"))[0], "seat_seat");
-}
-
 #[test]
 fn forbidden_tool_is_not_found_even_by_its_name() {
     let catalog = shelf();
@@ -308,171 +278,6 @@ fn long_query_is_truncated() {
     let catalog = shelf();
     let long = format!("weather forecast {}", "x1y2 unknown words and more ".repeat(50_000));
     assert_eq!(first(&catalog, &long).unwrap(), "get_weather");
-}
-
-/// An embedding model that knows groups of synonyms.
-struct Synonyms;
-
-impl EmbeddingModel for Synonyms {
-    fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        let groups = [
-            ["weather", "forecast", "umbrella"],
-            ["email", "message", "letter"],
-            ["image", "picture", "photo"],
-            ["account", "delete", "forget"],
-        ];
-        let mut sum = vec![0.0; groups.len()];
-        for word in super::words(text) {
-            let row = groups.iter().position(|group| group.contains(&word.as_str()));
-            row.into_iter().for_each(|row| sum[row] += 1.0);
-        }
-        sum.iter().any(|count| *count > 0.0).then_some(sum)
-    }
-}
-
-/// Returns the tools of a catalog in one that also searches by meaning.
-fn with_meaning(fill: impl Fn(&mut Catalog)) -> Catalog {
-    let mut catalog = Catalog::new().with_embedding_model(Arc::new(Synonyms));
-    fill(&mut catalog);
-    catalog
-}
-
-#[test]
-fn tool_without_a_word_in_common_is_found_by_its_meaning() {
-    let found = |intent: &str, cutoff| {
-        let query = Query::new(intent).with_cutoff(cutoff);
-        assert!(names(&shelf(), &query).is_empty(), "{intent}: by its words");
-        names(&with_meaning(fill_shelf), &query)
-    };
-    for cutoff in [Cutoff::None, Cutoff::Relative, Cutoff::Confident] {
-        assert_eq!(found("Do I need an umbrella?", cutoff), ["get_weather"]);
-        assert_eq!(found("my photos: a photo", cutoff), ["resize_image"]);
-        assert_eq!(found("something else", cutoff), [""; 0]);
-    }
-}
-
-// accept: 111
-#[test]
-fn exact_name_ranks_before_the_nearest_meaning() {
-    let catalog = with_meaning(fill_shelf);
-    let query = Query::new("call `convert_currency` about umbrella, weather, forecast and umbrella");
-    let hits = catalog.search(&query, |_| true);
-    assert_eq!(hits[0].name, "convert_currency");
-    assert!(
-        hits[0].is_exact && hits.iter().any(|hit| hit.name == "get_weather"),
-        "{hits:?}"
-    );
-}
-
-#[test]
-fn meaning_widens_no_permission_and_health_moves_its_rank() {
-    let mut catalog = with_meaning(fill_shelf);
-    let query = Query::new("umbrella");
-    assert!(catalog.search(&query, |_| false).is_empty());
-    catalog.put(
-        "b",
-        [Document::new("b", "weather_of_tomorrow", "A forecast of the weather")],
-    );
-    let order = |catalog: &Catalog| names(catalog, &query);
-    let before = order(&catalog);
-    assert_eq!(before.len(), 2);
-    let id = if before[0] == "get_weather" {
-        "get_weather#get_weather"
-    } else {
-        "b"
-    };
-    catalog.set_health(id, HealthBoost::Broken);
-    assert_eq!(
-        order(&catalog),
-        [before[1].clone(), before[0].clone()],
-        "the broken one is last"
-    );
-    catalog.remove("b");
-    assert_eq!(order(&catalog), ["get_weather"], "a removed tool has no meaning");
-}
-
-#[test]
-fn method_is_found_by_its_meaning_through_the_tool_that_leads_to_it() {
-    let hits = with_meaning(fill_shop).search(&Query::new("forget me"), |_| true);
-    assert_eq!(hits[0].name, "search_customer");
-    assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_delete");
-}
-
-/// A shop whose only entry is a search for customers.
-fn shop() -> Catalog {
-    let mut catalog = Catalog::new();
-    fill_shop(&mut catalog);
-    catalog
-}
-
-fn fill_shop(catalog: &mut Catalog) {
-    fill_shelf(catalog);
-    let entry = "shop#search";
-    let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).behind([entry]);
-    catalog.put(
-        "shop",
-        [
-            Document::new(entry, "search_customer", "Finds a customer by name"),
-            Document::new("shop#compare", "compare", "Compares the spend of two customers"),
-            method("customer_get_average_spend", "Returns the average spend of a month"),
-            method("customer_delete", "Deletes the account for ever"),
-        ],
-    );
-}
-
-// accept: 30
-#[test]
-fn method_is_found_through_the_tool_that_leads_to_it() {
-    let catalog = shop();
-    let hits = catalog.search(&Query::new("What is the average spend of John?"), |_| true);
-    assert_eq!(hits[0].name, "search_customer");
-    assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_get_average_spend");
-    assert!(hits.iter().all(|hit| !hit.name.starts_with("customer_")), "{hits:?}");
-    let by_name = catalog.search(&Query::new("call `customer_get_average_spend`"), |_| true);
-    assert_eq!(
-        (by_name[0].name.as_str(), by_name[0].is_exact),
-        ("search_customer", true)
-    );
-    let direct = catalog.search(&Query::new("find a customer by name"), |_| true);
-    assert_eq!(
-        (direct[0].name.as_str(), &direct[0].leads_to),
-        ("search_customer", &None)
-    );
-}
-
-// accept: 110
-#[test]
-fn method_that_may_not_be_used_leads_to_nothing() {
-    let wanted = Query::new("delete an account");
-    let found = |may_use: fn(&str) -> bool| shop().search(&wanted, may_use);
-    assert_eq!(found(|_| true)[0].name, "search_customer");
-    assert_eq!(found(|id| id != "shop#customer_delete"), []);
-    assert_eq!(found(|id| id != "shop#search"), []);
-}
-
-// accept: 111
-#[test]
-fn confident_search_is_quiet_when_no_tool_fits() {
-    let mut catalog = shelf();
-    for name in ["get_pollen", "get_time", "get_news", "get_station_name"] {
-        let about = format!(
-            "Gets the {} of a place, how much there is of it",
-            name.trim_start_matches("get_")
-        );
-        catalog.put(name, [Document::new(name, name, about)]);
-    }
-    let found = |intent: &str| names(&catalog, &Query::new(intent).with_cutoff(Cutoff::Confident));
-    for intent in [
-        "How much is 100 dollars in euros?",
-        "How do I get to the airport?",
-        "Thanks, that is great!",
-        "Can you help me with something?",
-    ] {
-        assert_eq!(found(intent), [""; 0], "{intent}");
-    }
-    assert_eq!(found("How much pollen is there today?"), ["get_pollen"]);
-    assert_eq!(found("Convert 100 dollars to another currency"), ["convert_currency"]);
-    assert_eq!(found("get_news"), ["get_news"], "a name is always confident");
 }
 
 #[test]

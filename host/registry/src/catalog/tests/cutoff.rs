@@ -1,0 +1,63 @@
+//! Hits that are too weak to be returned.
+
+use super::*;
+
+// accept: 111
+#[test]
+fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
+    let mut catalog = shelf();
+    catalog.put(
+        "n",
+        [Document::new(
+            "n",
+            "note",
+            "Writes a note, for example on the city where somebody lives or on anything else that comes to mind",
+        )],
+    );
+    let query = Query::new("weather forecast for the city of Oslo");
+    assert_eq!(names(&catalog, &query), ["get_weather"]);
+    assert!(names(&catalog, &query.with_cutoff(Cutoff::None)).contains(&"note".to_owned()));
+}
+
+// accept: 111
+#[test]
+fn hit_must_match_half_as_many_words_as_the_best_from_four_words_on() {
+    let mut catalog = Catalog::new();
+    catalog.put(
+        "a",
+        [Document::new(
+            "a",
+            "book_train",
+            "Books a train ticket from a station with a seat",
+        )],
+    );
+    catalog.put("b", [Document::new("b", "seat_seat", "seat")]);
+    let wanted = "book a train ticket from the station, window seat";
+    assert_eq!(names(&catalog, &Query::new(wanted)), ["book_train"]);
+    assert_eq!(names(&catalog, &Query::new("seat"))[0], "seat_seat");
+}
+
+// accept: 111
+#[test]
+fn confident_search_is_quiet_when_no_tool_fits() {
+    let mut catalog = shelf();
+    for name in ["get_pollen", "get_time", "get_news", "get_station_name"] {
+        let about = format!(
+            "Gets the {} of a place, how much there is of it",
+            name.trim_start_matches("get_")
+        );
+        catalog.put(name, [Document::new(name, name, about)]);
+    }
+    let found = |intent: &str| names(&catalog, &Query::new(intent).with_cutoff(Cutoff::Confident));
+    for intent in [
+        "How much is 100 dollars in euros?",
+        "How do I get to the airport?",
+        "Thanks, that is great!",
+        "Can you help me with something?",
+    ] {
+        assert_eq!(found(intent), [""; 0], "{intent}");
+    }
+    assert_eq!(found("How much pollen is there today?"), ["get_pollen"]);
+    assert_eq!(found("Convert 100 dollars to another currency"), ["convert_currency"]);
+    assert_eq!(found("get_news"), ["get_news"], "a name is always confident");
+}

@@ -1,0 +1,92 @@
+//! Search by words and vectors.
+
+use super::methods::fill_shop;
+use super::*;
+
+/// An embedding model that knows groups of synonyms.
+struct Synonyms;
+
+impl EmbeddingModel for Synonyms {
+    fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        let groups = [
+            ["weather", "forecast", "umbrella"],
+            ["email", "message", "letter"],
+            ["image", "picture", "photo"],
+            ["account", "delete", "forget"],
+        ];
+        let mut sum = vec![0.0; groups.len()];
+        for word in crate::catalog::words(text) {
+            let row = groups.iter().position(|group| group.contains(&word.as_str()));
+            row.into_iter().for_each(|row| sum[row] += 1.0);
+        }
+        sum.iter().any(|count| *count > 0.0).then_some(sum)
+    }
+}
+
+/// Returns the tools of a catalog in one that also searches by meaning.
+pub(super) fn with_meaning(fill: impl Fn(&mut Catalog)) -> Catalog {
+    let mut catalog = Catalog::new().with_embedding_model(Arc::new(Synonyms));
+    fill(&mut catalog);
+    catalog
+}
+
+#[test]
+fn tool_without_a_word_in_common_is_found_by_its_meaning() {
+    let found = |intent: &str, cutoff| {
+        let query = Query::new(intent).with_cutoff(cutoff);
+        assert!(names(&shelf(), &query).is_empty(), "{intent}: by its words");
+        names(&with_meaning(fill_shelf), &query)
+    };
+    for cutoff in [Cutoff::None, Cutoff::Relative, Cutoff::Confident] {
+        assert_eq!(found("Do I need an umbrella?", cutoff), ["get_weather"]);
+        assert_eq!(found("my photos: a photo", cutoff), ["resize_image"]);
+        assert_eq!(found("something else", cutoff), [""; 0]);
+    }
+}
+
+// accept: 111
+#[test]
+fn exact_name_ranks_before_the_nearest_meaning() {
+    let catalog = with_meaning(fill_shelf);
+    let query = Query::new("call `convert_currency` about umbrella, weather, forecast and umbrella");
+    let hits = catalog.search(&query, |_| true);
+    assert_eq!(hits[0].name, "convert_currency");
+    assert!(
+        hits[0].is_exact && hits.iter().any(|hit| hit.name == "get_weather"),
+        "{hits:?}"
+    );
+}
+
+#[test]
+fn meaning_widens_no_permission_and_health_moves_its_rank() {
+    let mut catalog = with_meaning(fill_shelf);
+    let query = Query::new("umbrella");
+    assert!(catalog.search(&query, |_| false).is_empty());
+    catalog.put(
+        "b",
+        [Document::new("b", "weather_of_tomorrow", "A forecast of the weather")],
+    );
+    let order = |catalog: &Catalog| names(catalog, &query);
+    let before = order(&catalog);
+    assert_eq!(before.len(), 2);
+    let id = if before[0] == "get_weather" {
+        "get_weather#get_weather"
+    } else {
+        "b"
+    };
+    catalog.set_health(id, HealthBoost::Broken);
+    assert_eq!(
+        order(&catalog),
+        [before[1].clone(), before[0].clone()],
+        "the broken one is last"
+    );
+    catalog.remove("b");
+    assert_eq!(order(&catalog), ["get_weather"], "a removed tool has no meaning");
+}
+
+#[test]
+fn method_is_found_by_its_meaning_through_the_tool_that_leads_to_it() {
+    let hits = with_meaning(fill_shop).search(&Query::new("forget me"), |_| true);
+    assert_eq!(hits[0].name, "search_customer");
+    assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_delete");
+}
