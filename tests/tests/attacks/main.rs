@@ -18,6 +18,7 @@ mod policy;
 mod process;
 mod quotas;
 mod reach;
+mod responses;
 mod running;
 mod secrets;
 mod server;

@@ -22,6 +22,7 @@ use super::{TOOL_GUIDANCE, ToolSearch};
 use toolwit_core::limits::SEARCH_WALL_MAX;
 
 mod guards;
+mod origins;
 
 /// A request that the model received.
 #[derive(Clone)]
@@ -70,6 +71,16 @@ fn recorded(responses: impl IntoIterator<Item = ChatResponse>) -> (ConversationB
         ..Recorder::default()
     };
     (Conversation::builder().model(recorder.clone()), recorder)
+}
+
+/// Returns a native tool that answers with its name.
+fn native(name: &str, description: &str) -> Arc<dyn Tool> {
+    let answer = format!("{name} ran");
+    let tool = NativeTool::new(name, description, json!({"type": "object"}), move |_, _| {
+        let answer = answer.clone();
+        async move { Ok(ToolResult::text(answer)) }
+    });
+    Arc::new(tool.unwrap())
 }
 
 /// Returns a response with an answer.
@@ -276,250 +287,4 @@ async fn a_search_covers_the_tools_that_were_injected_in_the_same_turn() {
     let found: Value = serde_json::from_str(&found).unwrap();
     let ids: Vec<_> = found["hits"].as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
     assert!(ids.contains(&&json!("native#outside/water_roses")), "{found}");
-}
-
-/// A source of tools that counts its queries.
-#[derive(Clone, Default)]
-struct Server {
-    queries: Arc<AtomicUsize>,
-    tools: Vec<Arc<dyn Tool>>,
-}
-
-#[async_trait]
-impl ToolSource for Server {
-    fn name(&self) -> &str {
-        "server"
-    }
-
-    async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        self.queries.fetch_add(1, Ordering::Relaxed);
-        Ok(self.tools.clone())
-    }
-}
-
-/// A source that never answers.
-struct SleepingServer;
-
-#[async_trait]
-impl ToolSource for SleepingServer {
-    fn name(&self) -> &str {
-        "sleeping"
-    }
-
-    async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        std::future::pending().await
-    }
-}
-
-fn native(name: &str, description: &str) -> Arc<dyn Tool> {
-    let answer = format!("{name} ran");
-    let tool = NativeTool::new(name, description, json!({"type": "object"}), move |_, _| {
-        let answer = answer.clone();
-        async move { Ok(ToolResult::text(answer)) }
-    });
-    Arc::new(tool.unwrap())
-}
-
-/// A facade with one tool.
-fn garden(description: &str) -> Arc<dyn Tool> {
-    let facade =
-        Facade::builder("garden", description).tools([native("water_roses", "Waters the roses in the garden")]);
-    Arc::new(facade.build().unwrap())
-}
-
-// accept: 110, accept: 125
-#[tokio::test]
-async fn search_covers_native_tools_facades_and_servers() {
-    let directory = tempfile::tempdir().unwrap();
-    let server = Server {
-        tools: vec![native("book_flight", "Books a flight to a city")],
-        ..Server::default()
-    };
-    let search = tool_search(directory.path()).await;
-    let search = search
-        .with_tools([
-            native("convert_currency", "Converts an amount of money"),
-            garden("Everything about plants."),
-        ])
-        .with_source(server);
-    let (builder, recorder) = recorded([
-        call("convert_currency", json!({})),
-        call("search_tools", json!({"need": "a tool that waters roses"})),
-        call("garden", json!({})),
-        call("water_roses", json!({})),
-        call("search_tools", json!({"need": "a tool that books a flight"})),
-        call("book_flight", json!({})),
-        call("search_tools", json!({"need": "a tool that stores a note"})),
-        answer("done"),
-    ]);
-    let mut conversation = builder
-        .strategy(search)
-        .tools([native("remember_note", "Stores a note")])
-        .build()
-        .unwrap();
-    conversation.run("Convert my money to another currency").await.unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
-    assert_eq!(shown[0].names, ["search_tools", "remember_note", "convert_currency"]);
-    assert_eq!(last(1), "convert_currency ran");
-    assert!(shown[2].names.contains(&"garden".to_owned()), "{:?}", shown[2].names);
-    assert!(
-        last(2).contains("water_roses"),
-        "the facade and what it leads to: {}",
-        last(2)
-    );
-    assert_eq!(last(4), "water_roses ran");
-    assert_eq!(last(6), "book_flight ran");
-    assert!(
-        last(7).contains("remember_note"),
-        "a tool that is there already: {}",
-        last(7)
-    );
-    assert_eq!(shown[7].names, shown[6].names);
-}
-
-// accept: 116
-#[tokio::test]
-async fn repeated_search_does_not_run_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let server = Server {
-        tools: vec![native("book_flight", "Books a flight to a city")],
-        ..Server::default()
-    };
-    let search = tool_search(directory.path()).await.with_source(server.clone());
-    let (builder, recorder) = recorded([
-        call("search_tools", json!({"need": "book a flight"})),
-        call("search_tools", json!({"need": "the flight: booking"})),
-        call("search_tools", json!({"need": "send an email"})),
-        answer("done"),
-    ]);
-    builder
-        .strategy(search)
-        .build()
-        .unwrap()
-        .run("book a flight to a city")
-        .await
-        .unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    let last = |at: usize| shown[at].messages.last().unwrap().content().to_owned();
-    assert_eq!(shown[0].names, ["search_tools", "book_flight"], "found before the turn");
-    for at in [1, 2] {
-        assert!(last(at).contains("already there"), "{}", last(at));
-    }
-    assert!(last(3).contains("these are your tools now"), "{}", last(3));
-    let queries = server.queries.load(Ordering::Relaxed);
-    assert_eq!(
-        queries, 3,
-        "for the message, the first need and the email, not for the repetition"
-    );
-}
-
-// accept: 119
-#[tokio::test]
-async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
-    let directory = tempfile::tempdir().unwrap();
-    let registry = registry(directory.path()).await;
-    for plugin in registry.plugins() {
-        plugin.prepare().await.unwrap();
-    }
-    // Paused after compiling, which happens on threads that the paused clock does not wait for.
-    tokio::time::pause();
-    let search = ToolSearch::new(registry, Scope::new()).with_source(SleepingServer);
-    let (builder, recorder) = recorded([answer("done")]);
-    let started = tokio::time::Instant::now();
-    builder
-        .strategy(search)
-        .build()
-        .unwrap()
-        .run("the weather")
-        .await
-        .unwrap();
-    let elapsed = started.elapsed();
-    assert!(
-        elapsed >= SEARCH_WALL_MAX && elapsed < 2 * SEARCH_WALL_MAX,
-        "{elapsed:?}"
-    );
-    let shown = recorder.requests.lock().unwrap().clone();
-    assert_eq!(
-        shown[0].names,
-        ["search_tools", "get_forecast"],
-        "the other tools are found"
-    );
-}
-
-// accept: 114
-#[tokio::test]
-async fn a_found_tool_never_takes_the_name_of_a_static_one() {
-    let directory = tempfile::tempdir().unwrap();
-    let search = tool_search(directory.path()).await;
-    let own = NativeTool::new("get_forecast", "Mine", json!({"type": "object"}), |_, _| async {
-        Ok(ToolResult::text("mine"))
-    });
-    let (builder, recorder) = recorded([call("get_forecast", json!({})), answer("done")]);
-    let mut conversation = builder.strategy(search).tool(own.unwrap()).build().unwrap();
-    conversation.run("weather").await.unwrap();
-    let shown = recorder.requests.lock().unwrap().clone();
-    assert_eq!(shown[0].names.len(), 3, "{:?}", shown[0].names);
-    assert_eq!(shown[1].messages.last().unwrap().content(), "mine");
-}
-
-/// An embedding model for which some words mean the same.
-struct Synonyms;
-
-impl EmbeddingModel for Synonyms {
-    fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        let groups = [
-            ["roses", "plants"],
-            ["flight", "travel"],
-            ["money", "euros"],
-            ["note", "reminder"],
-        ];
-        let has_word = |group: [&str; 2]| f32::from(u8::from(group.iter().any(|word| text.contains(word))));
-        let vector = groups.map(has_word).to_vec();
-        vector.contains(&1.0).then_some(vector)
-    }
-}
-
-#[tokio::test]
-async fn tools_of_every_origin_are_found_by_their_meaning() {
-    for has_model in [true, false] {
-        let directory = tempfile::tempdir().unwrap();
-        let model = has_model.then(|| Arc::new(Synonyms) as Arc<dyn EmbeddingModel>);
-        let paths = [directory.path().to_owned()];
-        let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
-        let registry = LiveRegistry::open(
-            &runtime,
-            &paths,
-            MissingPath::Error,
-            Arc::new(MemoryStore::new()),
-            model,
-        );
-        let server = Server {
-            tools: vec![native("book_flight", "Books a flight to a city")],
-            ..Server::default()
-        };
-        let search = ToolSearch::new(registry.await.unwrap(), Scope::new())
-            .with_tools([
-                native("convert_currency", "Converts an amount of money"),
-                garden("Waters and cuts."),
-            ])
-            .with_source(server);
-        let needs = [
-            ("euros", "convert_currency"),
-            ("plants", "garden"),
-            ("travel", "book_flight"),
-            ("reminder", "remember_note"),
-        ];
-        let calls = needs.map(|(need, _)| call("search_tools", json!({"need": need})));
-        let (builder, recorder) = recorded(calls.into_iter().chain([answer("done")]));
-        let builder = builder
-            .strategy(search)
-            .tools([native("remember_note", "Stores a note")]);
-        builder.build().unwrap().run("Please go on").await.unwrap();
-        let shown = recorder.requests.lock().unwrap().clone();
-        for (at, (need, name)) in needs.iter().enumerate() {
-            let found = shown[at + 1].messages.last().unwrap().content();
-            assert_eq!(found.contains(name), has_model, "{need}: {found}");
-        }
-    }
 }
