@@ -204,6 +204,21 @@ impl HttpSender {
     }
 }
 
+/// Reads a stream of events to its response, and returns that as one message.
+///
+/// The protocol library takes from a list of tools which of their arguments are headers, except from a stream that ends before the library
+/// has processed its last event.
+async fn whole(mut events: Events) -> StreamableHttpPostResponse {
+    while let Some(Ok(event)) = events.next().await {
+        let message = event.data.and_then(|data| serde_json::from_str(&data).ok());
+        if let Some(response @ (ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))) = message {
+            return StreamableHttpPostResponse::Json(response, None);
+        }
+    }
+    // The library answers a stream without a response with an error.
+    StreamableHttpPostResponse::Sse(stream::empty().boxed(), None)
+}
+
 impl StreamableHttpClient for HttpSender {
     type Error = HttpFailure;
 
@@ -222,8 +237,13 @@ impl StreamableHttpClient for HttpSender {
             )
         {
             let id = request.id.clone();
+            let is_list = matches!(request.request, ClientRequest::ListToolsRequest(_));
             let events = self.later(uri, message, id, session_id, custom_headers);
-            return Ok(StreamableHttpPostResponse::Sse(events, None));
+            return Ok(if is_list {
+                whole(events).await
+            } else {
+                StreamableHttpPostResponse::Sse(events, None)
+            });
         }
         let wall_max = match message {
             ClientJsonRpcMessage::Request(_) => self.wall_max,

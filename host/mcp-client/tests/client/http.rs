@@ -46,6 +46,33 @@ async fn each_revision_is_spoken() {
 }
 
 #[tokio::test]
+async fn arguments_are_sent_as_headers_whatever_form_the_list_had() {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string", "x-mcp-header": "Text"}}});
+    let list = json!({
+        "tools": [{"name": "echo", "inputSchema": schema}], "resultType": "complete", "ttlMs": 0, "cacheScope": "public",
+    });
+    // A stream that ends with the list was processed too late at times.
+    for is_stream in [true, false].repeat(8) {
+        let list = list.clone();
+        let http = HttpServer::start(move |request| {
+            if request.message["method"] != "tools/list" {
+                return stateless(request);
+            }
+            let message = json!({"jsonrpc": "2.0", "id": request.message["id"], "result": list});
+            Some(if is_stream {
+                Reply::events(&format!("data: {message}\n\n"))
+            } else {
+                Reply::json(&message)
+            })
+        })
+        .await;
+        works(&client(config(&http))).await;
+        let called = &http.received_of("tools/call")[0];
+        assert_eq!(called.headers["mcp-param-text"], "hello", "stream: {is_stream}");
+    }
+}
+
+#[tokio::test]
 async fn a_list_is_read_again_when_its_time_is_over() {
     let http = HttpServer::start(stateless).await;
     let server = client(config(&http));
