@@ -124,7 +124,12 @@ impl HttpListener {
         let options = &self.options;
         Router {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
-            tokens: Tokens::new(&options.tokens, server.local(), options.requests_per_minute),
+            tokens: Tokens::new(
+                &options.tokens,
+                server.local(),
+                options.requests_per_minute,
+                options.connections_max,
+            ),
             owners: SessionOwners::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),
             metrics: server.metrics().clone(),

@@ -1,16 +1,58 @@
 //! Responses that do not come from the protocol.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
+
+use crate::pending::PendingRequest;
 
 /// A response with a body of any kind.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
+
+/// A body that holds the place of its request until it was sent.
+struct PendingBody {
+    body: BoxBody<Bytes, Infallible>,
+    _request: PendingRequest,
+}
+
+impl Body for PendingBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Returns a response that holds the place of its request until it was sent.
+pub(super) fn pending(response: HttpResponse, request: PendingRequest) -> HttpResponse {
+    response.map(|body| {
+        let body = PendingBody {
+            body,
+            _request: request,
+        };
+        body.boxed()
+    })
+}
 
 /// Returns a response with a text.
 pub(super) fn text(status: StatusCode, text: impl Into<String>) -> HttpResponse {
