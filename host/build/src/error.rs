@@ -17,7 +17,7 @@ pub enum BuildError {
         dir: PathBuf,
     },
     /// The directory contains no source in a known form.
-    #[error("nothing to build in `{}`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts` or `plugin.c`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
+    #[error("nothing to build in `{}`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts`, `plugin.c`, `plugin.cpp` or `plugin.zig`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
     NothingToBuild {
         /// The directory that was searched.
         dir: PathBuf,
@@ -45,6 +45,14 @@ pub enum BuildError {
         language: Language,
         /// The expected path.
         path: PathBuf,
+    },
+    /// The bindings of a language cannot be generated from the WIT.
+    #[error("the WIT has no bindings for {language}: {message}")]
+    Bindings {
+        /// The language of the project.
+        language: Language,
+        /// The generator's message.
+        message: String,
     },
     /// A program of the language's toolchain is not installed.
     #[error("`{}` is not installed, which builds {}", .0.program, .0.language)]

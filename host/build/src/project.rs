@@ -7,7 +7,7 @@ use std::{
 
 use wit_parser::UnresolvedPackageGroup;
 
-use super::{Language, ResolvedWit, language::record_bindings};
+use super::{BuildError, Language, ResolvedWit, language::update_bindings};
 
 /// Maximum length of a name, in characters.
 const NAME_CHARS_MAX: usize = 50;
@@ -83,11 +83,15 @@ const TYPESCRIPT: &[TemplateFile] = &[
     ("package.json", include_str!("../templates/ts/package.json")),
     ("tsconfig.json", include_str!("../templates/ts/tsconfig.json")),
 ];
-const C: &[TemplateFile] = &[
-    ("plugin.c", include_str!("../templates/c/plugin.c")),
-    ("bindings/plugin.c", include_str!("../templates/c/bindings.c")),
-    ("bindings/plugin.h", include_str!("../templates/c/bindings.h")),
+const C: &[TemplateFile] = &[("plugin.c", include_str!("../templates/c/plugin.c"))];
+const CPP: &[TemplateFile] = &[
+    ("plugin.cpp", include_str!("../templates/cpp/plugin.cpp")),
+    (
+        "exports-example-{{snake}}-tools-Counter.h",
+        include_str!("../templates/cpp/counter.h"),
+    ),
 ];
+const ZIG: &[TemplateFile] = &[("plugin.zig", include_str!("../templates/zig/plugin.zig"))];
 
 impl NewProject {
     /// Describes a project in `dir`, whose last part is the name.
@@ -140,18 +144,17 @@ impl NewProject {
         }
         let mut written = Vec::new();
         for (path, template) in COMMON.iter().chain(self.files()) {
-            let path = self.dir.join(path);
+            let path = self.dir.join(self.fill_in(path));
             let dir = path.parent().unwrap_or(&self.dir);
             fs::create_dir_all(dir).map_err(write_error(dir))?;
             fs::write(&path, self.fill_in(template)).map_err(write_error(&path))?;
             written.push(path);
         }
-        if self.language == Language::C {
-            let recorded = ResolvedWit::read(&self.dir.join("wit"))
-                .map_err(io::Error::other)
-                .and_then(|wit| record_bindings(&self.dir, &wit));
-            recorded.map_err(write_error(&self.dir))?;
-        }
+        // An editor needs them before the first build.
+        let bindings = ResolvedWit::read(&self.dir.join("wit"))
+            .map_err(BuildError::from)
+            .and_then(|wit| update_bindings(self.language, &self.dir, &wit, None));
+        bindings.map_err(|error| write_error(&self.dir)(io::Error::other(error)))?;
         Ok(written)
     }
 
@@ -162,6 +165,8 @@ impl NewProject {
             Language::JavaScript => JAVASCRIPT,
             Language::TypeScript => TYPESCRIPT,
             Language::C => C,
+            Language::Cpp => CPP,
+            Language::Zig => ZIG,
         }
     }
 

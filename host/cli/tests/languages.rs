@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-const LANGUAGES: [&str; 5] = ["rust", "python", "js", "ts", "c"];
+const LANGUAGES: [&str; 7] = ["rust", "python", "js", "ts", "c", "cpp", "zig"];
 
 /// The number of cases in the `tests.toml` of a new project.
 const CASES: u64 = 7;
@@ -66,7 +66,7 @@ fn try_language(language: &str) -> Outcome {
 
 fn main() -> ExitCode {
     let filters: Vec<_> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_chosen = |language: &str| filters.is_empty() || filters.iter().any(|filter| language.contains(&**filter));
+    let is_chosen = |language: &str| filters.is_empty() || filters.iter().any(|filter| language == filter);
     let (mut passed, mut skipped, mut failed) = (0, Vec::new(), 0);
     for language in LANGUAGES.into_iter().filter(|language| is_chosen(language)) {
         match try_language(language) {

@@ -1,10 +1,11 @@
 //! TOML files with a limited size.
 
+use std::io::ErrorKind as FileError;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use toolwit_core::limits::ByteCount;
+use toolwit_core::text::read_text_file;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Reads a regular file. `None` if it does not exist.
@@ -17,18 +18,14 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error>
         let message = format!("{name} could not be read: {error}");
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     };
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    if !metadata.is_file() {
-        return Err(refused(&name, "it is not a regular file"));
+    match read_text_file(path, bytes_max) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == FileError::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), FileError::InvalidInput | FileError::FileTooLarge) => {
+            Err(refused(&name, &error.to_string()))
+        }
+        Err(error) => Err(unreadable(error)),
     }
-    if metadata.len() > bytes_max {
-        return Err(refused(&name, &format!("it is larger than {}", ByteCount(bytes_max))));
-    }
-    std::fs::read_to_string(path).map(Some).map_err(unreadable)
 }
 
 /// Parses TOML. `origin` names the file in errors, `hint` is their suggestion.

@@ -2,10 +2,12 @@
 //!
 //! Nothing is installed here. A missing program is an error that names the command which installs it.
 
+mod bindings;
 mod c;
 mod javascript;
 mod python;
 mod tool;
+mod zig;
 
 use std::{
     fmt,
@@ -14,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-pub(super) use c::record_bindings;
+pub(super) use bindings::update as update_bindings;
 
 use super::{BuildError, Progress, ResolvedWit};
 
@@ -32,11 +34,23 @@ pub enum Language {
     TypeScript,
     /// C, built with the C compiler of Zig or of the WASI SDK.
     C,
+    /// C++, built with the C++ compiler of Zig or of the WASI SDK.
+    Cpp,
+    /// Zig, built with `zig`.
+    Zig,
 }
 
 impl Language {
     /// All languages.
-    pub const ALL: [Self; 5] = [Self::Rust, Self::Python, Self::JavaScript, Self::TypeScript, Self::C];
+    pub const ALL: [Self; 7] = [
+        Self::Rust,
+        Self::Python,
+        Self::JavaScript,
+        Self::TypeScript,
+        Self::C,
+        Self::Cpp,
+        Self::Zig,
+    ];
 
     /// Returns the short name, such as `js`, which [`Language::from_str`] reads.
     #[must_use]
@@ -47,6 +61,8 @@ impl Language {
             Self::JavaScript => "js",
             Self::TypeScript => "ts",
             Self::C => "c",
+            Self::Cpp => "cpp",
+            Self::Zig => "zig",
         }
     }
 
@@ -59,6 +75,8 @@ impl Language {
             Self::JavaScript => "app.js",
             Self::TypeScript => "app.ts",
             Self::C => "plugin.c",
+            Self::Cpp => "plugin.cpp",
+            Self::Zig => "plugin.zig",
         }
     }
 
@@ -72,7 +90,9 @@ impl Language {
             Self::Python => python::compiler(dir).map(drop),
             Self::JavaScript => javascript::componentizer(dir).map(drop),
             Self::TypeScript => javascript::componentizer(dir).and(javascript::checker(dir)).map(drop),
-            Self::C => c::compiler(dir).map(drop),
+            Self::C => c::C.compiler(dir).map(drop),
+            Self::Cpp => c::CPP.compiler(dir).map(drop),
+            Self::Zig => zig::program(dir, self).map(drop),
         };
         found.err()
     }
@@ -92,13 +112,15 @@ impl fmt::Display for Language {
             Self::JavaScript => "JavaScript",
             Self::TypeScript => "TypeScript",
             Self::C => "C",
+            Self::Cpp => "C++",
+            Self::Zig => "Zig",
         })
     }
 }
 
 /// The text is not the name of a language.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown language `{0}`; the languages are rust, python, js, ts, c")]
+#[error("unknown language `{0}`; the languages are rust, python, js, ts, c, cpp, zig")]
 pub struct UnknownLanguage(String);
 
 impl FromStr for Language {
@@ -111,6 +133,8 @@ impl FromStr for Language {
             "js" | "javascript" => Ok(Self::JavaScript),
             "ts" | "typescript" => Ok(Self::TypeScript),
             "c" => Ok(Self::C),
+            "cpp" | "c++" => Ok(Self::Cpp),
+            "zig" => Ok(Self::Zig),
             other => Err(UnknownLanguage(other.to_owned())),
         }
     }
@@ -152,7 +176,9 @@ impl LanguageBuild<'_> {
             Language::Python => python::build(self, progress).await,
             Language::JavaScript => javascript::build(self, progress).await,
             Language::TypeScript => javascript::build_typescript(self, progress).await,
-            Language::C => c::build(self, progress).await,
+            Language::C => c::C.build(self, progress).await,
+            Language::Cpp => c::CPP.build(self, progress).await,
+            Language::Zig => zig::build(self, progress).await,
             Language::Rust => Err(BuildError::NothingToBuild {
                 dir: self.dir.to_owned(),
             }),

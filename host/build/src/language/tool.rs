@@ -2,9 +2,13 @@
 
 use std::{
     env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use tokio::process::Command;
 
 use super::MissingTool;
 use crate::{
@@ -46,18 +50,37 @@ impl ToolProgram {
     pub(super) async fn run(
         &self,
         dir: &Path,
-        arguments: Vec<std::ffi::OsString>,
+        arguments: Vec<OsString>,
         limit: Duration,
         progress: &dyn Progress,
     ) -> Result<(), BuildError> {
+        let command = self.command(dir, arguments, progress);
+        run_to_success(command, Stdout::Stream, limit, progress).await?;
+        Ok(())
+    }
+
+    /// Like [`run`](Self::run), and writes the standard output to a file.
+    pub(super) async fn run_to_file(
+        &self,
+        dir: &Path,
+        arguments: Vec<OsString>,
+        output: &Path,
+        limit: Duration,
+        progress: &dyn Progress,
+    ) -> Result<(), BuildError> {
+        let command = self.command(dir, arguments, progress);
+        let finished = run_to_success(command, Stdout::Collect, limit, progress).await?;
+        fs::write(output, finished.stdout).map_err(BuildError::file("write", output))
+    }
+
+    fn command(&self, dir: &Path, arguments: Vec<OsString>, progress: &dyn Progress) -> Command {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         progress.step(Step::RunTool(name.into_owned()));
         let mut command = environment::program(&self.path.to_string_lossy());
         command.args(self.first_arguments).args(arguments).current_dir(dir);
         // The error of a source would disappear above the backtrace of its compiler.
         command.env("RUST_BACKTRACE", "0");
-        run_to_success(command, Stdout::Stream, limit, progress).await?;
-        Ok(())
+        command
     }
 }
 

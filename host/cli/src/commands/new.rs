@@ -28,7 +28,7 @@ pub(crate) struct New {
     /// Directory to create; its last part is the name of the plugin
     #[arg(value_name = "NAME")]
     dir: PathBuf,
-    /// Language: rust, python, js, ts or c
+    /// Language: rust, python, js, ts, c, cpp or zig
     #[arg(long = "lang", value_name = "LANGUAGE")]
     language: Language,
 }

@@ -1,9 +1,11 @@
 //! Files with MCP servers.
 
+use std::io;
 use std::path::Path;
 
-use toolwit::limits::{ByteCount, MCP_CONFIG_BYTES_MAX};
+use toolwit::limits::MCP_CONFIG_BYTES_MAX;
 use toolwit::mcp::McpConfig;
+use toolwit::tool::text::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Reads a file with servers.
@@ -33,13 +35,8 @@ pub(super) fn read_limited(file: &Path) -> Result<String, Error> {
         let message = format!("the MCP servers in {} cannot be read: {why}", file.display());
         Error::new(kind, Phase::Registry, message)
     };
-    let metadata = std::fs::metadata(file).map_err(|error| unreadable(ErrorKind::Io, &error))?;
-    if !metadata.is_file() || metadata.len() > MCP_CONFIG_BYTES_MAX {
-        let why = format!(
-            "it is not a regular file, or larger than {}",
-            ByteCount(MCP_CONFIG_BYTES_MAX)
-        );
-        return Err(unreadable(ErrorKind::Configuration, &why));
-    }
-    std::fs::read_to_string(file).map_err(|error| unreadable(ErrorKind::Io, &error))
+    read_text_file(file, MCP_CONFIG_BYTES_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => unreadable(ErrorKind::Configuration, &error),
+        _ => unreadable(ErrorKind::Io, &error),
+    })
 }

@@ -54,7 +54,8 @@ impl Markdown {
                     self.write_word(&mut out);
                     self.end_line(&mut out);
                 }
-                c if c.is_whitespace() => {
+                // Line breaks of other systems and control characters are whitespace too.
+                c if c.is_whitespace() && is_printable(c) => {
                     self.write_word(&mut out);
                     self.write_space(&mut out, c);
                 }
@@ -93,7 +94,8 @@ impl Markdown {
     fn write_space(&mut self, out: &mut String, c: char) {
         match self.layout {
             None => {
-                out.push(c);
+                // Other spaces are line breaks, or move the cursor.
+                out.push(if c == '\t' { c } else { ' ' });
                 self.column += 1;
             }
             Some(layout) => {
@@ -224,6 +226,14 @@ mod tests {
         assert_eq!(markdown.push("Hello wor"), "Hello ");
         assert_eq!(markdown.push("ld.\nA"), "world.\n");
         assert_eq!(markdown.finish(), "A\n");
+    }
+
+    // attack: J9
+    #[test]
+    fn text_of_a_model_has_no_control_characters_in_a_pipe() {
+        let hostile = "answer\rerror: forged\u{b}a\u{c}b\u{85}c\u{2028}d\u{2029}e\u{3000}f\tg\n";
+        let out = plain(&streamed(None, &[hostile]));
+        assert_eq!(out, "answererror: forgedabcde f\tg\n");
     }
 
     // attack: C21, J3

@@ -156,7 +156,7 @@ impl Approvals {
             observer.decided(&decided);
             return Err(denied(&call, reason));
         }
-        question.settle(request, access).await
+        question.settle(request).await
     }
 
     /// Returns when a call needs an approval. It is never [`ApprovalMode::Writes`].

@@ -40,22 +40,13 @@ impl Answered {
 
 impl Question<'_> {
     /// Asks until there is an answer that can be used.
-    pub(super) async fn settle(
-        &self,
-        mut request: ApprovalRequest,
-        mut access: CallAccess,
-    ) -> Result<PermittedCall, ToolError> {
+    pub(super) async fn settle(&self, mut request: ApprovalRequest) -> Result<PermittedCall, ToolError> {
         for _ in 0..QUESTIONS_MAX {
             let Answered {
                 approval,
                 basis,
                 remembered,
             } = self.answer(&request).await?;
-            if basis == ApprovalBasis::Memory {
-                return self
-                    .conclude(&request, &approval, basis, None)
-                    .map(|()| PermittedCall::unchanged(self.call.arguments.clone(), access));
-            }
             if let Approval::Edited { arguments } = &approval {
                 match self.accept(&request, arguments).await {
                     Ok(access) => {
@@ -72,9 +63,9 @@ impl Question<'_> {
             if approval_digest(call.tool.definition(), &now) == request.digest {
                 return Ok(PermittedCall::unchanged(call.arguments.clone(), now));
             }
-            // The grant or the code changed while the call waited: something else would run than was approved.
+            // The grant or the code changed while the call waited, also for the answer about another call: something else would run
+            // than was approved.
             request = request_of(call, &now).await;
-            access = now;
         }
         Err(denied(
             self.call,

@@ -117,6 +117,9 @@ limits! {
         /// Maximum number of values and names in one message of an MCP server.
         /// They take far more memory than their text: a page of a thousand tools with long schemas has about 200,000.
         MCP_MESSAGE_PARTS_MAX: usize = 512 << 10, Count;
+        /// Maximum number of values and names in one message of an MCP client.
+        /// They are arguments of a call: a table of ten thousand rows with ten columns fits.
+        MCP_REQUEST_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum number of tools of an MCP server; the others are withheld.
         MCP_TOOLS_MAX: usize = 1_024, Count;
         /// Maximum number of pages of one list of an MCP server.
@@ -209,7 +212,7 @@ limits! {
         /// Maximum number of objects on a blackboard.
         /// No model can choose among more than a thousand.
         BLACKBOARD_ENTRIES_MAX: usize = 1_000, Count, "`BlackboardLimits`";
-        /// Maximum size of all objects on a blackboard, as JSON.
+        /// Maximum memory of all objects on a blackboard, estimated from their JSON.
         BLACKBOARD_BYTES_MAX: u64 = 16 << 20, Bytes, "`BlackboardLimits`";
     }
     Runs {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
-use toolwit_core::text::printable;
+use toolwit_core::text::{json_parts, printable};
 
 /// The maximum length of a server's text in a replacement, in characters.
 const QUOTED_CHARS_MAX: usize = 60;
@@ -34,7 +34,7 @@ pub(super) fn checked(text: String) -> Result<String, MessageError> {
 }
 
 fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
-    if parts_of(text) > MCP_MESSAGE_PARTS_MAX {
+    if json_parts(text) > MCP_MESSAGE_PARTS_MAX {
         return Err(MessageError::TooManyParts);
     }
     let mut value: Value = serde_json::from_slice(text).map_err(|_| MessageError::NotJson)?;
@@ -42,21 +42,6 @@ fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
         repair(result);
     }
     Ok(value)
-}
-
-/// Returns an upper limit of the number of values and names in JSON text, which decides how much memory they take.
-fn parts_of(text: &[u8]) -> usize {
-    let (mut parts, mut is_string, mut is_escaped) = (1_usize, false, false);
-    for byte in text {
-        match (is_string, byte) {
-            (true, _) if is_escaped => is_escaped = false,
-            (true, b'\\') => is_escaped = true,
-            (_, b'"') => is_string = !is_string,
-            (false, b',' | b':' | b'[' | b'{') => parts += 1,
-            _ => {}
-        }
-    }
-    parts
 }
 
 /// Removes what is invalid in a result, so that the rest can be used: one bad tool does not hide the others, and one unknown block of

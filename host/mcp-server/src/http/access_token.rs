@@ -7,11 +7,18 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use super::rate_limit::RateLimit;
+use crate::pending::PendingRequests;
 use crate::principal::Principal;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Minimum length of a token, in characters. A shorter one could be guessed.
 const TOKEN_CHARS_MIN: usize = 20;
+
+/// Maximum memory of the requests of all callers that are not answered yet, in bytes.
+const PENDING_BYTES_MAX: usize = 256 << 20;
+
+/// The least of it that each caller can have: one request of the largest size.
+const PENDING_BYTES_MIN: usize = 24 << 20;
 
 /// A bearer token, and who presents it.
 #[derive(Clone)]
@@ -74,6 +81,7 @@ impl fmt::Debug for AccessToken {
 pub(super) struct Caller {
     pub(super) principal: Arc<Principal>,
     pub(super) rate: Arc<RateLimit>,
+    pub(super) pending: Arc<PendingRequests>,
 }
 
 /// The tokens of a server.
@@ -85,10 +93,21 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// Without tokens, all requests are those of `local`.
-    pub(super) fn new(tokens: &[AccessToken], local: &Principal, requests_per_minute: u32) -> Self {
+    ///
+    /// Each caller can have the same share of the connections and of the memory of requests, so that no caller keeps the others out.
+    pub(super) fn new(
+        tokens: &[AccessToken],
+        local: &Principal,
+        requests_per_minute: u32,
+        connections_max: usize,
+    ) -> Self {
+        let callers = tokens.len().max(1);
+        let number_max = (connections_max / callers).max(1);
+        let memory_bytes_max = (PENDING_BYTES_MAX / callers).max(PENDING_BYTES_MIN);
         let caller = |principal: &Principal, requests: u32| Caller {
             principal: Arc::new(principal.clone()),
             rate: Arc::new(RateLimit::per_minute(requests)),
+            pending: Arc::new(PendingRequests::new(number_max, memory_bytes_max)),
         };
         let callers = tokens.iter().map(|token| {
             let requests = token.requests_per_minute.unwrap_or(requests_per_minute);
@@ -98,6 +117,11 @@ impl Tokens {
             callers: callers.collect(),
             anonymous: tokens.is_empty().then(|| caller(local, requests_per_minute)),
         }
+    }
+
+    /// Returns the number of callers.
+    pub(super) fn len(&self) -> usize {
+        self.callers.len().max(1)
     }
 
     /// Returns who makes a request. `None` if its token is missing or unknown.

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
+
+use toolwit::limits::MCP_REQUEST_PARTS_MAX;
+use toolwit::tool::text::json_parts;
 
 /// Maximum size of the body of a request, in bytes.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -16,8 +19,16 @@ const BODY_WALL_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
     TooLarge,
+    TooManyParts,
     TooSlow,
     Broken,
+}
+
+/// Returns the most bytes that a body can have: the declared length, if it is allowed.
+pub(super) fn bytes_at_most(body: &Incoming) -> usize {
+    let declared = body.size_hint().exact();
+    let declared = declared.and_then(|bytes| usize::try_from(bytes).ok());
+    declared.map_or(BODY_BYTES_MAX, |bytes| bytes.min(BODY_BYTES_MAX))
 }
 
 /// Reads a body within its limits.
@@ -28,7 +39,14 @@ pub(super) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let limited = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_WALL_MAX, limited).await {
         Err(_) => Err(BodyError::TooSlow),
-        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Ok(body)) => {
+            let body = body.to_bytes();
+            // Parsed, they take far more memory than their text.
+            if json_parts(&body) > MCP_REQUEST_PARTS_MAX {
+                return Err(BodyError::TooManyParts);
+            }
+            Ok(body)
+        }
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(BodyError::TooLarge),
         Ok(Err(_)) => Err(BodyError::Broken),
     }

@@ -86,10 +86,17 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the maximum number of sessions.
+    /// Sets the maximum number of sessions. Each token can have its share of them.
     #[must_use]
     pub fn with_sessions_max(mut self, sessions: usize) -> Self {
         self.sessions_max = sessions;
+        self
+    }
+
+    /// Sets the maximum number of connections. Each token can have its share of them in requests that are not answered yet.
+    #[must_use]
+    pub fn with_connections_max(mut self, connections: usize) -> Self {
+        self.connections_max = connections;
         self
     }
 
@@ -134,9 +141,9 @@ impl HttpOptions {
                 "give each token its own name",
             );
         }
-        if self.sessions_max == 0 || self.requests_per_minute == 0 {
+        if self.sessions_max == 0 || self.connections_max == 0 || self.requests_per_minute == 0 {
             return refused(
-                "a limit of sessions or requests is 0".to_owned(),
+                "a limit of sessions, connections or requests is 0".to_owned(),
                 "use a limit of at least 1",
             );
         }

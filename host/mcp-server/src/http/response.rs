@@ -1,16 +1,78 @@
 //! Responses that do not come from the protocol.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
+
+use crate::pending::PendingRequest;
 
 /// A response with a body of any kind.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
+
+/// A body that holds the place of its request until it was sent.
+struct PendingBody {
+    body: BoxBody<Bytes, Infallible>,
+    request: Option<PendingRequest>,
+    /// The number of bytes that were sent.
+    bytes: usize,
+    /// How long the session keeps the answer.
+    kept: Duration,
+}
+
+impl Body for PendingBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let polled = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let data = polled.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+        self.bytes = self.bytes.saturating_add(data.map_or(0, Bytes::len));
+        Poll::Ready(polled)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for PendingBody {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take()
+            && !self.kept.is_zero()
+        {
+            request.hold_answer(self.bytes, self.kept);
+        }
+    }
+}
+
+/// Returns a response that holds the place of its request until it was sent, and its memory as long as the answer is kept.
+pub(super) fn pending(response: HttpResponse, request: PendingRequest, kept: Duration) -> HttpResponse {
+    response.map(|body| {
+        let body = PendingBody {
+            body,
+            request: Some(request),
+            bytes: 0,
+            kept,
+        };
+        body.boxed()
+    })
+}
 
 /// Returns a response with a text.
 pub(super) fn text(status: StatusCode, text: impl Into<String>) -> HttpResponse {

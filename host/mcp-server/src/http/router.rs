@@ -1,10 +1,11 @@
 //! The paths of a server, and the checks before each request.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rmcp::model::ProtocolVersion;
@@ -25,6 +26,9 @@ pub(super) const MCP: &str = "/mcp";
 
 /// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// How long a session keeps an answer for a client that lost its connection. It counts as pending meanwhile.
+pub(super) const ANSWER_KEPT: Duration = Duration::from_secs(10);
 
 /// The header with the id of a session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -100,29 +104,31 @@ impl Router {
         }
         let principal = caller.principal;
         let session = request.headers().get(SESSION_ID).cloned();
-        match &session {
-            Some(id) => {
-                let is_own = id.to_str().is_ok_and(|id| self.owners.owns(id, principal.name()));
-                if !is_own {
-                    return Err(rejected("session", StatusCode::NOT_FOUND, "the session does not exist"));
-                }
-            }
-            None if begins_session(&request) && !self.owners.has_room().await => {
-                let rejection = rejected(
-                    "sessions",
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "the server has too many sessions",
-                );
-                return Err(rejection.with_header(RETRY_AFTER, "60"));
-            }
-            None => {}
+        let is_own = |id: &HeaderValue| id.to_str().is_ok_and(|id| self.owners.owns(id, principal.name()));
+        if session.as_ref().is_some_and(|id| !is_own(id)) {
+            return Err(rejected("session", StatusCode::NOT_FOUND, "the session does not exist"));
         }
+        let is_first = session.is_none() && begins_session(&request);
         let (mut parts, body) = request.into_parts();
+        let reserved = caller.pending.reserve(body::bytes_at_most(&body));
+        let reserved = reserved.ok_or_else(too_many_pending)?;
         let body = body::read(body).await.map_err(|error| match error {
             BodyError::TooLarge => rejected("body", StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+            BodyError::TooManyParts => rejected(
+                "body",
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the body has too many values and names",
+            ),
             BodyError::TooSlow => rejected("body", StatusCode::REQUEST_TIMEOUT, "the body took too long"),
             BodyError::Broken => rejected("body", StatusCode::BAD_REQUEST, "the body is incomplete"),
         })?;
+        let pending = caller.pending.adjust(reserved, &body).ok_or_else(too_many_pending)?;
+        let beginning = if is_first {
+            let beginning = self.owners.begin(principal.name(), self.tokens.len()).await;
+            Some(beginning.ok_or_else(too_many_sessions)?)
+        } else {
+            None
+        };
         // The token is not needed any more, and tools must not see it.
         parts.headers.remove(http::header::AUTHORIZATION);
         parts.extensions.insert(principal.clone());
@@ -134,6 +140,9 @@ impl Router {
         if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
             self.owners.add(id, principal.name()).await;
         }
+        drop(beginning);
+        let kept = if session.is_some() { ANSWER_KEPT } else { Duration::ZERO };
+        let answer = response::pending(answer, pending, kept);
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 
@@ -181,6 +190,16 @@ fn rejected(reason: &'static str, status: StatusCode, message: &str) -> Rejectio
         reason,
         response: Box::new(response::text(status, format!("{message}\n"))),
     }
+}
+
+fn too_many_pending() -> Rejection {
+    let message = "too many requests are not answered yet";
+    rejected("pending", StatusCode::TOO_MANY_REQUESTS, message).with_header(RETRY_AFTER, "1")
+}
+
+fn too_many_sessions() -> Rejection {
+    let message = "the server has too many sessions";
+    rejected("sessions", StatusCode::SERVICE_UNAVAILABLE, message).with_header(RETRY_AFTER, "60")
 }
 
 fn not_found() -> Rejection {

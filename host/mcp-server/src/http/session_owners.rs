@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::transport::streamable_http_server::session::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use tokio::sync::MutexGuard;
 
 /// The sessions of a server, and who began each of them.
 pub(super) struct SessionOwners {
     manager: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, String>>,
     sessions_max: usize,
+    /// Held while a session begins.
+    beginning: tokio::sync::Mutex<()>,
 }
 
 impl SessionOwners {
@@ -19,6 +22,7 @@ impl SessionOwners {
             manager,
             owners: Mutex::default(),
             sessions_max,
+            beginning: tokio::sync::Mutex::default(),
         }
     }
 
@@ -27,9 +31,18 @@ impl SessionOwners {
         self.manager.sessions.read().await.len()
     }
 
-    /// Whether another session may begin.
-    pub(super) async fn has_room(&self) -> bool {
-        self.len().await < self.sessions_max
+    /// Begins a session, unless there are too many. `callers` is the number of those that share the sessions equally, so that none keeps
+    /// the others out. Others wait until the returned guard is dropped, so that the sessions that begin at the same time count.
+    pub(super) async fn begin(&self, principal: &str, callers: usize) -> Option<MutexGuard<'_, ()>> {
+        let beginning = self.beginning.lock().await;
+        let live = self.manager.sessions.read().await;
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_live = |session: &str| live.contains_key(&SessionId::from(session));
+        let own = owners
+            .iter()
+            .filter(|(session, owner)| *owner == principal && is_live(session));
+        let share = (self.sessions_max / callers).max(1);
+        (live.len() < self.sessions_max && own.count() < share).then_some(beginning)
     }
 
     /// Records who began a session, and forgets the sessions that ended.

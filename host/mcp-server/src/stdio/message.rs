@@ -3,6 +3,9 @@
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ProtocolVersion, RequestMetaObject};
 use serde_json::{Value, json};
 
+use toolwit::limits::MCP_REQUEST_PARTS_MAX;
+use toolwit::tool::text::json_parts;
+
 /// A line of the input, after its checks.
 #[derive(Debug)]
 pub(super) enum Incoming {
@@ -29,6 +32,10 @@ pub(super) fn parse(line: &[u8]) -> Incoming {
         return Incoming::Ignored;
     }
     let refused = |id: &Value, code, message: &str| Incoming::Refused(refusal(id.clone(), code, message));
+    if json_parts(line) > MCP_REQUEST_PARTS_MAX {
+        let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} values and names");
+        return refused(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
+    }
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
         return refused(&Value::Null, ErrorCode::PARSE_ERROR, "the line is not valid JSON");
     };
@@ -138,6 +145,21 @@ mod tests {
             Incoming::Refused(answer) => assert_eq!(answer["error"]["code"], -32700),
             other => panic!("{other:?}"),
         }
+    }
+
+    // attack: G10
+    #[test]
+    fn a_message_of_too_many_parts_is_refused_before_it_is_parsed() {
+        let call = |items: usize| {
+            let items = vec!["{}"; items].join(",");
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{{"a":[{items}]}}}}}}"#
+            )
+        };
+        assert!(matches!(parse(call(60_000).as_bytes()), Incoming::Message { .. }));
+        assert_eq!(code(&call(70_000)), -32600);
+        let broken = "[".repeat(MCP_REQUEST_PARTS_MAX + 1);
+        assert_eq!(code(&broken), -32600, "it is counted, and not parsed");
     }
 
     // attack: G3

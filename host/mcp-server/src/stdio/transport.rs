@@ -1,6 +1,6 @@
 //! The transport over lines of JSON.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,9 +14,16 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::line_reader::{Line, LineReader};
 use super::message::{Incoming, beginning_error, parse, refusal};
+use crate::pending::{PendingRequest, PendingRequests};
 
 /// Maximum length of a message, in bytes. The arguments of a call are limited to less.
-const MESSAGE_BYTES_MAX: usize = 16 << 20;
+const MESSAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Maximum number of requests that are not answered yet.
+const PENDING_MAX: usize = 1_000;
+
+/// Maximum memory of these requests, in bytes.
+const PENDING_BYTES_MAX: usize = 64 << 20;
 
 /// The time that running requests have to be answered after the end of the input.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
@@ -26,6 +33,7 @@ pub(super) struct LineTransport<R, W> {
     input: LineReader<R>,
     output: Arc<AsyncMutex<W>>,
     open: Arc<OpenRequests>,
+    pending: PendingRequests,
     /// Whether a request has begun the connection.
     has_begun: bool,
 }
@@ -33,12 +41,12 @@ pub(super) struct LineTransport<R, W> {
 /// The requests that are not answered yet, by their ids as JSON text.
 #[derive(Default)]
 struct OpenRequests {
-    ids: Mutex<HashSet<String>>,
+    ids: Mutex<HashMap<String, PendingRequest>>,
     answered: Notify,
 }
 
 impl OpenRequests {
-    fn ids(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn ids(&self) -> MutexGuard<'_, HashMap<String, PendingRequest>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,6 +70,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             input: LineReader::new(input, MESSAGE_BYTES_MAX),
             output: Arc::new(AsyncMutex::new(output)),
             open: Arc::default(),
+            pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
             has_begun: false,
         }
     }
@@ -81,11 +90,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             }
             self.has_begun = !is_ping(line);
         }
-        if let Some(id) = request
-            && !self.open.ids().insert(id.clone())
-        {
-            let message = "a request with this id is not answered yet";
-            return Err(Some(refusal(json_of(&id), ErrorCode::INVALID_REQUEST, message)));
+        if let Some(id) = request {
+            let refused = |message| Err(Some(refusal(json_of(&id), ErrorCode::INVALID_REQUEST, message)));
+            if self.open.ids().contains_key(&id) {
+                return refused("a request with this id is not answered yet");
+            }
+            let reserved = self.pending.reserve(0);
+            let Some(reserved) = reserved.and_then(|request| self.pending.adjust(request, line)) else {
+                return refused("too many requests are not answered yet; repeat it later");
+            };
+            self.open.ids().insert(id, reserved);
         }
         if let ClientJsonRpcMessage::Notification(notification) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification

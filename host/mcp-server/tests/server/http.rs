@@ -254,6 +254,44 @@ async fn each_token_has_its_own_tools_limit_and_sessions() {
     assert!(limited.header("retry-after").is_some());
 }
 
+// attack: G12
+#[tokio::test]
+async fn a_principal_cannot_use_up_the_sessions_and_requests_of_others() {
+    let host = host().await;
+    let token = |text, name| AccessToken::new(text, Principal::new(name, host.clone())).unwrap();
+    let served = serve(|options| {
+        let options = options.with_sessions_max(2).with_connections_max(8);
+        options.with_token(token(ADA, "ada")).with_token(token(BOB, "bob"))
+    });
+    let served = served.await;
+    let (ada, bob) = (
+        format!("\nauthorization: Bearer {ADA}"),
+        format!("\nauthorization: Bearer {BOB}"),
+    );
+    let session = served.session(&ada).await;
+    let second = served.post(&ada, &request("initialize", json!({}))).await;
+    assert_eq!((second.status, second.header("retry-after")), (503, Some("60")));
+    let bobs = served.session(&bob).await;
+    let bobs = format!("{bob}\nmcp-session-id: {bobs}\nmcp-protocol-version: 2025-11-25");
+    // Requests whose bodies do not arrive.
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        let head = format!("POST /mcp HTTP/1.1\nhost: localhost{ada}\ncontent-length: 100\n\n");
+        stream.write_all(head.replace('\n', "\r\n").as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    let own = format!("{ada}\nmcp-session-id: {session}\nmcp-protocol-version: 2025-11-25");
+    while served.post(&own, &call_hello()).await.status != 429 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(served.post(&bobs, &call_hello()).await.status, 200);
+    drop(open);
+    while served.post(&own, &call_hello()).await.status == 429 {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn a_public_address_needs_a_token_and_a_name() {
     let public = || HttpOptions::new(([0, 0, 0, 0], 0).into());

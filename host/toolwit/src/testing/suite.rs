@@ -6,12 +6,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Expectation;
+use toolwit_core::text::read_text_file;
 use toolwit_core::{Arguments, Error, ErrorKind, Phase};
 use toolwit_sandbox::NewGrant;
 use toolwit_sandbox::grants::Grants;
 
 /// Maximum size of a file with test cases, in bytes.
-const SUITE_BYTES_MAX: usize = 4 * 1024 * 1024;
+const SUITE_BYTES_MAX: u64 = 4 << 20;
 
 /// The test cases of a plugin.
 #[derive(Clone, Debug)]
@@ -90,7 +91,7 @@ impl TestSuite {
     /// [`ErrorKind::Configuration`] for a file that cannot be read, is not valid or has no case.
     pub fn read(path: &Path, plugin: &str) -> Result<Self, Error> {
         let invalid = |message: String| configuration(format!("`{}`: {message}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = read_text_file(path, SUITE_BYTES_MAX).map_err(|error| {
             invalid(format!("it cannot be read: {error}")).with_suggestion("write the test cases of the plugin there")
         })?;
         Self::parse(&text, plugin, path.parent().unwrap_or(path)).map_err(invalid)
@@ -98,9 +99,6 @@ impl TestSuite {
 
     /// Parses the cases. `dir` is the directory of granted files whose `host` starts with `./`.
     fn parse(text: &str, plugin: &str, dir: &Path) -> Result<Self, String> {
-        if text.len() > SUITE_BYTES_MAX {
-            return Err(format!("it has more than {SUITE_BYTES_MAX} bytes"));
-        }
         let format: SuiteFormat = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         if format.test.is_empty() {
             return Err("it has no `[[test]]`".to_owned());

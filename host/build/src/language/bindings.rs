@@ -1,0 +1,168 @@
+//! Bindings that are generated from the WIT, for languages whose toolchain does not generate them.
+//!
+//! They are files in the directory [`BINDINGS`] of a project, with the digest of the WIT and of the generator. A build generates them
+//! again after the WIT has changed.
+
+use std::{
+    fs, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+};
+
+use wit_bindgen_core::{Files, WorldGenerator};
+
+use super::Language;
+use crate::{BuildError, ResolvedWit};
+
+/// The directory of the generated files.
+pub(super) const BINDINGS: &str = "bindings";
+
+/// The file in it with the digest.
+const DIGEST: &str = "wit.digest";
+
+/// The generator that this crate contains. The digest contains it, so that another version generates the bindings again.
+const GENERATOR: &str = "`wit-bindgen` 0.60.0";
+
+/// The extensions of generated files. Those of an earlier world would be compiled too.
+const EXTENSIONS: [&str; 6] = ["c", "cpp", "h", "o", "template", "zig"];
+
+/// Generates the bindings of a project if its directory does not have those of the WIT. Returns whether it did.
+///
+/// For languages without generated bindings, nothing is done.
+pub(crate) fn update(
+    language: Language,
+    dir: &Path,
+    wit: &ResolvedWit,
+    world: Option<&str>,
+) -> Result<bool, BuildError> {
+    let Some(generator) = generator(language, dir) else {
+        return Ok(false);
+    };
+    let bindings = dir.join(BINDINGS);
+    let digest = digest(language, wit, world)?;
+    if fs::read_to_string(bindings.join(DIGEST)).is_ok_and(|recorded| recorded == digest) {
+        return Ok(false);
+    }
+    let files = generate(generator, language, wit, world)?;
+    write(dir, &files, &digest).map_err(BuildError::file("write", bindings))?;
+    Ok(true)
+}
+
+/// Returns the generator of a language.
+fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> {
+    match language {
+        Language::C | Language::Zig => Some(wit_bindgen_c::Opts::default().build()),
+        // It checks which classes of resources the project has.
+        Language::Cpp => Some(wit_bindgen_cpp::Opts::default().build(Some(&dir.to_owned()))),
+        Language::Rust | Language::Python | Language::JavaScript | Language::TypeScript => None,
+    }
+}
+
+fn generate(
+    mut generator: Box<dyn WorldGenerator>,
+    language: Language,
+    wit: &ResolvedWit,
+    world: Option<&str>,
+) -> Result<Files, BuildError> {
+    let world = wit.world(world)?;
+    let generated = catch_unwind(AssertUnwindSafe(|| {
+        let mut files = Files::default();
+        let generated = generator.generate(&mut wit.resolve().clone(), world, &mut files);
+        generated.map(|()| files).map_err(|error| format!("{error:#}"))
+    }));
+    let failed = |message| BuildError::Bindings { language, message };
+    match generated {
+        Ok(files) => files.map_err(failed),
+        Err(_panic) => Err(failed("the generator does not support a type of it".to_owned())),
+    }
+}
+
+/// Writes generated files, and the digest last.
+fn write(dir: &Path, files: &Files, digest: &str) -> io::Result<()> {
+    let bindings = dir.join(BINDINGS);
+    fs::create_dir_all(&bindings)?;
+    for entry in fs::read_dir(&bindings)? {
+        let path = entry?.path();
+        let is_generated = |extension| EXTENSIONS.iter().any(|one| extension == *one);
+        if path.extension().is_some_and(is_generated) {
+            fs::remove_file(path)?;
+        }
+    }
+    for (name, content) in files.iter() {
+        fs::write(path(dir, name), content)?;
+    }
+    fs::write(bindings.join(DIGEST), digest)
+}
+
+/// Returns the path of a generated file.
+///
+/// The class of an exported resource in C++ is a header that its author completes. It is outside of the directory, and is generated
+/// only if it is missing.
+fn path(dir: &Path, name: &str) -> PathBuf {
+    if name.starts_with("exports-") && !name.ends_with(".template") {
+        dir.join(name)
+    } else {
+        dir.join(BINDINGS).join(name)
+    }
+}
+
+fn digest(language: Language, wit: &ResolvedWit, world: Option<&str>) -> Result<String, BuildError> {
+    let mut hasher = blake3::Hasher::new();
+    for part in [GENERATOR, language.short_name(), world.unwrap_or_default()] {
+        hasher.update(part.as_bytes()).update(&[0]);
+    }
+    for package in wit.encode()? {
+        hasher.update(&package);
+    }
+    Ok(format!("{}\n", hasher.finalize()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const WIT: &str = "package a:b; interface i { resource r { m: func(); } f: func(text: string) -> string; } \
+                       world w { export i; }";
+
+    fn wit(text: &str) -> ResolvedWit {
+        ResolvedWit::parse(Path::new("plugin.wit"), text).unwrap()
+    }
+
+    #[test]
+    fn bindings_are_generated_again_only_after_a_change_of_the_wit() {
+        for language in [Language::C, Language::Cpp, Language::Zig] {
+            let dir = tempfile::tempdir().unwrap();
+            assert!(update(language, dir.path(), &wit(WIT), None).unwrap());
+            assert!(!update(language, dir.path(), &wit(WIT), None).unwrap());
+            fs::write(dir.path().join("bindings/old.c"), "").unwrap();
+            fs::write(dir.path().join("bindings/notes.md"), "").unwrap();
+            assert!(update(language, dir.path(), &wit(&WIT.replace("text", "words")), None).unwrap());
+            assert!(!dir.path().join("bindings/old.c").exists());
+            assert!(dir.path().join("bindings/notes.md").exists());
+        }
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!update(Language::Python, dir.path(), &wit(WIT), None).unwrap());
+    }
+
+    #[test]
+    fn the_class_of_a_resource_is_the_authors() {
+        let dir = tempfile::tempdir().unwrap();
+        update(Language::Cpp, dir.path(), &wit(WIT), None).unwrap();
+        let class = dir.path().join("exports-a-b-i-R.h");
+        assert!(fs::read_to_string(&class).unwrap().contains("class R"));
+        fs::write(&class, "mine").unwrap();
+        assert!(update(Language::Cpp, dir.path(), &wit(&WIT.replace("m:", "n:")), None).unwrap());
+        assert_eq!(fs::read_to_string(&class).unwrap(), "mine");
+        let template = fs::read_to_string(dir.path().join("bindings/exports-a-b-i-R.h.template")).unwrap();
+        assert!(template.contains("void N()"), "{template}");
+    }
+
+    #[test]
+    fn the_digest_names_the_version_of_the_generator() {
+        let dir = tempfile::tempdir().unwrap();
+        update(Language::C, dir.path(), &wit(WIT), None).unwrap();
+        let header = fs::read_to_string(dir.path().join("bindings/w.h")).unwrap();
+        assert!(header.contains(GENERATOR), "{header}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Zig, with the bindings for C, which `zig translate-c` makes a module of Zig.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Language, LanguageBuild, MissingTool,
+    bindings::{self, BINDINGS},
+    c::files,
+    tool::ToolProgram,
+};
+use crate::{BuildError, Progress};
+
+/// The version that the documentation and the tests use.
+const COMPILER: &str = "ziglang==0.17.1";
+
+/// Finds the program of Zig, which also compiles C and C++.
+pub(super) fn program(dir: &Path, language: Language) -> Result<ToolProgram, MissingTool> {
+    let find = |name| ToolProgram::find(name, dir, ".venv/bin");
+    // The second one is installed by the package of PyPI.
+    find("zig").or_else(|| find("python-zig")).ok_or_else(|| MissingTool {
+        language,
+        program: "zig",
+        install: format!("python3 -m venv .venv && .venv/bin/pip install {COMPILER}"),
+    })
+}
+
+pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
+    let zig = program(build.dir, Language::Zig)?;
+    let has_new_bindings = bindings::update(Language::Zig, build.dir, build.wit, build.world)?;
+    let bindings = build.dir.join(BINDINGS);
+    for header in files(&bindings, &["h"])? {
+        let module = header.with_extension("zig");
+        if has_new_bindings || !module.is_file() {
+            let zig = zig.clone().with_first_arguments(&["translate-c"]);
+            let arguments = ["-target", "wasm32-wasi", "-lc"].map(OsString::from);
+            let arguments = arguments.into_iter().chain([header.into()]).collect();
+            zig.run_to_file(build.dir, arguments, &module, build.limit, progress)
+                .await?;
+        }
+    }
+    let output = build.output();
+    let mut emit = OsString::from("-femit-bin=");
+    emit.push(&output);
+    let mut arguments: Vec<OsString> = vec![Language::Zig.entry_file().into()];
+    arguments.extend(files(&bindings, &["c", "o"])?.into_iter().map(Into::into));
+    arguments.extend(
+        [
+            "-target",
+            "wasm32-wasi",
+            "-mexec-model=reactor",
+            "-lc",
+            "-I",
+            BINDINGS,
+            "-O",
+            "ReleaseSmall",
+            "-rdynamic",
+        ]
+        .map(Into::into),
+    );
+    arguments.push(emit);
+    zig.with_first_arguments(&["build-exe"])
+        .run(build.dir, arguments, build.limit, progress)
+        .await?;
+    Ok(output)
+}
