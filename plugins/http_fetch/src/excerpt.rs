@@ -40,6 +40,7 @@ pub fn excerpt(text: &str, offset: usize, length_max: usize) -> Result<Excerpt<'
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

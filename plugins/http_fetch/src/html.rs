@@ -155,6 +155,7 @@ fn text_of(node: &Node) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
