@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use toolwit_core::{EffectClass, NativeTool, ToolContext, ToolError, ToolId};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -17,6 +18,9 @@ const STORED_BYTES_MAX: usize = 16 << 20;
 
 /// Maximum length of the marker at the end of a part, in bytes.
 const MARKER_BYTES_MAX: usize = 200;
+
+/// The length to which a line with a match is cut, in bytes.
+const LINE_BYTES_MAX: usize = 400;
 
 /// The long results of a conversation, each under a short name.
 pub(crate) struct LongResults {
@@ -81,7 +85,7 @@ impl LongResults {
         (name, full)
     }
 
-    /// Returns the part that begins at an offset, with a marker unless it is the last.
+    /// Returns the part that begins at an offset or a line, or the lines from there that contain a text.
     fn read(&self, input: &ReadResultArguments) -> Result<String, ToolError> {
         let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         let full = stored.results.iter().find(|(name, _)| *name == input.result);
@@ -97,15 +101,42 @@ impl LongResults {
             ));
         };
         drop(stored);
-        if input.offset >= full.len() {
-            return Err(ToolError::invalid_arguments(format!(
-                "/offset: the result ends at byte {}",
-                full.len()
-            )));
+        let start = start_of(input, &full)?;
+        match input.contains.as_deref() {
+            None => Ok(self.part(&input.result, &full, start).0),
+            Some("") => Err(ToolError::invalid_arguments("/contains: the text is empty")),
+            Some(text) => Ok(self.matching_lines(&input.result, &full, start, text)),
         }
-        Ok(self
-            .part(&input.result, &full, full.floor_char_boundary(input.offset))
-            .0)
+    }
+
+    /// Returns the lines from `start` that contain a text, each with its number and the byte of the match.
+    fn matching_lines(&self, name: &str, full: &str, start: usize, text: &str) -> String {
+        let needle = text.to_ascii_lowercase();
+        let mut found = String::new();
+        let mut begin = start;
+        let mut number = full[..start].matches('\n').count();
+        for line in full[start..].split_inclusive('\n') {
+            number += 1;
+            let next = begin + line.len();
+            if let Some(at) = line.to_ascii_lowercase().find(&needle) {
+                let shown = around(line, at, needle.len());
+                let entry = format!("line {number}, byte {}: {shown}\n", begin + at);
+                if found.len() + entry.len() > self.part_bytes_max && !found.is_empty() {
+                    let arguments = json!({"result": name, "offset": begin, "contains": text});
+                    found.push_str(&format!(
+                        "[more lines match; continue with `{READ_RESULT}` {arguments}]"
+                    ));
+                    return found;
+                }
+                found.push_str(&entry);
+            }
+            begin = next;
+        }
+        if found.is_empty() {
+            "No line contains the text.".to_owned()
+        } else {
+            found
+        }
     }
 
     /// Returns the part that begins at `start`, and its end. A part has at least one character.
@@ -131,8 +162,42 @@ impl LongResults {
 struct ReadResultArguments {
     /// The name of the result, from the marker at the end of the cut text.
     result: String,
-    /// The byte at which to continue, from the marker.
-    offset: usize,
+    /// The byte at which to begin, such as that from the marker. Default: 0.
+    offset: Option<usize>,
+    /// The line at which to begin, from 1, instead of a byte.
+    line: Option<usize>,
+    /// Returns only the lines that contain this text, whatever the case of ASCII letters, with their numbers.
+    contains: Option<String>,
+}
+
+/// Returns the byte at which to begin.
+fn start_of(input: &ReadResultArguments, full: &str) -> Result<usize, ToolError> {
+    let refused = |reason: String| Err(ToolError::invalid_arguments(reason));
+    match (input.offset, input.line) {
+        (Some(_), Some(_)) => refused("/line: give an `offset` or a `line`, not both".to_owned()),
+        (None, Some(0)) => refused("/line: the first line is 1".to_owned()),
+        (None, Some(line)) => match full.split_inclusive('\n').take(line - 1).fold((0, 0), following_line) {
+            (lines, start) if lines == line - 1 && start < full.len() => Ok(start),
+            (lines, _) => refused(format!("/line: the result has {lines} lines")),
+        },
+        (offset, None) => match offset.unwrap_or_default() {
+            offset if offset >= full.len() => refused(format!("/offset: the result ends at byte {}", full.len())),
+            offset => Ok(full.floor_char_boundary(offset)),
+        },
+    }
+}
+
+/// Adds a line to the number of lines and their bytes.
+fn following_line((lines, bytes): (usize, usize), line: &str) -> (usize, usize) {
+    (lines + 1, bytes + line.len())
+}
+
+/// Returns a line, cut to [`LINE_BYTES_MAX`] around a match.
+fn around(line: &str, at: usize, length: usize) -> &str {
+    let margin = LINE_BYTES_MAX.saturating_sub(length) / 2;
+    let start = line.floor_char_boundary(at.saturating_sub(margin));
+    let end = line.floor_char_boundary(start.saturating_add(LINE_BYTES_MAX));
+    line[start..end].trim_end()
 }
 
 /// Returns the tool that reads long results.
@@ -143,7 +208,7 @@ pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, 
     let tool = NativeTool::typed_as(
         ToolId::host(READ_RESULT),
         vec![READ_RESULT.to_owned()],
-        "Reads the next part of a result that was too long for one message.",
+        "Reads a part of a result that was too long for one message, or the lines that contain a text.",
         move |input: ReadResultArguments, _: ToolContext| {
             let part = results.read(&input);
             async move { part }
@@ -160,8 +225,81 @@ mod tests {
     fn read(results: &LongResults, result: &str, offset: usize) -> Result<String, ToolError> {
         results.read(&ReadResultArguments {
             result: result.to_owned(),
-            offset,
+            offset: Some(offset),
+            line: None,
+            contains: None,
         })
+    }
+
+    fn arguments(line: Option<usize>, contains: Option<&str>) -> ReadResultArguments {
+        ReadResultArguments {
+            result: "r1".to_owned(),
+            offset: None,
+            line,
+            contains: contains.map(str::to_owned),
+        }
+    }
+
+    fn numbered_lines(results: &LongResults) {
+        let lines: Vec<_> = (1..=1_000).map(|number| format!("Line {number} ✓")).collect();
+        results.truncate(&lines.join("\n")).unwrap();
+    }
+
+    #[test]
+    fn a_long_result_is_read_from_a_line() {
+        let results = LongResults::new(1_000);
+        numbered_lines(&results);
+        for (line, start) in [(1, "Line 1 ✓\nLine 2"), (500, "Line 500 ✓\n"), (1_000, "Line 1000 ✓")] {
+            let part = results.read(&arguments(Some(line), None)).unwrap();
+            assert!(part.starts_with(start), "{part}");
+        }
+        for (line, reason) in [
+            (0, "first line is 1"),
+            (1_001, "1000 lines"),
+            (usize::MAX, "1000 lines"),
+        ] {
+            let error = results.read(&arguments(Some(line), None)).unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+        let both = ReadResultArguments {
+            offset: Some(0),
+            ..arguments(Some(1), None)
+        };
+        assert!(results.read(&both).unwrap_err().to_string().contains("not both"));
+    }
+
+    #[test]
+    fn lines_of_a_long_result_are_searched() {
+        let results = LongResults::new(1_000);
+        numbered_lines(&results);
+        let found = results.read(&arguments(None, Some("lINE 999"))).unwrap();
+        assert_eq!(found, "line 999, byte 12866: Line 999 ✓\n");
+        let many = results.read(&arguments(None, Some("ine"))).unwrap();
+        assert!(many.len() < 1_200, "{}", many.len());
+        let (_, rest) = many.rsplit_once("`read_result` ").unwrap();
+        let next: ReadResultArguments = serde_json::from_str(rest.trim_end_matches(']')).unwrap();
+        let shown = many.lines().count() - 1;
+        let more = results.read(&next).unwrap();
+        assert!(more.starts_with(&format!("line {}, ", shown + 1)), "{more}");
+        assert_eq!(
+            results.read(&arguments(None, Some("absent"))).unwrap(),
+            "No line contains the text."
+        );
+        let empty = results.read(&arguments(None, Some(""))).unwrap_err();
+        assert!(empty.to_string().contains("empty"), "{empty}");
+    }
+
+    #[test]
+    fn a_match_in_a_very_long_line_is_shown_with_its_surroundings() {
+        let results = LongResults::new(1_000);
+        let full = format!("{}needle{}", "ä".repeat(5_000), "ö".repeat(5_000));
+        results.truncate(&full).unwrap();
+        let found = results.read(&arguments(None, Some("needle"))).unwrap();
+        assert!(
+            found.starts_with("line 1, byte 10000: ä") && found.contains("äneedleö"),
+            "{found}"
+        );
+        assert!(found.len() < 500, "{}", found.len());
     }
 
     // attack: B5
