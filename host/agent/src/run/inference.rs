@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::compaction::compact_if_full;
+use super::compaction::{compact_if_full, compact_refused};
 use super::prepared_call::{PreparedCall, prepare};
 use super::run_state::RunState;
 use super::spans;
@@ -23,11 +23,34 @@ use crate::process::ModelUsageKind;
 use toolwit_core::text::sha256;
 use toolwit_core::{Error, Message, Origin, OutputSink};
 
+/// The number of times that a response is continued after the provider paused it.
+const PAUSES_MAX: u32 = 8;
+
 /// The model's response, with its calls ready to run.
 pub(super) struct ModelReply {
     pub(super) content: String,
     pub(super) finish: FinishReason,
     pub(super) calls: Vec<PreparedCall>,
+}
+
+impl ModelReply {
+    /// Returns whether the provider paused the response, so that another request continues it.
+    fn is_paused(&self) -> bool {
+        self.finish == FinishReason::Paused && self.calls.is_empty()
+    }
+}
+
+/// Performs inferences until the provider does not pause the response, within the limits of the run.
+pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
+    let mut pauses = 0;
+    loop {
+        let reply = infer(run, None).await?;
+        let may_continue = pauses < PAUSES_MAX && run.tally.iterations < run.conversation.limits.iterations_max;
+        if !reply.is_paused() || !may_continue {
+            return Ok(reply);
+        }
+        pauses += 1;
+    }
 }
 
 /// Performs one inference and appends the response to the history.
@@ -52,7 +75,19 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     if let Some(schema) = &run.answer_schema {
         options.answer_schema = Some(schema.clone());
     }
-    announce_request(run, &options).await?;
+    let started = Instant::now();
+    let response = match request(run, &options).await {
+        Err(RunFailure::Model(ModelError::ContextExceeded { .. })) if compact_refused(run).await? => {
+            request(run, &options).await?
+        }
+        response => response?,
+    };
+    Ok(record(run, response, started.elapsed()))
+}
+
+/// Sends a request to the model, and returns its response.
+async fn request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<ChatResponse, RunFailure> {
+    announce_request(run, options).await?;
     let conversation = &*run.conversation;
     let toolbox = &conversation.toolbox;
     let inference = Inference {
@@ -60,17 +95,15 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         messages: conversation.history.messages(),
         tools: toolbox.declared(),
         delivery: toolbox.delivery(),
-        options: &options,
+        options,
         output: run.context.output(),
         origin: conversation.observers.origin(),
         stop: &run.stop,
     };
-    let started = Instant::now();
     let span = spans::chat(inference.model, inference.options);
     let response = inference.run().instrument(span.clone()).await;
     spans::end_chat(&span, &response);
-    let response = response?;
-    Ok(record(run, response, started.elapsed()))
+    response
 }
 
 /// Records a request in the journal, before it is sent.

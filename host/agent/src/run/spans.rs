@@ -119,6 +119,7 @@ fn finish_reason(finish: &FinishReason) -> &str {
         FinishReason::Length => "length",
         FinishReason::ContentFilter => "content_filter",
         FinishReason::Refusal => "refusal",
+        FinishReason::Paused => "pause",
         FinishReason::Other(reason) => reason,
     }
 }
