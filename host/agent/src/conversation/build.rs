@@ -43,7 +43,10 @@ impl ConversationBuilder {
         config.limits.check()?;
         let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
-        config.limits.context_tokens_max = config.limits.context_tokens_max.or_else(|| compaction_threshold(&*model));
+        config.limits.context_tokens_max = config
+            .limits
+            .context_tokens_max
+            .or_else(|| compaction_threshold(&*model));
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);

@@ -93,6 +93,7 @@ async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
+    run.tally.injection_meter.restart();
     tracing::info!(tokens, messages = plan.older, "older messages were summarized");
     run.emit(&Event::HistoryCompacted(Box::new(CompactedHistory {
         wall_ms: millis(started.elapsed()),

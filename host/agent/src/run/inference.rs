@@ -13,6 +13,7 @@ use super::run_state::RunState;
 use super::spans;
 use super::stop::Stop;
 use crate::event::Event;
+use crate::journal::history_tokens;
 use crate::millis::millis;
 use crate::model::{
     ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, Delivery, FinishReason,
@@ -194,6 +195,7 @@ impl Inference<'_> {
 fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;
+    let messages = history_tokens(history.messages());
     let requested = response.tool_calls.clone();
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
@@ -203,6 +205,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
+    let injected = run.tally.count_injection(messages, &response.usage);
     if !content.is_empty() {
         run.tally.text = Some(content.clone());
     }
@@ -216,6 +219,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
         tool_calls,
         requested,
         blocks: response.blocks,
+        injected,
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
         run.emit(&Event::ArgumentsRepaired {

@@ -161,7 +161,13 @@ async fn the_context_of_a_known_model_is_the_default_limit() {
     let (_, model) = TestModel::playing(steps());
     let known = crate::model::PricedModel::new(model.clone(), crate::model::Price::per_million(1.0, 1.0));
     let builder = Conversation::builder().model(known.with_context_tokens(Some(2000)));
-    let outcome = builder.tools([long()]).build().unwrap().run("look around").await.unwrap();
+    let outcome = builder
+        .tools([long()])
+        .build()
+        .unwrap()
+        .run("look around")
+        .await
+        .unwrap();
     assert_eq!(outcome.text(), "done");
     assert!(model.request(3).names.is_empty(), "older messages are summarized");
 }

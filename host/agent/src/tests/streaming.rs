@@ -175,5 +175,8 @@ async fn a_response_without_an_answer_is_not_an_empty_answer() {
     });
     let (builder, _) = TestModel::playing([malformed]);
     let error = builder.build().unwrap().run("go").await.unwrap_err();
-    assert!(error.report().to_string().contains("MALFORMED_FUNCTION_CALL"), "{error:?}");
+    assert!(
+        error.report().to_string().contains("MALFORMED_FUNCTION_CALL"),
+        "{error:?}"
+    );
 }

@@ -284,13 +284,31 @@ mod tests {
             ProviderError::in_error_body(body.as_bytes()).failure(status, None)
         };
         let exceeded = [
-            (400, json!({"message": "why", "type": "invalid_request_error", "code": "context_length_exceeded"})),
-            (200, json!({"message": "Your input exceeds the context window.", "code": "context_length_exceeded"})),
-            (400, json!({"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"})),
-            (400, json!({"code": 400, "status": "INVALID_ARGUMENT",
-                "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."})),
-            (400, json!({"code": 400, "type": "exceed_context_size_error", "message": "too large", "n_ctx": 4096})),
-            (400, json!({"message": "This model's maximum context length is 8192 tokens."})),
+            (
+                400,
+                json!({"message": "why", "type": "invalid_request_error", "code": "context_length_exceeded"}),
+            ),
+            (
+                200,
+                json!({"message": "Your input exceeds the context window.", "code": "context_length_exceeded"}),
+            ),
+            (
+                400,
+                json!({"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}),
+            ),
+            (
+                400,
+                json!({"code": 400, "status": "INVALID_ARGUMENT",
+                "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}),
+            ),
+            (
+                400,
+                json!({"code": 400, "type": "exceed_context_size_error", "message": "too large", "n_ctx": 4096}),
+            ),
+            (
+                400,
+                json!({"message": "This model's maximum context length is 8192 tokens."}),
+            ),
         ];
         for (status, error) in exceeded {
             let found = failure(status, error.clone());
@@ -303,7 +321,10 @@ mod tests {
         ];
         for (status, error) in others {
             let found = failure(status, error);
-            assert!(matches!(found, AttemptFailure::Permanent(ModelError::Refused { .. })), "{found:?}");
+            assert!(
+                matches!(found, AttemptFailure::Permanent(ModelError::Refused { .. })),
+                "{found:?}"
+            );
         }
     }
 
