@@ -209,13 +209,13 @@ async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
         mock.mount(&server).await;
         let builder = OpenAiResponses::builder("gpt-5.4").base_url(server.uri());
         let model = builder.response_mode(mode).build().unwrap();
-        let mut history = vec![Message::user("Does it rain in Rome?")];
+        let question = Message::user("Does it rain in Rome?");
         let request = |history| ChatRequest::new(history, &tools, &options, &cancel).with_delivery(Delivery::Native);
-        let response = model.chat(request(&history)).await.unwrap();
+        let response = model.chat(request(std::slice::from_ref(&question))).await.unwrap();
         let call = &response.tool_calls[0];
         assert_eq!((&*call.name, &*call.arguments), ("rain", "{\"city\": \"Rome\"}"));
-        history.push(Message::assistant("", response.tool_calls.clone()));
-        history.push(Message::tool(call, "no", false));
+        let answered = Message::assistant("", response.tool_calls.clone());
+        let history = [question.clone(), answered, Message::tool(call, "no", false)];
         model.chat(request(&history)).await.unwrap();
 
         let received = server.received_requests().await.unwrap();

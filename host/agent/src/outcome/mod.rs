@@ -155,6 +155,10 @@ pub struct RunUsage {
     pub injected_bytes: u64,
     /// The tokens that injected tools added to requests when they were first sent: measured if the provider reports its usage,
     /// otherwise estimated.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub injected_tokens: u64,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }

@@ -1,6 +1,7 @@
 //! Histories that no longer fit into the context of the model.
 
 use super::*;
+use crate::model::{Price, PricedModel};
 use crate::{Journal, JournalStore, MemoryJournalStore, SessionId, TraceEntry};
 
 fn id() -> SessionId {
@@ -138,7 +139,7 @@ async fn a_request_that_exceeds_the_context_is_shortened_and_sent_again_once() {
     assert!(model.request(5).messages.len() < model.request(3).messages.len());
     assert_eq!(model.events_named("history_compacted")[0]["after_refusal"], true);
 
-    let mut steps = self::steps();
+    let mut steps = steps();
     steps.insert(3, too_long());
     steps[5] = too_long();
     let (builder, model) = TestModel::playing(steps);
@@ -159,7 +160,7 @@ async fn a_request_without_older_messages_is_not_sent_again() {
 #[tokio::test]
 async fn the_context_of_a_known_model_is_the_default_limit() {
     let (_, model) = TestModel::playing(steps());
-    let known = crate::model::PricedModel::new(model.clone(), crate::model::Price::per_million(1.0, 1.0));
+    let known = PricedModel::new(model.clone(), Price::per_million(1.0, 1.0));
     let builder = Conversation::builder().model(known.with_context_tokens(Some(2000)));
     let outcome = builder
         .tools([long()])
