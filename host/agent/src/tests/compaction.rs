@@ -138,7 +138,10 @@ async fn a_request_that_exceeds_the_context_is_shortened_and_sent_again_once() {
     assert!(model.request(4).names.is_empty(), "the summary is made without tools");
     assert!(model.request(5).messages.len() < model.request(3).messages.len());
     assert_eq!(model.events_named("history_compacted")[0]["after_refusal"], true);
+}
 
+#[tokio::test]
+async fn a_request_that_still_exceeds_the_context_is_an_error() {
     let mut steps = steps();
     steps.insert(3, too_long());
     steps[5] = too_long();
