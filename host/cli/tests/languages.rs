@@ -16,10 +16,13 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-const LANGUAGES: [&str; 7] = ["rust", "python", "js", "ts", "c", "cpp", "zig"];
+const LANGUAGES: [&str; 8] = ["rust", "python", "js", "ts", "c", "cpp", "zig", "go"];
 
 /// The number of cases in the `tests.toml` of a new project.
 const CASES: u64 = 7;
+
+/// The number of calls of the loop, which one instance executes. The memory management of a language is wrong in the hundreds, if it is.
+const LOOP_CALLS: usize = 2500;
 
 /// The outcome for a language.
 enum Outcome {
@@ -57,11 +60,32 @@ fn try_language(language: &str) -> Outcome {
         };
     }
     let tested = toolwit(parent.path(), &["test", &name]);
-    if tested["ok"] == true && tested["passed"] == CASES {
+    if tested["ok"] != true || tested["passed"] != CASES {
+        return Outcome::Failed(format!("{tested:#}"));
+    }
+    std::fs::write(parent.path().join("loop.toml"), loop_case()).unwrap();
+    let looped = toolwit(parent.path(), &["test", &name, "--cases", "loop.toml"]);
+    if looped["ok"] == true && looped["passed"] == 1 {
         Outcome::Passed
     } else {
-        Outcome::Failed(format!("{tested:#}"))
+        Outcome::Failed(
+            format!("many calls of one instance: {looped:#}")
+                .chars()
+                .take(3000)
+                .collect(),
+        )
     }
+}
+
+/// Returns a case with many calls that allocate, in one conversation.
+fn loop_case() -> String {
+    let mut case = "[[test]]\nname = \"many calls\"\n".to_owned();
+    for call in 0..LOOP_CALLS {
+        let text = format!("{call} ").repeat(800);
+        case.push_str("[[test.calls]]\ntool = \"echo\"\n");
+        case.push_str(&format!("arguments = {{ text = \"{text}\" }}\nresult = \"{text}\"\n"));
+    }
+    case
 }
 
 fn main() -> ExitCode {
