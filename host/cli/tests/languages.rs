@@ -21,8 +21,9 @@ const LANGUAGES: [&str; 8] = ["rust", "python", "js", "ts", "c", "cpp", "zig", "
 /// The number of cases in the `tests.toml` of a new project.
 const CASES: u64 = 7;
 
-/// The number of calls of the loop, which one instance executes. The memory management of a language is wrong in the hundreds, if it is.
-const LOOP_CALLS: usize = 2500;
+/// The number of calls that one instance executes in a loop, and of the shapes of each: enough for several garbage collections.
+const LOOP_CALLS: usize = 500;
+const LOOP_SHAPES: usize = 400;
 
 /// The outcome for a language.
 enum Outcome {
@@ -79,13 +80,9 @@ fn try_language(language: &str) -> Outcome {
 
 /// Returns a case with many calls that allocate, in one conversation.
 fn loop_case() -> String {
-    let mut case = "[[test]]\nname = \"many calls\"\n".to_owned();
-    for call in 0..LOOP_CALLS {
-        let text = format!("{call} ").repeat(800);
-        case.push_str("[[test.calls]]\ntool = \"echo\"\n");
-        case.push_str(&format!("arguments = {{ text = \"{text}\" }}\nresult = \"{text}\"\n"));
-    }
-    case
+    let shapes = "\"dot\", ".repeat(LOOP_SHAPES);
+    let call = format!("[[test.calls]]\ntool = \"areas\"\narguments = {{ shapes = [{shapes}] }}\n");
+    format!("[[test]]\nname = \"many calls\"\n{}", call.repeat(LOOP_CALLS))
 }
 
 fn main() -> ExitCode {
