@@ -65,9 +65,10 @@ fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> 
 
 /// The options of the generator for Go. It would format its output with whatever program of the name `gofmt` is on `PATH`.
 fn go_options() -> wit_bindgen_go::Opts {
-    let mut options = wit_bindgen_go::Opts::default();
-    options.format = wit_bindgen_go::Format::False;
-    options
+    wit_bindgen_go::Opts {
+        format: wit_bindgen_go::Format::False,
+        ..wit_bindgen_go::Opts::default()
+    }
 }
 
 fn generate(
