@@ -1,13 +1,11 @@
 //! Requests that are not answered yet: their number, and the memory that they hold.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use toolwit::tool::text::json_parts;
-
-/// The memory of a value or name of a parsed message without its text, in bytes.
-const PART_BYTES: usize = 128;
+use toolwit::tool::text::json_weight;
 
 /// The memory of a request without its message: its task, its stream and its buffers.
 const REQUEST_BYTES: usize = 16 << 10;
@@ -25,8 +23,29 @@ pub(crate) struct PendingRequests {
 /// The place of a request among those that are not answered. Frees it when it is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
-    _number: OwnedSemaphorePermit,
+    number: OwnedSemaphorePermit,
     memory: OwnedSemaphorePermit,
+}
+
+impl PendingRequest {
+    /// Frees the place, but holds the memory of the answer for some time, as far as the client has it.
+    pub(crate) fn hold_answer(self, bytes: usize, time: Duration) {
+        let Self { number, mut memory } = self;
+        drop(number);
+        let semaphore = memory.semaphore().clone();
+        let held = u32::try_from(memory.num_permits()).unwrap_or(u32::MAX);
+        let available = u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX);
+        let more = units(bytes).saturating_sub(held).min(available);
+        if let Ok(more) = semaphore.try_acquire_many_owned(more) {
+            memory.merge(more);
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(time).await;
+                drop(memory);
+            });
+        }
+    }
 }
 
 impl PendingRequests {
@@ -44,17 +63,12 @@ impl PendingRequests {
         let memory = memory
             .try_acquire_many_owned(units(bytes.saturating_add(REQUEST_BYTES)))
             .ok()?;
-        Some(PendingRequest {
-            _number: number,
-            memory,
-        })
+        Some(PendingRequest { number, memory })
     }
 
     /// Adjusts the place of a request to its message, which was read. Returns `None` if it holds too much memory.
     pub(crate) fn adjust(&self, mut request: PendingRequest, message: &[u8]) -> Option<PendingRequest> {
-        let bytes = message
-            .len()
-            .saturating_add(json_parts(message).saturating_mul(PART_BYTES));
+        let bytes = json_weight(message);
         let (needed, held) = (units(bytes.saturating_add(REQUEST_BYTES)), request.memory.num_permits());
         let needed = usize::try_from(needed).unwrap_or(usize::MAX);
         if needed > held {
@@ -77,6 +91,20 @@ fn units(bytes: usize) -> u32 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    // attack: G13
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_kept_holds_memory() {
+        let pending = PendingRequests::new(1, 1 << 20);
+        let request = pending.reserve(0).unwrap();
+        request.hold_answer(600 << 10, Duration::from_secs(10));
+        assert!(pending.reserve(500 << 10).is_none(), "an answer is kept");
+        let request = pending.reserve(300 << 10).unwrap();
+        request.hold_answer(4 << 20, Duration::from_secs(10));
+        assert!(pending.reserve(0).is_none(), "all memory is held");
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        assert!(pending.reserve(900 << 10).is_some());
+    }
 
     // attack: G11
     #[test]

@@ -33,7 +33,7 @@ pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
 pub use entity::plugin_entity::ChainedResource;
 pub use grants::authority::{
-    KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, SecretValues,
+    KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, SecretValues,
 };
 pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, LockedFile, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};

@@ -137,6 +137,30 @@ async fn another_directory_than_the_granted_one_needs_a_new_grant() {
     assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "again");
 }
 
+// attack: L17
+#[tokio::test]
+async fn a_link_that_was_planted_under_another_grant_is_not_followed() {
+    let inner = || Setup::new().grant(&files(&[INNER]));
+    let host = inner().directory(prepared()).start().await;
+    assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "inside");
+    // For some time, as with the grants of another project, the directory around it is writable, and the inner one is not granted.
+    let host = next_process(host, Setup::new().grant(&files(&[OUTER]))).await;
+    plant_link(&host).await;
+    let host = next_process(host, inner()).await;
+    let reason = denied(&host, "read", json!({"path": "/in/a"})).await;
+    assert!(reason.contains("a link leads to another directory"), "{reason}");
+    let grant = NewGrant {
+        plugin: "probe".to_owned(),
+        version: GrantedVersion::Any,
+        scope: GrantScope::Always,
+        rules: read_rules(&host.data().join("in"), AccessMode::Read),
+    };
+    let file = GrantsFile::new(host.grants_file());
+    assert!(file.grant(&grant).unwrap(), "the operator can use the link");
+    assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "outside");
+    assert!(!file.grant(&grant).unwrap(), "nothing changes");
+}
+
 fn read_rules(directory: &Path, access: AccessMode) -> GrantRules {
     GrantRules {
         files: vec![DirectoryRule::new(directory.to_str().unwrap(), "/in", access, None).unwrap()],

@@ -1,13 +1,12 @@
 //! The blackboard: objects that the tools of a process share.
 
 use std::fmt;
-use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::limits::{BLACKBOARD_BYTES_MAX, BLACKBOARD_ENTRIES_MAX};
+use crate::text::weight_of;
 use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
 /// The shared objects of a process, in insertion order.
@@ -210,7 +209,7 @@ impl MemoryBlackboard {
 
 impl Blackboard for MemoryBlackboard {
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error> {
-        let added = json_bytes(&object) + name.map_or(0, str::len) as u64;
+        let added = weight_of(&object) + name.map_or(0, str::len) as u64;
         let mut content = self.content();
         let bytes = content.bytes.saturating_add(added);
         let BlackboardLimits { entries_max, bytes_max } = self.limits;
@@ -294,27 +293,6 @@ fn full(limit: ExceededLimit) -> Error {
     Error::new(ErrorKind::Resources, Phase::Execute, message)
         .with_limit(limit)
         .with_suggestion("add fewer or smaller objects, or set larger `BlackboardLimits`")
-}
-
-/// Returns the size of a value as JSON, in bytes, without allocating.
-fn json_bytes(value: &impl Serialize) -> u64 {
-    struct Count(u64);
-
-    impl Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.saturating_add(bytes.len() as u64);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    // JSON values always serialise, and this writer never fails.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 #[cfg(test)]

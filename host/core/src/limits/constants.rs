@@ -212,7 +212,7 @@ limits! {
         /// Maximum number of objects on a blackboard.
         /// No model can choose among more than a thousand.
         BLACKBOARD_ENTRIES_MAX: usize = 1_000, Count, "`BlackboardLimits`";
-        /// Maximum size of all objects on a blackboard, as JSON.
+        /// Maximum memory of all objects on a blackboard, estimated from their JSON.
         BLACKBOARD_BYTES_MAX: u64 = 16 << 20, Bytes, "`BlackboardLimits`";
     }
     Runs {

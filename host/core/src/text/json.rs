@@ -27,29 +27,6 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns an upper limit of the number of values and names in JSON text. It decides how much memory they take when they are parsed,
-/// which can be a hundred times their text.
-///
-/// ```
-/// use toolwit_core::text::json_parts;
-///
-/// assert_eq!(json_parts(br#"{"a": [1, "b, c"]}"#), 5);
-/// ```
-#[must_use]
-pub fn json_parts(text: &[u8]) -> usize {
-    let (mut parts, mut is_string, mut is_escaped) = (1_usize, false, false);
-    for byte in text {
-        match (is_string, byte) {
-            (true, _) if is_escaped => is_escaped = false,
-            (true, b'\\') => is_escaped = true,
-            (_, b'"') => is_string = !is_string,
-            (false, b',' | b':' | b'[' | b'{') => parts += 1,
-            _ => {}
-        }
-    }
-    parts
-}
-
 /// Parses any JSON value. Rejects objects with duplicate keys, which `serde_json` would silently merge.
 ///
 /// # Errors

@@ -2,12 +2,15 @@
 
 mod file;
 mod json;
+mod json_weight;
 
 use sha2::{Digest, Sha256};
 
 pub use file::read_text_file;
 pub(crate) use json::id_text;
-pub use json::{json_parts, json_type, parse_json};
+pub use json::{json_type, parse_json};
+pub(crate) use json_weight::weight_of;
+pub use json_weight::{json_parts, json_weight};
 
 /// Hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
 pub(crate) const HASH_DIGITS: usize = 6;

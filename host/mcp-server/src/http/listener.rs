@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::access_token::Tokens;
 use super::options::HttpOptions;
 use super::origin::OriginRules;
-use super::router::{MCP, Router};
+use super::router::{ANSWER_KEPT, MCP, Router};
 use super::session_owners::SessionOwners;
 use crate::server::McpServer;
 use toolwit::{Error, ErrorKind, Phase};
@@ -113,6 +113,7 @@ impl HttpListener {
         let mut sessions = LocalSessionManager::default();
         let mut session_config = SessionConfig::default();
         session_config.keep_alive = Some(SESSION_IDLE_MAX);
+        session_config.completed_cache_ttl = ANSWER_KEPT;
         sessions.session_config = session_config;
         let sessions = Arc::new(sessions);
         // The router has checked the host, and the size of the body.

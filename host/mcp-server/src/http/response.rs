@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
@@ -20,7 +21,11 @@ pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 /// A body that holds the place of its request until it was sent.
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
-    _request: PendingRequest,
+    request: Option<PendingRequest>,
+    /// The number of bytes that were sent.
+    bytes: usize,
+    /// How long the session keeps the answer.
+    kept: Duration,
 }
 
 impl Body for PendingBody {
@@ -31,7 +36,10 @@ impl Body for PendingBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let polled = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let data = polled.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+        self.bytes = self.bytes.saturating_add(data.map_or(0, Bytes::len));
+        Poll::Ready(polled)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -43,12 +51,24 @@ impl Body for PendingBody {
     }
 }
 
-/// Returns a response that holds the place of its request until it was sent.
-pub(super) fn pending(response: HttpResponse, request: PendingRequest) -> HttpResponse {
+impl Drop for PendingBody {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take()
+            && !self.kept.is_zero()
+        {
+            request.hold_answer(self.bytes, self.kept);
+        }
+    }
+}
+
+/// Returns a response that holds the place of its request until it was sent, and its memory as long as the answer is kept.
+pub(super) fn pending(response: HttpResponse, request: PendingRequest, kept: Duration) -> HttpResponse {
     response.map(|body| {
         let body = PendingBody {
             body,
-            _request: request,
+            request: Some(request),
+            bytes: 0,
+            kept,
         };
         body.boxed()
     })

@@ -1,6 +1,7 @@
 //! The paths of a server, and the checks before each request.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -25,6 +26,9 @@ pub(super) const MCP: &str = "/mcp";
 
 /// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// How long a session keeps an answer for a client that lost its connection. It counts as pending meanwhile.
+pub(super) const ANSWER_KEPT: Duration = Duration::from_secs(10);
 
 /// The header with the id of a session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -137,7 +141,8 @@ impl Router {
             self.owners.add(id, principal.name()).await;
         }
         drop(beginning);
-        let answer = response::pending(answer, pending);
+        let kept = if session.is_some() { ANSWER_KEPT } else { Duration::ZERO };
+        let answer = response::pending(answer, pending, kept);
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::task_support::TaskSupport;
 use crate::client::TaskSlot;
+use toolwit::tool::text::json_weight;
 
 /// How long a call runs before it becomes a task.
 const DIRECT_MAX: Duration = Duration::from_millis(500);
@@ -27,6 +29,9 @@ const RUNNING_MAX: usize = 100;
 
 /// Maximum number of tasks that a principal creates within two lifetimes of a task, since so many results are kept.
 const KEPT_MAX: usize = 1_000;
+
+/// Maximum memory of the results of a principal's tasks, in bytes. A larger one is an error of its task.
+const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// How often a client should ask for the state of a task, in milliseconds.
 const POLL_MS: u64 = 1_000;
@@ -49,7 +54,47 @@ pub(crate) struct CallTasks {
 #[derive(Default)]
 struct PrincipalTasks {
     manager: TaskManager,
-    created: VecDeque<Instant>,
+    created: VecDeque<CreatedTask>,
+    /// The size of all results.
+    bytes: Arc<AtomicUsize>,
+}
+
+/// A task that exists for some time.
+struct CreatedTask {
+    at: Instant,
+    /// The size of its result.
+    bytes: KeptBytes,
+}
+
+/// The size of the result of a task, and the sum for all tasks of a principal.
+#[derive(Clone, Default)]
+struct KeptBytes {
+    own: Arc<AtomicUsize>,
+    sum: Arc<AtomicUsize>,
+}
+
+impl KeptBytes {
+    fn of(sum: &Arc<AtomicUsize>) -> Self {
+        Self {
+            own: Arc::default(),
+            sum: sum.clone(),
+        }
+    }
+
+    /// Adds the size of the result, unless the sum would exceed its limit.
+    fn keep(&self, bytes: usize) -> bool {
+        let add = |sum: usize| Some(sum.saturating_add(bytes)).filter(|sum| *sum <= KEPT_BYTES_MAX);
+        let is_kept = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
+        if is_kept {
+            self.own.store(bytes, Ordering::Relaxed);
+        }
+        is_kept
+    }
+
+    fn forget(&self) {
+        self.sum
+            .fetch_sub(self.own.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 impl CallTasks {
@@ -81,31 +126,39 @@ impl CallTasks {
                 () = tokio::time::sleep(DIRECT_MAX), if support == TaskSupport::WhenLong => {}
             }
         }
-        let Some(manager) = self.reserve(principal) else {
+        let Some((manager, bytes)) = self.reserve(principal) else {
             return call.answer.await;
         };
         let ttl = u64::try_from(TASK_TTL.as_millis()).unwrap_or(u64::MAX);
         let options = TaskOptions::new().with_ttl_ms(ttl).with_poll_interval_ms(POLL_MS);
         let task = manager.spawn(options, |task| {
             call.slot.begin(task.clone());
-            Box::pin(follow(call, task))
+            Box::pin(follow(call, task, bytes))
         });
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
-    /// Returns the manager for a new task, unless the principal has too many.
-    fn reserve(&self, principal: &str) -> Option<TaskManager> {
+    /// Returns the manager for a new task, and where its result counts, unless the principal has too many.
+    fn reserve(&self, principal: &str) -> Option<(TaskManager, KeptBytes)> {
         let mut principals = self.lock();
         let tasks = principals.entry(principal.to_owned()).or_default();
         let now = Instant::now();
-        tasks
-            .created
-            .retain(|created| now.duration_since(*created) < 2 * TASK_TTL);
+        tasks.created.retain(|created| {
+            let is_kept = now.duration_since(created.at) < 2 * TASK_TTL;
+            if !is_kept {
+                created.bytes.forget();
+            }
+            is_kept
+        });
         if tasks.created.len() >= KEPT_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
             return None;
         }
-        tasks.created.push_back(now);
-        Some(tasks.manager.clone())
+        let bytes = KeptBytes::of(&tasks.bytes);
+        tasks.created.push_back(CreatedTask {
+            at: now,
+            bytes: bytes.clone(),
+        });
+        Some((tasks.manager.clone(), bytes))
     }
 
     /// Returns the state of a task.
@@ -146,7 +199,7 @@ impl CallTasks {
 }
 
 /// Waits for the answer of a call, or for its cancellation. When the task expires, the call is stopped.
-async fn follow(mut call: TaskCall, task: TaskContext) -> Result<CallToolResult, TaskExit> {
+async fn follow(mut call: TaskCall, task: TaskContext, bytes: KeptBytes) -> Result<CallToolResult, TaskExit> {
     let _stopped_at_the_end = call.stop.clone().drop_guard();
     let answer = tokio::select! {
         answer = &mut call.answer => answer,
@@ -157,7 +210,11 @@ async fn follow(mut call: TaskCall, task: TaskContext) -> Result<CallToolResult,
         }
     };
     match answer {
-        Ok(CallToolResponse::Complete(result)) => Ok(result),
+        Ok(CallToolResponse::Complete(result)) if bytes.keep(weight(&result)) => Ok(result),
+        Ok(CallToolResponse::Complete(_)) => {
+            let message = "the results of your tasks take too much memory; repeat the call when they have expired";
+            Err(TaskExit::Error(ErrorData::internal_error(message, None)))
+        }
         Ok(_) => {
             let message = "the call asked the client when it became a task; repeat it";
             Err(TaskExit::Error(ErrorData::internal_error(message, None)))
@@ -166,9 +223,16 @@ async fn follow(mut call: TaskCall, task: TaskContext) -> Result<CallToolResult,
     }
 }
 
+/// Estimates the memory of a result.
+fn weight(result: &CallToolResult) -> usize {
+    serde_json::to_vec(result).map_or(0, |json| json_weight(&json))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use rmcp::model::{ContentBlock, TaskStatus};
+
     use super::*;
 
     fn call() -> TaskCall {
@@ -194,6 +258,35 @@ mod tests {
         assert!(tasks.get("bob", &id).is_err());
         assert!(tasks.cancel("bob", &id).is_err());
         assert!(tasks.update("bob", &id, InputResponses::new()).is_err());
+    }
+
+    // attack: G14
+    #[tokio::test]
+    async fn results_of_tasks_are_limited_in_memory() {
+        let tasks = CallTasks::default();
+        let large = async || {
+            let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(20 << 20))]);
+            let call = TaskCall {
+                answer: Box::pin(async { Ok(result.into()) }),
+                ..call()
+            };
+            let CallToolResponse::Task(created) = tasks.run("ann", TaskSupport::Always, call).await.unwrap() else {
+                return None;
+            };
+            let id = created.task.task_id;
+            loop {
+                let status = tasks.get("ann", &id).unwrap().status();
+                if status != TaskStatus::Working {
+                    return Some(status);
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        for _ in 0..3 {
+            assert_eq!(large().await, Some(TaskStatus::Completed));
+        }
+        assert_eq!(large().await, Some(TaskStatus::Failed), "60 MiB are kept");
+        assert!(task_id(&tasks, "ann").await.is_some(), "small results have room");
     }
 
     #[tokio::test]

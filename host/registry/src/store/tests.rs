@@ -139,22 +139,27 @@ fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
     assert!(store.health().unwrap().is_empty());
 }
 
-// attack: C19, attack: B18
+// attack: C19, attack: B18, attack: L19
 fn values_are_separated_by_plugin_and_bucket_and_limited(values: &dyn KeyValueStore) {
-    values.set("one", "a", "key", b"value", 100).unwrap();
+    values.set("one", "a", "key", b"value", 150).unwrap();
     assert_eq!(values.get("one", "a", "key").unwrap().unwrap(), b"value");
     assert_eq!(values.get("other", "a", "key").unwrap(), None, "another plugin");
     assert_eq!(values.get("one", "a/key", "").unwrap(), None, "another bucket");
-    let full = values.set("one", "b", "large", &[0; 100], 100);
-    assert!(matches!(full, Err(KeyValueError::Full { bytes_max: 100 })), "{full:?}");
+    let full = values.set("one", "b", "large", &[0; 100], 150);
+    assert!(matches!(full, Err(KeyValueError::Full { bytes_max: 150 })), "{full:?}");
+    let full = values.set("one", "b", "", b"", 130);
+    assert!(
+        matches!(full, Err(KeyValueError::Full { .. })),
+        "an entry takes more than its text"
+    );
     assert_eq!(
         values.get("one", "b", "large").unwrap(),
         None,
         "a refused value is not stored"
     );
-    values.set("one", "a", "key", b"other", 100).unwrap();
+    values.set("one", "a", "key", b"other", 150).unwrap();
     for (bucket, key) in [("a", ""), ("a", "x"), ("a/", "y"), ("", "z"), ("b", "w")] {
-        values.set("one", bucket, key, b"", 200).unwrap();
+        values.set("one", bucket, key, b"", 600).unwrap();
     }
     assert_eq!(values.keys("one", "a", None, 10).unwrap(), ["", "key", "x"]);
     assert_eq!(values.keys("one", "a", Some("key"), 10).unwrap(), ["x"]);

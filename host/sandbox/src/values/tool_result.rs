@@ -4,26 +4,8 @@ use serde_json::Value;
 
 use super::types::{Field, WitType};
 use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
-use toolwit_core::text::{parse_json, printable};
+use toolwit_core::text::{json_weight, parse_json, printable};
 use toolwit_core::{Artifact, Audience, FollowUpCall, ToolResult, ToolStatus};
-
-/// Estimates the memory of a JSON text as a parsed value, in bytes. A one-digit number takes as much memory as a string
-/// object.
-pub(crate) fn json_weight(json: &str) -> usize {
-    /// The size of a parsed value without its text.
-    const VALUE_BYTES: usize = 32;
-    let (mut values, mut is_text, mut is_escaped) = (1, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = is_text,
-            b'"' => is_text = !is_text,
-            b',' | b'[' | b'{' if !is_text => values += 1,
-            _ => {}
-        }
-    }
-    json.len().saturating_add(VALUE_BYTES * values)
-}
 
 /// Returns whether a type is `tool-result`. It is recognized by its fields.
 pub(crate) fn is_tool_result(ty: &WitType) -> bool {
@@ -67,7 +49,7 @@ pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     result.artifacts = artifacts
         .map(|artifact| {
             let value = text(&artifact["value"]).unwrap_or_default();
-            weight = weight.saturating_add(json_weight(&value));
+            weight = weight.saturating_add(json_weight(value.as_bytes()));
             let parsed = (weight <= ARTIFACT_WEIGHT_MAX)
                 .then(|| parse_json(&value).ok())
                 .flatten();

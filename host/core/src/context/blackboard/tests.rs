@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::*;
@@ -56,20 +56,34 @@ fn a_rust_value_is_read_back_unchanged() {
 fn a_full_board_refuses_further_objects_with_the_name_of_the_limit() {
     let few = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 1,
-        bytes_max: 1_000,
+        bytes_max: 10_000,
     });
     few.put(customer("a")).unwrap();
     let error = few.put(customer("b")).unwrap_err();
     assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_entries_max");
     let small = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 10,
-        bytes_max: 100,
+        bytes_max: 1_000,
     });
     small.put(customer("a")).unwrap();
-    let error = small.put(customer(&"x".repeat(100))).unwrap_err();
+    let error = small.put(customer(&"x".repeat(1_000))).unwrap_err();
     assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_bytes_max");
     assert_eq!(error.kind, ErrorKind::Resources);
     assert_eq!((ids(&few), ids(&small)), (vec!["a".to_owned()], vec!["a".to_owned()]));
+}
+
+// attack: B20
+#[test]
+fn an_object_of_many_small_values_counts_with_its_memory() {
+    let board = MemoryBlackboard::with_limits(BlackboardLimits {
+        entries_max: 10,
+        bytes_max: 100_000,
+    });
+    let error = board
+        .put(Artifact::new("k", json!(vec![json!({}); 1_000])))
+        .unwrap_err();
+    assert_eq!(error.limit.as_ref().unwrap().limit, "blackboard_bytes_max");
+    board.put(Artifact::new("k", json!("x".repeat(90_000)))).unwrap();
 }
 
 // accept: 72

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use rusqlite::{OptionalExtension, TransactionBehavior, params};
-use toolwit_sandbox::{KeyValueError, KeyValueStore};
+use toolwit_sandbox::{KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
@@ -39,12 +39,12 @@ impl KeyValueStore for SqliteStore {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(unavailable)?;
         let others = transaction.query_row(
-            "SELECT coalesce(sum(octet_length(key) + length(value)), 0) FROM key_values WHERE owner = ?1 AND key <> ?2",
-            [plugin, &key],
+            "SELECT coalesce(sum(octet_length(key) + length(value) + ?3), 0) FROM key_values WHERE owner = ?1 AND key <> ?2",
+            params![plugin, key, KEY_VALUE_ENTRY_BYTES],
             |row| row.get::<_, i64>(0),
         );
         let others = others.map_err(unavailable)?.unsigned_abs();
-        if others + (key.len() + value.len()) as u64 > bytes_max {
+        if others + (key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
         let upsert = "INSERT INTO key_values (owner, key, value) VALUES (?1, ?2, ?3)

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::grants::directories::{
-    DirectoryIdentity, DirectoryQuota, GrantableArea, OpenDirectory, OpenFiles, WritableRoots, real_path,
+    DirectoryIdentity, DirectoryQuota, GrantableArea, OpenDirectory, OpenFiles, RecordedDirectory, WritableRoots,
+    real_path,
 };
 use crate::grants::file::DirectoryRecord;
 use crate::grants::{AccessMode, DirectoryRule, FilePosition, Grant, GrantRules, UnenforceableRule};
@@ -84,16 +85,18 @@ impl DirectoryOpener {
         let recorded = self.record.read();
         // A quota that is in use nowhere holds an open directory, which may have been removed.
         self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
-        let mut replaceable = HashMap::new();
+        let mut new = HashMap::new();
         let mut opened = Vec::with_capacity(grants.len());
         for grant in grants {
             let rules = grant.rules.files.iter();
             let rules = rules.map(|rule| {
                 let directory = self.open_rule(rule, &area, recorded.as_ref());
-                if let Ok(directory) = &directory
-                    && directory.is_replaceable
-                {
-                    replaceable.insert(rule.host.clone(), directory.identity);
+                if let Ok(directory) = &directory {
+                    let now = RecordedDirectory {
+                        identity: directory.identity,
+                        is_replaceable: directory.is_replaceable,
+                    };
+                    new.insert(rule.host.clone(), now);
                 }
                 OpenedRule {
                     guest: rule.guest.clone(),
@@ -103,9 +106,13 @@ impl DirectoryOpener {
             opened.push(rules.collect());
         }
         if let Ok(recorded) = &recorded {
-            replaceable.retain(|path, _| !recorded.contains_key(path));
-            if let Err(error) = self.record.add(replaceable) {
-                tracing::warn!(%error, "granted directories that a plugin can replace could not be recorded");
+            new.retain(|path, now| {
+                recorded
+                    .get(path)
+                    .is_none_or(|earlier| !earlier.is_replaceable && earlier != now)
+            });
+            if let Err(error) = self.record.add(new) {
+                tracing::warn!(%error, "granted directories could not be recorded");
             }
         }
         opened
@@ -115,7 +122,7 @@ impl DirectoryOpener {
         &mut self,
         rule: &DirectoryRule,
         area: &GrantableArea,
-        recorded: Result<&HashMap<PathBuf, DirectoryIdentity>, &io::Error>,
+        recorded: Result<&HashMap<PathBuf, RecordedDirectory>, &io::Error>,
     ) -> io::Result<Arc<OpenDirectory>> {
         let recorded = recorded.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
         let granted = recorded.get(&rule.host).copied();

@@ -19,6 +19,10 @@ pub enum KeyValueError {
     Failed(String),
 }
 
+/// What an entry takes of the quota in addition to its bucket, key and value, in bytes: short entries take more memory and disk than
+/// their text.
+pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
+
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces each plugin's
 /// quota over all its buckets, keys and values. It is called on the thread that runs the guest, so it must return quickly.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
@@ -89,10 +93,11 @@ impl KeyValueStore for MemoryKeyValueStore {
         let others = own
             .iter()
             .filter(|((other_bucket, other_key), _)| (other_bucket.as_str(), other_key.as_str()) != (bucket, key));
-        let used: usize = others
-            .map(|((bucket, key), value)| bucket.len() + key.len() + value.len())
-            .sum();
-        if (used + bucket.len() + key.len() + value.len()) as u64 > bytes_max {
+        let bytes = |bucket: &str, key: &str, value: &[u8]| {
+            (bucket.len() + key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES
+        };
+        let used: u64 = others.map(|((bucket, key), value)| bytes(bucket, key, value)).sum();
+        if used + bytes(bucket, key, value) > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
         own.insert((bucket.to_owned(), key.to_owned()), value.to_owned());

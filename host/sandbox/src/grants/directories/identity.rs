@@ -43,6 +43,15 @@ impl DirectoryIdentity {
     }
 }
 
+/// A directory as it was when it was opened first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedDirectory {
+    pub(crate) identity: DirectoryIdentity,
+    /// Whether it was inside a directory that some grant could write to, so that any other directory at its path is refused. Another
+    /// one is refused if a link leads to it: a plugin with a grant of another file, or of another time, could have put the link there.
+    pub(crate) is_replaceable: bool,
+}
+
 impl fmt::Display for DirectoryIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.device, self.inode)

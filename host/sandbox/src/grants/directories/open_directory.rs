@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::area::GrantableArea;
-use super::identity::DirectoryIdentity;
+use super::identity::{DirectoryIdentity, RecordedDirectory};
 use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
 use crate::grants::DirectoryRule;
@@ -35,14 +35,23 @@ impl OpenDirectory {
     pub(crate) fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
-        granted: Option<DirectoryIdentity>,
+        granted: Option<RecordedDirectory>,
         files: &Arc<OpenFiles>,
     ) -> io::Result<Self> {
         let directory = area.resolve(rule)?;
-        if granted.is_some_and(|granted| granted != directory.identity) {
-            return Err(io::Error::other(
-                "it is not the directory that was granted, which a plugin could replace; grant it again to use the new one",
-            ));
+        let is_other = |granted: &RecordedDirectory| granted.identity != directory.identity;
+        match granted.filter(is_other) {
+            Some(granted) if granted.is_replaceable => {
+                return Err(io::Error::other(
+                    "it is not the directory that was granted, which a plugin could replace; grant it again to use the new one",
+                ));
+            }
+            Some(_) if directory.has_link => {
+                return Err(io::Error::other(
+                    "a link leads to another directory than the one that was granted; grant it again to use the new one",
+                ));
+            }
+            _ => {}
         }
         let handle = Arc::new(readable(directory.handle)?);
         let (path, bytes_max) = (directory.path.clone(), rule.quota_bytes);
@@ -57,12 +66,12 @@ impl OpenDirectory {
         })
     }
 
-    /// Checks that the directory of a rule can be granted.
+    /// Checks that the directory of a rule can be granted. Returns its identity.
     ///
     /// # Errors
     /// Those of [`OpenDirectory::open`].
-    pub(crate) fn check(rule: &DirectoryRule, area: &GrantableArea) -> io::Result<()> {
-        area.resolve(rule).map(drop)
+    pub(crate) fn check(rule: &DirectoryRule, area: &GrantableArea) -> io::Result<DirectoryIdentity> {
+        Ok(area.resolve(rule)?.identity)
     }
 
     pub(crate) fn handle(&self) -> io::Result<File> {
@@ -122,7 +131,7 @@ mod tests {
     fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
-        granted: Option<DirectoryIdentity>,
+        granted: Option<RecordedDirectory>,
     ) -> io::Result<OpenDirectory> {
         OpenDirectory::open(rule, area, granted, &Arc::default())
     }
@@ -197,12 +206,27 @@ mod tests {
         fs::create_dir(&host).unwrap();
         let granted = open(&rule(&host, "read"), &area(&[]), None).unwrap();
         let identity: DirectoryIdentity = granted.identity.to_string().parse().unwrap();
-        assert!(open(&rule(&host, "read"), &area(&[]), Some(identity)).is_ok());
+        let recorded = |is_replaceable| {
+            Some(RecordedDirectory {
+                identity,
+                is_replaceable,
+            })
+        };
+        assert!(open(&rule(&host, "read"), &area(&[]), recorded(true)).is_ok());
         assert!(!granted.is_removed());
         fs::remove_dir(&host).unwrap();
         assert!(granted.is_removed());
         fs::create_dir(&host).unwrap();
-        let error = open(&rule(&host, "read"), &area(&[]), Some(identity)).unwrap_err();
+        let error = open(&rule(&host, "read"), &area(&[]), recorded(true)).unwrap_err();
         assert!(error.to_string().contains("grant it again"), "{error}");
+        assert!(
+            open(&rule(&host, "read"), &area(&[]), recorded(false)).is_ok(),
+            "no plugin could replace it"
+        );
+        fs::rename(&host, directory.path().join("other")).unwrap();
+        symlink("other", &host).unwrap();
+        let error = open(&rule(&host, "read"), &area(&[]), recorded(false)).unwrap_err();
+        assert!(error.to_string().contains("a link leads to another"), "{error}");
+        assert!(open(&rule(&host, "read"), &area(&[]), None).is_ok());
     }
 }

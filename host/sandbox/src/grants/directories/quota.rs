@@ -16,6 +16,10 @@ pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
+/// How often a directory is measured at least while its quota is filled, so that several processes that write to it notice each
+/// other.
+const MEASUREMENTS: u64 = 8;
+
 /// The quota of a directory in bytes, shared by all instances that write to it.
 ///
 /// Every written byte is counted, even if it replaces another, so that the count is never too low. When the count reaches the
@@ -40,6 +44,8 @@ struct QuotaCount {
     unwritten: u64,
     /// All bytes reserved so far.
     reserved: u64,
+    /// Those that the last measurement knew.
+    measured: u64,
     /// The earliest time of the next measurement.
     next: Option<Instant>,
 }
@@ -70,8 +76,21 @@ impl DirectoryQuota {
     }
 
     /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has to be
-    /// measured first.
+    /// measured first: it seems full, or much was written since the last measurement, when other processes may have written too.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
+        let count = self.count();
+        let since = count.reserved.saturating_sub(count.measured);
+        let is_due = since > self.bytes_max / MEASUREMENTS && count.next.is_none_or(|next| next <= Instant::now());
+        drop(count);
+        if is_due {
+            None
+        } else {
+            self.reserve_counted(bytes_min, bytes_max)
+        }
+    }
+
+    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is.
+    pub(crate) fn reserve_counted(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let mut count = self.count();
         let used = count.used?;
         let bytes = bytes_max.min(self.bytes_max.saturating_sub(used));
@@ -120,6 +139,7 @@ impl DirectoryQuota {
         let mut count = self.count();
         let unseen = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
         count.used = Some(on_disk.saturating_add(unseen));
+        count.measured = reserved;
         count.next = Some(Instant::now() + took * PAUSE_FACTOR);
         Ok(())
     }
@@ -197,6 +217,29 @@ mod tests {
         assert!(quota.reserve(10_000, 10_000).is_err(), "the file is on disk");
         fs::remove_file(directory.path().join("written")).unwrap();
         reserve_after_pause(&quota, 10_000);
+    }
+
+    // attack: L18
+    #[test]
+    fn several_processes_share_a_quota() {
+        let directory = tempfile::tempdir().unwrap();
+        let quotas: Vec<_> = (0..6).map(|_| quota(directory.path(), 160_000)).collect();
+        for quota in &quotas {
+            quota.reserve(1, 1).unwrap();
+        }
+        let mut written = 0;
+        for number in 0..400 {
+            let quota = &quotas[number % quotas.len()];
+            let next = quota.count().next.unwrap();
+            while Instant::now() < next {
+                std::thread::yield_now();
+            }
+            if let Ok(reservation) = quota.reserve(6_000, 6_000) {
+                fs::write(directory.path().join(number.to_string()), [0; 1_904]).unwrap();
+                written += reservation.bytes();
+            }
+        }
+        assert!((150_000..=160_000 + 6 * 26_000).contains(&written), "{written}");
     }
 
     // attack: L3

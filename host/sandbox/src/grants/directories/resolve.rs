@@ -21,6 +21,8 @@ pub(super) struct ResolvedDirectory {
     pub(super) identity: DirectoryIdentity,
     /// Whether its parent is a directory that some grant can write to, or is inside one.
     pub(super) is_inside_writable: bool,
+    /// Whether its path has a link.
+    pub(super) has_link: bool,
     /// Whether a plugin can replace the entries of this directory.
     is_writable: bool,
 }
@@ -41,9 +43,10 @@ pub(super) fn resolve(path: &Path, writable: &WritableRoots) -> io::Result<Resol
     while let Some(name) = walk.names.pop() {
         walk.step(&name, writable)?;
     }
-    walk.opened
-        .pop()
-        .ok_or_else(|| io::Error::other("the path has no root"))
+    let directory = walk.opened.pop();
+    let mut directory = directory.ok_or_else(|| io::Error::other("the path has no root"))?;
+    directory.has_link = walk.links > 0;
+    Ok(directory)
 }
 
 /// The state of a resolution.
@@ -120,6 +123,7 @@ impl ResolvedDirectory {
         let identity = DirectoryIdentity::of(&handle, &root)?;
         Ok(Self {
             is_writable: writable.contains(identity),
+            has_link: false,
             is_inside_writable: false,
             handle,
             path: root,
@@ -134,6 +138,7 @@ impl ResolvedDirectory {
         let identity = DirectoryIdentity::of(&handle, &path)?;
         Ok(Self {
             is_writable: self.is_writable || writable.contains(identity),
+            has_link: false,
             is_inside_writable: self.is_writable,
             handle,
             path,

@@ -1,4 +1,4 @@
-//! The record of granted directories that a plugin could replace.
+//! The record of granted directories, as they were when they were opened first.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::private_file::{self, LockedFile, sibling};
-use crate::grants::directories::DirectoryIdentity;
+use crate::grants::directories::{DirectoryIdentity, RecordedDirectory};
 
 /// The identities of granted directories inside writable ones, by their paths in the grants file, from when each was opened
 /// first: a file next to the grants file. Without a grants file, the record is in memory.
@@ -16,7 +16,7 @@ use crate::grants::directories::DirectoryIdentity;
 pub(crate) struct DirectoryRecord {
     /// The grants file.
     grants: Option<PathBuf>,
-    in_memory: HashMap<PathBuf, DirectoryIdentity>,
+    in_memory: HashMap<PathBuf, RecordedDirectory>,
 }
 
 impl DirectoryRecord {
@@ -31,7 +31,7 @@ impl DirectoryRecord {
     ///
     /// # Errors
     /// If the record exists but cannot be read or is damaged, because the granted directories are then unknown.
-    pub(crate) fn read(&self) -> io::Result<HashMap<PathBuf, DirectoryIdentity>> {
+    pub(crate) fn read(&self) -> io::Result<HashMap<PathBuf, RecordedDirectory>> {
         let Some(grants) = &self.grants else {
             return Ok(self.in_memory.clone());
         };
@@ -54,7 +54,7 @@ impl DirectoryRecord {
     ///
     /// # Errors
     /// If the record cannot be written.
-    pub(crate) fn add(&mut self, new: HashMap<PathBuf, DirectoryIdentity>) -> io::Result<()> {
+    pub(crate) fn add(&mut self, new: HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());
         }
@@ -65,26 +65,27 @@ impl DirectoryRecord {
         let _lock = LockedFile::acquire(grants)?;
         // Another process may have recorded them meanwhile.
         let mut recorded = self.read()?;
-        for (path, identity) in new {
-            recorded.entry(path).or_insert(identity);
+        for (path, directory) in new {
+            let earlier = recorded.entry(path).or_insert(directory);
+            if !earlier.is_replaceable {
+                *earlier = directory;
+            }
         }
         write(grants, &recorded)
     }
 
-    /// Forgets directories that the operator grants again. Returns whether any was recorded. The caller holds the lock of the grants
-    /// file.
+    /// Forgets the directories that are other ones now, because the operator grants them again. Returns whether there are any. The
+    /// caller holds the lock of the grants file.
     ///
     /// # Errors
     /// If the record cannot be read or written.
-    pub(super) fn forget<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> io::Result<bool> {
+    pub(super) fn renew(&self, now: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
         let Some(grants) = &self.grants else {
             return Ok(false);
         };
         let mut recorded = self.read()?;
         let before = recorded.len();
-        for path in paths {
-            recorded.remove(path);
-        }
+        recorded.retain(|path, directory| now.get(path).is_none_or(|now| *now == directory.identity));
         if recorded.len() == before {
             return Ok(false);
         }
@@ -97,19 +98,30 @@ fn record_of(grants: &Path) -> PathBuf {
     sibling(grants, ".directories")
 }
 
-fn write(grants: &Path, recorded: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<()> {
-    let lines = recorded
-        .iter()
-        .map(|(path, identity)| format!("{identity} {}\n", path.display()));
+fn write(grants: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
+    let line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
+        let kind = if directory.is_replaceable { "" } else { FIXED };
+        format!("{kind}{} {}\n", directory.identity, path.display())
+    };
+    let lines = recorded.iter().map(line);
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
     private_file::replace(&record_of(grants), lines.concat().as_bytes())
 }
 
+/// The beginning of the line of a directory that no plugin could replace.
+const FIXED: &str = "fixed ";
+
 /// Parses a line: an identity, a space and a path. A rule's path has no line break.
-fn parse(line: &str) -> io::Result<(PathBuf, DirectoryIdentity)> {
-    let (identity, path) = line
+fn parse(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
+    let fixed = line.strip_prefix(FIXED);
+    let (identity, path) = fixed
+        .unwrap_or(line)
         .split_once(' ')
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line has no path"))?;
-    Ok((path.into(), identity.parse()?))
+    let directory = RecordedDirectory {
+        identity: identity.parse()?,
+        is_replaceable: fixed.is_none(),
+    };
+    Ok((path.into(), directory))
 }

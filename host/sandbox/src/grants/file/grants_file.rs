@@ -1,5 +1,6 @@
 //! The grants file on disk: reading it, and adding and revoking grants.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use super::error::{GrantsFileError, GrantsFileErrorReason};
 use super::format::{NewGrant, issue_time, now, remove_rules};
 use super::private_file::{self, LockedFile, sibling};
 use super::use_record::UseRecord;
-use crate::grants::directories::{GrantableArea, OpenDirectory, WritableRoots};
-use crate::grants::{Grant, GrantRules, GrantScope, Grants};
+use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
+use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
 
@@ -130,10 +131,9 @@ impl GrantsFile {
             .to_table(issue_time())
             .map_err(|why| self.error(GrantsFileErrorReason::NotGrantable(why)))?;
         self.change("grant", &grant.plugin, |tables, grants| {
-            check_directories(&grant.rules, grants)?;
-            let is_renewed = self
-                .forget_directories(&grant.rules)
-                .map_err(GrantsFileErrorReason::Write)?;
+            let directories = check_directories(&grant.rules, grants)?;
+            let record = DirectoryRecord::new(Some(self.path.clone()));
+            let is_renewed = record.renew(&directories).map_err(GrantsFileErrorReason::Write)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |old: &Grant| old.scope == GrantScope::Once && used.contains(&old.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
@@ -255,12 +255,6 @@ impl GrantsFile {
         })
     }
 
-    /// Accepts the directories that are at the paths of rules now. Returns whether others were recorded for them.
-    fn forget_directories(&self, rules: &GrantRules) -> io::Result<bool> {
-        let paths = rules.files.iter().map(|rule| rule.host.as_path());
-        DirectoryRecord::new(Some(self.path.clone())).forget(paths)
-    }
-
     fn read_text(&self) -> Result<(String, Grants), GrantsFileError> {
         let bytes = match read_grants_file(&self.path) {
             Ok(bytes) => bytes,
@@ -294,18 +288,23 @@ pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Checks that the directories of new rules can be granted next to the earlier grants.
-fn check_directories(rules: &GrantRules, earlier: &[Grant]) -> Result<(), GrantsFileErrorReason> {
+fn check_directories(
+    rules: &GrantRules,
+    earlier: &[Grant],
+) -> Result<HashMap<PathBuf, DirectoryIdentity>, GrantsFileErrorReason> {
     let all = earlier.iter().flat_map(|grant| &grant.rules.files).chain(&rules.files);
     let area = GrantableArea {
         writable: WritableRoots::of(all),
         ..GrantableArea::default()
     };
-    for rule in &rules.files {
-        OpenDirectory::check(rule, &area).map_err(|error| {
-            GrantsFileErrorReason::NotGrantable(format!("the directory `{}`: {error}", rule.host.display()))
-        })?;
-    }
-    Ok(())
+    let identity = |rule: &DirectoryRule| match OpenDirectory::check(rule, &area) {
+        Ok(identity) => Ok((rule.host.clone(), identity)),
+        Err(error) => {
+            let why = format!("the directory `{}`: {error}", rule.host.display());
+            Err(GrantsFileErrorReason::NotGrantable(why))
+        }
+    };
+    rules.files.iter().map(identity).collect()
 }
 
 /// Finds the one rule of a plugin that has a text, or starts with its words.

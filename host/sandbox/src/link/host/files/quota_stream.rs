@@ -122,7 +122,7 @@ impl QuotaStream {
             }
             reservation.shrink(0);
         }
-        let reservation = self.quota.try_reserve(needed, needed);
+        let reservation = self.quota.reserve_counted(needed, needed);
         reservation.ok_or_else(|| failed(disk_full()))
     }
 

@@ -9,9 +9,8 @@ use crate::grants::authority::Authority;
 use crate::grants::{AccessMode, AccessRequest};
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::nested_budget::NestedBudget;
-use crate::values::tool_result::json_weight;
 use toolwit_core::limits::{ByteCount, CallLimits, OUTPUT_BYTES_MAX};
-use toolwit_core::text::printable;
+use toolwit_core::text::{json_weight, printable};
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
 
 /// The access of a guest to its conversation: restricted to its grants and limits, with secrets redacted.
@@ -94,7 +93,7 @@ impl ConversationAccess {
     /// Adds an artifact to the result of the call.
     pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
-        let bytes = (artifact.kind.len() + json_weight(&artifact.value.to_string())) as u64;
+        let bytes = (artifact.kind.len() + json_weight(artifact.value.to_string().as_bytes())) as u64;
         let max = self.limits.artifact_bytes_max;
         if self.artifact_bytes.saturating_add(bytes) > max {
             return Err(format!("a call may attach at most {} of artifacts", ByteCount(max)));

@@ -2,9 +2,8 @@
 
 use wasmtime::component::{ComponentType, Lift, Lower};
 
-use crate::values::tool_result::json_weight;
 use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
-use toolwit_core::text::parse_json;
+use toolwit_core::text::{json_weight, parse_json};
 use toolwit_core::{Artifact, BlackboardEntry, ErrorKind, ToolError, ToolResult};
 
 #[derive(ComponentType, Lift, Lower)]
@@ -64,7 +63,7 @@ impl WitArtifact {
     /// # Errors
     /// A text for the guest, if the value is not JSON or has too many parts.
     pub(super) fn parse(&self) -> Result<Artifact, String> {
-        if json_weight(&self.value) > ARTIFACT_WEIGHT_MAX {
+        if json_weight(self.value.as_bytes()) > ARTIFACT_WEIGHT_MAX {
             return Err("the value of the artifact has too many parts".to_owned());
         }
         let value =

@@ -1,0 +1,90 @@
+//! The memory of JSON when it is parsed, estimated from its text.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// The memory of a parsed value or name without its text, in bytes: an entry of an object with the free places around it.
+const PART_BYTES: usize = 128;
+
+/// Returns an upper limit of the number of values and names in JSON text. It decides how much memory they take when they are parsed,
+/// which can be a hundred times their text.
+///
+/// ```
+/// use toolwit_core::text::json_parts;
+///
+/// assert_eq!(json_parts(br#"{"a": [1, "b, c"]}"#), 5);
+/// ```
+#[must_use]
+pub fn json_parts(text: &[u8]) -> usize {
+    let mut count = PartCount::default();
+    count.add(text);
+    count.parts + 1
+}
+
+/// Estimates the memory of JSON text when it is parsed, in bytes.
+#[must_use]
+pub fn json_weight(text: &[u8]) -> usize {
+    text.len().saturating_add(json_parts(text).saturating_mul(PART_BYTES))
+}
+
+/// Estimates the memory of a value, in bytes, as [`json_weight`] does for its text.
+pub(crate) fn weight_of(value: &impl Serialize) -> u64 {
+    let mut count = PartCount::default();
+    // JSON values always serialise, and this writer never fails.
+    let _ = serde_json::to_writer(&mut count, value);
+    (count.bytes as u64).saturating_add((count.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
+}
+
+/// Counts the bytes of JSON text, and its values and names after the first.
+#[derive(Default)]
+struct PartCount {
+    bytes: usize,
+    parts: usize,
+    is_string: bool,
+    is_escaped: bool,
+}
+
+impl PartCount {
+    fn add(&mut self, text: &[u8]) {
+        self.bytes = self.bytes.saturating_add(text.len());
+        for byte in text {
+            match (self.is_string, byte) {
+                (true, _) if self.is_escaped => self.is_escaped = false,
+                (true, b'\\') => self.is_escaped = true,
+                (_, b'"') => self.is_string = !self.is_string,
+                (false, b',' | b':' | b'[' | b'{') => self.parts += 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Write for PartCount {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.add(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_weighs_as_much_as_its_text() {
+        for value in [json!({}), json!([1, "a,[{\\\" b", {"c": [null, true]}]), json!("[[[[")] {
+            let text = value.to_string();
+            assert_eq!(weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");
+        }
+        assert_eq!(json_parts(b"\"[[[[\""), 1, "text has one part");
+        assert_eq!(json_weight(b"[{},{}]"), 7 + 5 * PART_BYTES);
+    }
+}
