@@ -90,8 +90,11 @@ impl HttpSender {
         })
     }
 
-    /// Adds the token of a source to each request.
+    /// Adds the token of a source to each request. It replaces a configured header.
     pub(crate) fn with_tokens(mut self, tokens: Option<Arc<TokenSource>>) -> Self {
+        if tokens.is_some() {
+            self.headers.remove(AUTHORIZATION);
+        }
         self.tokens = tokens;
         self
     }
