@@ -44,5 +44,5 @@ pub struct HttpEndpoint {
     /// The bearer token of every request. Callers with different tokens have different connections.
     pub bearer: Option<Setting>,
     /// The client that obtains the tokens, if there is no `bearer`.
-    pub oauth: Option<OauthClient>,
+    pub oauth: Option<Box<OauthClient>>,
 }

@@ -207,7 +207,7 @@ impl ServerConfig {
     #[must_use]
     pub fn with_oauth(mut self, client: OauthClient) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
-            http.oauth = Some(client);
+            http.oauth = Some(Box::new(client));
         }
         self
     }
@@ -300,7 +300,7 @@ impl ServerConfig {
             ServerEndpoint::Http(http) => {
                 let bearer = http.bearer.iter().map(|setting| ("bearer", setting));
                 let headers = http.headers.iter().map(|(name, setting)| (name.as_str(), setting));
-                let oauth = http.oauth.iter().flat_map(OauthClient::settings);
+                let oauth = http.oauth.iter().flat_map(|client| client.settings());
                 bearer.chain(headers).chain(oauth).collect()
             }
         }

@@ -200,7 +200,7 @@ impl WrittenServer {
                 http.headers = self.headers.into_iter().collect();
                 http.bearer = self.bearer;
                 let oauth = self.oauth.map(WrittenOauthClient::into_client).transpose();
-                http.oauth = oauth.map_err(|why| invalid(&why))?;
+                http.oauth = oauth.map_err(|why| invalid(&why))?.map(Box::new);
             }
         }
         let text = String::as_str;
