@@ -8,5 +8,6 @@
 
 mod files;
 mod host;
+mod http_fetch;
 mod pure;
 mod shell;

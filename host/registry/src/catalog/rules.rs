@@ -106,7 +106,7 @@ static RULES: Rules = Rules {
     lead_weight: 0.9,
     lead_overlap_weight: 0.3,
     similarity_weight: 1.5,
-    similarity_min: 0.3,
+    similarity_min: 0.2,
     confident_similarity_min: 0.8,
     relative_min: ShareMin {
         words: 0.3,

@@ -7,7 +7,7 @@ use wasmtime::Store;
 use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
-use super::async_values::{StreamsTooLarge, call_and_collect};
+use super::async_values::{StreamsTooLarge, call_with_streams};
 use super::guest_error;
 use super::stop::{AbandonedGuest, run_guest};
 use super::tool_result::result_too_large;
@@ -109,14 +109,15 @@ impl Instance {
         } else {
             &mut []
         };
-        let outcome = match linked.streamed_result(function) {
+        let outcome = match linked.function_with_streams(function) {
             None => {
                 let call = pin!(func.call_async(&mut self.store, params, &mut *results));
                 run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
             }
-            Some(ty) => {
+            Some(function) => {
                 let bytes_max = clock.limits.result_bytes_max;
-                let call = call_and_collect(&mut self.store, func, params, &mut *results, ty, bytes_max);
+                let params = params.to_vec();
+                let call = call_with_streams(&mut self.store, func, function, params, &mut *results, bytes_max);
                 // Boxed, because it is rare and would enlarge the future of every call.
                 let call = pin!(Box::pin(call));
                 run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await

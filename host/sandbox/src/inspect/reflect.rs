@@ -223,9 +223,6 @@ impl<'a> Reader<'a> {
             .result
             .map(|result| self.reader.read(result, &mut parts))
             .transpose()?;
-        if params.iter().any(|param| param.ty.holds_streams()) {
-            return Err("a parameter is a `stream` or a `future`, which is supported in results only".to_owned());
-        }
         if result.as_ref().is_some_and(holds_hidden_streams) {
             return Err("its result has streams in a list or a variant, which is not supported".to_owned());
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use wasmtime::component::{ResourceAny, Val};
 
 use super::decode_number::{float32, float64, integer, long_integer};
-use super::types::{Case, Field, Label, ResourceIndex, WitType};
+use super::types::{Case, DATA_URL_START, Field, Label, ResourceIndex, WitType};
 use toolwit_core::text::json_type;
 
 /// Base64 that ignores unused bits of the last character, which encoders set differently.
@@ -154,8 +154,12 @@ impl Decoder<'_> {
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
-            // Inspection refuses functions with such parameters.
-            WitType::Stream(_) | WitType::Future(_) => return Err(DecodeError::new("a stream cannot be an argument")),
+            // What a stream or a future delivers. The call replaces it by a handle.
+            WitType::Stream(item) if **item == WitType::U8 => Val::String(byte_stream(value)?.to_owned()),
+            WitType::Stream(item) => Val::List(self.items(value, |_| Some(item.as_ref()))?),
+            WitType::Future(Some(payload)) => self.decode(payload, value)?,
+            WitType::Future(None) if value.is_null() => Val::Tuple(Vec::new()),
+            WitType::Future(None) => return Err(DecodeError::expected("`null`", value)),
             WitType::Own(index) => self.handle(*index, value, HandleTransfer::Own)?,
             WitType::Borrow(index) => self.handle(*index, value, HandleTransfer::Borrow)?,
         })
@@ -290,8 +294,21 @@ fn text(value: &Value) -> Result<&str, DecodeError> {
 }
 
 fn bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
+    base64(text(value)?)
+}
+
+/// Returns the text of a stream of bytes. A data URL is checked here and decoded when it is sent.
+fn byte_stream(value: &Value) -> Result<&str, DecodeError> {
+    let text = text(value)?;
+    if let Some(encoded) = text.strip_prefix(DATA_URL_START) {
+        base64(encoded)?;
+    }
+    Ok(text)
+}
+
+fn base64(text: &str) -> Result<Vec<u8>, DecodeError> {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
-    BASE64.decode(text(value)?).map_err(|error| {
+    BASE64.decode(text).map_err(|error| {
         let why = match error {
             InvalidByte(at, _) | InvalidLastSymbol(at, _) => format!("invalid character at position {}", at + 1),
             InvalidLength(_) => "the text is incomplete".to_owned(),

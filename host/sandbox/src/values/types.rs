@@ -41,11 +41,14 @@ pub(crate) enum WitType {
     Own(ResourceIndex),
     /// A handle that is borrowed for the call.
     Borrow(ResourceIndex),
-    /// A stream in a result. It is read to its end before the result is encoded.
+    /// A stream. That of a result is read to its end before the result is encoded.
     Stream(Box<WitType>),
-    /// A future in a result. It is awaited before the result is encoded.
+    /// A future. That of a result is awaited before the result is encoded.
     Future(Option<Box<WitType>>),
 }
+
+/// The beginning of the JSON text for the bytes of a stream that are not UTF-8.
+pub(crate) const DATA_URL_START: &str = "data:application/octet-stream;base64,";
 
 /// An index into [`Shape::resources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -86,7 +89,7 @@ pub(crate) struct Case {
 impl WitType {
     /// Returns whether a value of this type can be JSON `null`, so that an option of this type needs an explicit `some`.
     pub(crate) fn encodes_null(&self) -> bool {
-        matches!(self, Self::Option(_))
+        matches!(self, Self::Option(_) | Self::Future(None))
     }
 
     /// Returns whether a value of this type can contain a stream or a future.
@@ -205,6 +208,12 @@ impl Function {
             Some(WitType::Result { ok, err }) => (ok.as_deref(), err.as_deref()),
             other => (other.as_ref(), None),
         }
+    }
+
+    /// Returns whether its parameters or its result can contain streams or futures.
+    pub(crate) fn holds_streams(&self) -> bool {
+        let params = self.params.iter().map(|param| &param.ty);
+        params.chain(&self.result).any(WitType::holds_streams)
     }
 
     /// Returns the last part of the interface's name: `calc` of `demo:tool/calc@0.1.0`.

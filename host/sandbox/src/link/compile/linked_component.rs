@@ -8,7 +8,7 @@ use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, Insta
 use super::engine::Engine;
 use crate::inspect::interfaces::PLUGIN_PACKAGE;
 use crate::link::host::host_state::HostState;
-use crate::values::types::{FunctionKind, Shape, WitType};
+use crate::values::types::{Function, FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A compiled component whose imports are linked and whose exports are resolved. A call only has to instantiate it.
@@ -18,6 +18,8 @@ pub(crate) struct LinkedComponent {
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
     imports_plugin_api: bool,
+    /// Whether the parameters or the result of a function contain streams or futures, by its index in the shape.
+    has_streams: Vec<bool>,
 }
 
 impl LinkedComponent {
@@ -55,6 +57,7 @@ impl LinkedComponent {
             .any(|(name, _)| name.starts_with(PLUGIN_PACKAGE));
         Ok(Self {
             imports_plugin_api,
+            has_streams: shape.functions.iter().map(Function::holds_streams).collect(),
             engine,
             pre,
             exports,
@@ -88,10 +91,10 @@ impl LinkedComponent {
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "a linked export is missing"))
     }
 
-    /// Returns the type of a function's result, if it contains streams or futures.
-    pub(crate) fn streamed_result(&self, function: usize) -> Option<&WitType> {
-        let result = self.shape.functions.get(function)?.result.as_ref();
-        result.filter(|ty| ty.holds_streams())
+    /// Returns a function if its parameters or its result contain streams or futures.
+    pub(crate) fn function_with_streams(&self, function: usize) -> Option<&Function> {
+        let has_streams = self.has_streams.get(function)?;
+        has_streams.then(|| self.shape.functions.get(function))?
     }
 
     /// Returns whether a function has a result. `wasi:cli/run` returns a bare `result`, which the shape omits.

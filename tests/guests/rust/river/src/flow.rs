@@ -92,6 +92,25 @@ impl Guest for River {
         data.collect().await.len() as u64
     }
 
+    async fn sum(numbers: Vec<StreamReader<u32>>, more: Option<StreamReader<u32>>) -> u64 {
+        let mut sum = 0;
+        for stream in numbers.into_iter().chain(more) {
+            sum += stream.collect().await.into_iter().map(u64::from).sum::<u64>();
+        }
+        sum
+    }
+
+    async fn relay(
+        promised: FutureReader<Result<String, String>>,
+        words: StreamReader<String>,
+    ) -> (Result<String, String>, StreamReader<String>) {
+        (promised.await, words)
+    }
+
+    async fn ignore(_data: StreamReader<u8>) -> String {
+        "not read".to_owned()
+    }
+
     async fn many() -> Vec<StreamReader<u8>> {
         Vec::new()
     }

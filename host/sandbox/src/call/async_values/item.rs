@@ -1,0 +1,181 @@
+//! The types of the items of streams and futures.
+
+use wasmtime::component::{ComponentType, Lift, Lower, Val};
+
+/// The least that an item takes in a result as JSON, in bytes: a digit and a comma.
+const ITEM_BYTES: u64 = 2;
+
+/// An item of a stream, or the value of a future.
+pub(super) trait Item: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
+    /// Returns the size of the value in a result, in bytes.
+    fn bytes(&self) -> u64 {
+        ITEM_BYTES
+    }
+
+    /// Converts it to a dynamic value.
+    fn into_val(self) -> Val;
+
+    /// Converts a dynamic value. `None` for a value of another type.
+    fn from_val(value: Val) -> Option<Self>;
+}
+
+macro_rules! scalar_items {
+    ($($ty:ty => $val:ident),*) => {
+        $(impl Item for $ty {
+            fn into_val(self) -> Val {
+                Val::$val(self)
+            }
+
+            fn from_val(value: Val) -> Option<Self> {
+                match value {
+                    Val::$val(value) => Some(value),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+scalar_items!(
+    bool => Bool, i8 => S8, i16 => S16, u16 => U16, i32 => S32, u32 => U32, i64 => S64, u64 => U64,
+    f32 => Float32, f64 => Float64, char => Char
+);
+
+/// An item of a text, or of a data URL.
+impl Item for u8 {
+    fn bytes(&self) -> u64 {
+        1
+    }
+
+    fn into_val(self) -> Val {
+        Val::U8(self)
+    }
+
+    fn from_val(value: Val) -> Option<Self> {
+        match value {
+            Val::U8(byte) => Some(byte),
+            _ => None,
+        }
+    }
+}
+
+impl Item for String {
+    fn bytes(&self) -> u64 {
+        ITEM_BYTES + self.len() as u64
+    }
+
+    fn into_val(self) -> Val {
+        Val::String(self)
+    }
+
+    fn from_val(value: Val) -> Option<Self> {
+        match value {
+            Val::String(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The value of a `future` without a type.
+impl Item for () {
+    fn into_val(self) -> Val {
+        Val::Tuple(Vec::new())
+    }
+
+    fn from_val(value: Val) -> Option<Self> {
+        matches!(value, Val::Tuple(items) if items.is_empty()).then_some(())
+    }
+}
+
+/// A side of a `result`: a text, or nothing.
+pub(super) trait Side: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
+    fn bytes(&self) -> u64;
+    fn into_side(self) -> Option<Box<Val>>;
+    fn from_side(value: Option<Box<Val>>) -> Option<Self>;
+}
+
+impl Side for () {
+    fn bytes(&self) -> u64 {
+        ITEM_BYTES
+    }
+
+    fn into_side(self) -> Option<Box<Val>> {
+        None
+    }
+
+    fn from_side(value: Option<Box<Val>>) -> Option<Self> {
+        value.is_none().then_some(())
+    }
+}
+
+impl Side for String {
+    fn bytes(&self) -> u64 {
+        Item::bytes(self)
+    }
+
+    fn into_side(self) -> Option<Box<Val>> {
+        Some(Box::new(self.into_val()))
+    }
+
+    fn from_side(value: Option<Box<Val>>) -> Option<Self> {
+        Self::from_val(*value?)
+    }
+}
+
+impl<T: Side, E: Side> Item for Result<T, E> {
+    fn bytes(&self) -> u64 {
+        self.as_ref().map_or_else(Side::bytes, Side::bytes)
+    }
+
+    fn into_val(self) -> Val {
+        Val::Result(self.map(Side::into_side).map_err(Side::into_side))
+    }
+
+    fn from_val(value: Val) -> Option<Self> {
+        match value {
+            Val::Result(Ok(value)) => T::from_side(value).map(Ok),
+            Val::Result(Err(value)) => E::from_side(value).map(Err),
+            _ => None,
+        }
+    }
+}
+
+/// Calls a function with the Rust type of a scalar WIT type: `with_scalar!(ty, function(arguments))`.
+macro_rules! with_scalar {
+    ($ty:expr, $function:ident($($argument:expr),*)) => {
+        match $ty {
+            WitType::Bool => $function::<bool>($($argument),*),
+            WitType::S8 => $function::<i8>($($argument),*),
+            WitType::U8 => $function::<u8>($($argument),*),
+            WitType::S16 => $function::<i16>($($argument),*),
+            WitType::U16 => $function::<u16>($($argument),*),
+            WitType::S32 => $function::<i32>($($argument),*),
+            WitType::U32 => $function::<u32>($($argument),*),
+            WitType::S64 => $function::<i64>($($argument),*),
+            WitType::U64 => $function::<u64>($($argument),*),
+            WitType::F32 => $function::<f32>($($argument),*),
+            WitType::F64 => $function::<f64>($($argument),*),
+            WitType::Char => $function::<char>($($argument),*),
+            WitType::String => $function::<String>($($argument),*),
+            _ => Err(wasmtime::Error::msg("the type of a stream is not supported")),
+        }
+    };
+}
+
+/// Calls a function with the Rust type of the value of a future: a scalar, nothing, or a `result` of texts.
+macro_rules! with_payload {
+    ($payload:expr, $function:ident($($argument:expr),*)) => {
+        match $payload {
+            None => $function::<()>($($argument),*),
+            Some(WitType::Result { ok, err }) => match (ok.is_some(), err.is_some()) {
+                (false, false) => $function::<Result<(), ()>>($($argument),*),
+                (false, true) => $function::<Result<(), String>>($($argument),*),
+                (true, false) => $function::<Result<String, ()>>($($argument),*),
+                (true, true) => $function::<Result<String, String>>($($argument),*),
+            },
+            Some(payload) => with_scalar!(payload, $function($($argument),*)),
+        }
+    };
+}
+
+pub(super) use {with_payload, with_scalar};

@@ -1,0 +1,45 @@
+//! Streams and futures: those in arguments are written, those in a result are read within the limit of a result.
+
+mod item;
+mod receive;
+mod send;
+
+use wasmtime::component::{Func, Val};
+use wasmtime::{AsContextMut as _, Store};
+
+use crate::link::host::host_state::HostState;
+use crate::values::types::Function;
+
+/// The streams and futures of a result exceed its limit.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the streams of the result have more than {0} bytes")]
+pub(super) struct StreamsTooLarge(pub(super) u64);
+
+/// Calls an export that has streams or futures in its arguments or its result. Replaces those in the result by what they deliver.
+///
+/// # Errors
+/// Those of the guest, and [`StreamsTooLarge`].
+pub(super) async fn call_with_streams(
+    store: &mut Store<HostState>,
+    func: Func,
+    function: &Function,
+    mut params: Vec<Val>,
+    results: &mut [Val],
+    bytes_max: u64,
+) -> wasmtime::Result<()> {
+    let called = store
+        .run_concurrent(async |accessor| {
+            // A method's handle has no field.
+            let first = params.len().saturating_sub(function.params.len());
+            for (field, value) in function.params.iter().zip(&mut params[first..]) {
+                accessor.with(|mut store| send::send(&mut store.as_context_mut(), &field.ty, value))?;
+            }
+            func.call_concurrent(accessor, &params, results).await?;
+            match (results.first_mut(), &function.result) {
+                (Some(result), Some(ty)) => receive::collect(accessor, ty, result, bytes_max).await,
+                _ => Ok(()),
+            }
+        })
+        .await;
+    called?
+}

@@ -1,0 +1,86 @@
+//! Writing the streams and futures in the arguments of a call.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{FutureReader, StreamReader, Val};
+
+use super::item::{Item, with_payload, with_scalar};
+use crate::link::host::host_state::HostState;
+use crate::values::types::{DATA_URL_START, WitType};
+
+/// Replaces the decoded items of each stream and future in an argument by a handle that delivers them to the guest.
+pub(super) fn send(store: &mut StoreContextMut<'_, HostState>, ty: &WitType, value: &mut Val) -> wasmtime::Result<()> {
+    if !ty.holds_streams() {
+        return Ok(());
+    }
+    match (ty, value) {
+        (WitType::Stream(item), value) => {
+            let items = std::mem::replace(value, Val::Bool(false));
+            *value = match (item.as_ref(), items) {
+                (WitType::U8, Val::String(text)) => stream(store, bytes_of(text)?)?,
+                (item, Val::List(items)) => with_scalar!(item, stream_of(store, items))?,
+                _ => return Err(mismatch()),
+            };
+        }
+        (WitType::Future(payload), value) => {
+            let payload_value = std::mem::replace(value, Val::Bool(false));
+            *value = with_payload!(payload.as_deref(), future_of(store, payload_value))?;
+        }
+        (WitType::List(item), Val::List(values)) => {
+            for value in values {
+                send(store, item, value)?;
+            }
+        }
+        (WitType::Tuple(types), Val::Tuple(values)) => {
+            for (ty, value) in types.iter().zip(values) {
+                send(store, ty, value)?;
+            }
+        }
+        (WitType::Record(fields), Val::Record(values)) => {
+            for (field, (_, value)) in fields.iter().zip(values) {
+                send(store, &field.ty, value)?;
+            }
+        }
+        (WitType::Variant(cases), Val::Variant(name, Some(value))) => {
+            let case = cases.iter().find(|case| case.label.wit == *name);
+            if let Some(ty) = case.and_then(|case| case.ty.as_ref()) {
+                send(store, ty, value)?;
+            }
+        }
+        (WitType::Option(ty), Val::Option(Some(value)))
+        | (WitType::Result { ok: Some(ty), .. }, Val::Result(Ok(Some(value))))
+        | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => send(store, ty, value)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn stream_of<T: Item>(store: &mut StoreContextMut<'_, HostState>, items: Vec<Val>) -> wasmtime::Result<Val> {
+    let items = items.into_iter().map(T::from_val).collect::<Option<Vec<_>>>();
+    stream(store, items.ok_or_else(mismatch)?)
+}
+
+fn stream<T: Item>(store: &mut StoreContextMut<'_, HostState>, items: Vec<T>) -> wasmtime::Result<Val> {
+    let reader = StreamReader::new(&mut *store, items)?;
+    Ok(Val::Stream(reader.try_into_stream_any(store)?))
+}
+
+fn future_of<T: Item>(store: &mut StoreContextMut<'_, HostState>, value: Val) -> wasmtime::Result<Val> {
+    let value = T::from_val(value).ok_or_else(mismatch)?;
+    let reader = FutureReader::new(&mut *store, async move { Ok::<_, wasmtime::Error>(value) })?;
+    Ok(Val::Future(reader.try_into_future_any(store)?))
+}
+
+/// Returns the bytes of a text, or of a data URL as a result has it.
+fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
+    match text.strip_prefix(DATA_URL_START) {
+        Some(encoded) => Ok(STANDARD.decode(encoded)?),
+        None => Ok(text.into_bytes()),
+    }
+}
+
+/// The arguments were decoded by the same types, so that no argument causes it.
+fn mismatch() -> wasmtime::Error {
+    wasmtime::Error::msg("an argument is not a value of its type")
+}
