@@ -11,7 +11,7 @@ use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
 
-use super::{BuildError, ResolvedWit};
+use super::{BuildError, ResolvedWit, clock_guard::guard_clock};
 
 /// Wraps the module as an implementation of the world. Strings are encoded as UTF-8.
 ///
@@ -26,6 +26,7 @@ pub(super) fn componentize(
         path: path.to_owned(),
         message,
     };
+    module = guard_clock(module).map_err(failed)?;
     if !has_component_type(&module) {
         let wit = wit.ok_or_else(|| failed("it has no component type, and there is no WIT next to it".to_owned()))?;
         let world = wit.world(world)?;

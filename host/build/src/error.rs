@@ -17,7 +17,7 @@ pub enum BuildError {
         dir: PathBuf,
     },
     /// The directory contains no source in a known form.
-    #[error("nothing to build in `{}`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts`, `plugin.c`, `plugin.cpp` or `plugin.zig`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
+    #[error("nothing to build in `{}`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts`, `plugin.c`, `plugin.cpp`, `plugin.zig` or `go.mod`, no `[build]` in a `toolwit.toml`, no `.wasm` file", .dir.display())]
     NothingToBuild {
         /// The directory that was searched.
         dir: PathBuf,

@@ -19,6 +19,7 @@
 mod apt;
 mod blocking;
 mod cargo;
+mod clock_guard;
 mod command;
 mod componentize;
 mod debian;

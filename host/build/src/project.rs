@@ -91,6 +91,13 @@ const CPP: &[TemplateFile] = &[
         include_str!("../templates/cpp/counter.h"),
     ),
 ];
+const GO: &[TemplateFile] = &[
+    ("go.mod", include_str!("../templates/go/go.mod.template")),
+    (
+        "export_example_{{snake}}_tools/tools.go",
+        include_str!("../templates/go/tools.go"),
+    ),
+];
 const ZIG: &[TemplateFile] = &[("plugin.zig", include_str!("../templates/zig/plugin.zig"))];
 
 impl NewProject {
@@ -167,6 +174,7 @@ impl NewProject {
             Language::C => C,
             Language::Cpp => CPP,
             Language::Zig => ZIG,
+            Language::Go => GO,
         }
     }
 

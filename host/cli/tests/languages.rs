@@ -16,10 +16,14 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-const LANGUAGES: [&str; 7] = ["rust", "python", "js", "ts", "c", "cpp", "zig"];
+const LANGUAGES: [&str; 8] = ["rust", "python", "js", "ts", "c", "cpp", "zig", "go"];
 
 /// The number of cases in the `tests.toml` of a new project.
 const CASES: u64 = 7;
+
+/// The number of calls that one instance executes in a loop, and of the shapes of each: enough for several garbage collections.
+const LOOP_CALLS: usize = 500;
+const LOOP_SHAPES: usize = 400;
 
 /// The outcome for a language.
 enum Outcome {
@@ -57,11 +61,28 @@ fn try_language(language: &str) -> Outcome {
         };
     }
     let tested = toolwit(parent.path(), &["test", &name]);
-    if tested["ok"] == true && tested["passed"] == CASES {
+    if tested["ok"] != true || tested["passed"] != CASES {
+        return Outcome::Failed(format!("{tested:#}"));
+    }
+    std::fs::write(parent.path().join("loop.toml"), loop_case()).unwrap();
+    let looped = toolwit(parent.path(), &["test", &name, "--cases", "loop.toml"]);
+    if looped["ok"] == true && looped["passed"] == 1 {
         Outcome::Passed
     } else {
-        Outcome::Failed(format!("{tested:#}"))
+        Outcome::Failed(
+            format!("many calls of one instance: {looped:#}")
+                .chars()
+                .take(3000)
+                .collect(),
+        )
     }
+}
+
+/// Returns a case with many calls that allocate, in one conversation.
+fn loop_case() -> String {
+    let shapes = "\"dot\", ".repeat(LOOP_SHAPES);
+    let call = format!("[[test.calls]]\ntool = \"areas\"\narguments = {{ shapes = [{shapes}] }}\n");
+    format!("[[test]]\nname = \"many calls\"\n{}", call.repeat(LOOP_CALLS))
 }
 
 fn main() -> ExitCode {

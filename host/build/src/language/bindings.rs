@@ -11,7 +11,7 @@ use std::{
 
 use wit_bindgen_core::{Files, WorldGenerator};
 
-use super::Language;
+use super::{Language, go};
 use crate::{BuildError, ResolvedWit};
 
 /// The directory of the generated files.
@@ -44,7 +44,11 @@ pub(crate) fn update(
         return Ok(false);
     }
     let files = generate(generator, language, wit, world)?;
-    write(dir, &files, &digest).map_err(BuildError::file("write", bindings))?;
+    if language == Language::Go {
+        go::check(&files)?;
+    }
+    let written = write(language, dir, &files).and_then(|()| fs::write(bindings.join(DIGEST), digest));
+    written.map_err(BuildError::file("write", bindings))?;
     Ok(true)
 }
 
@@ -54,7 +58,16 @@ fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> 
         Language::C | Language::Zig => Some(wit_bindgen_c::Opts::default().build()),
         // It checks which classes of resources the project has.
         Language::Cpp => Some(wit_bindgen_cpp::Opts::default().build(Some(&dir.to_owned()))),
+        Language::Go => Some(go_options().build()),
         Language::Rust | Language::Python | Language::JavaScript | Language::TypeScript => None,
+    }
+}
+
+/// The options of the generator for Go. It would format its output with whatever program of the name `gofmt` is on `PATH`.
+fn go_options() -> wit_bindgen_go::Opts {
+    wit_bindgen_go::Opts {
+        format: wit_bindgen_go::Format::False,
+        ..wit_bindgen_go::Opts::default()
     }
 }
 
@@ -77,21 +90,33 @@ fn generate(
     }
 }
 
-/// Writes generated files, and the digest last.
-fn write(dir: &Path, files: &Files, digest: &str) -> io::Result<()> {
+/// Writes generated files, and removes those of an earlier WIT.
+fn write(language: Language, dir: &Path, files: &Files) -> io::Result<()> {
     let bindings = dir.join(BINDINGS);
     fs::create_dir_all(&bindings)?;
-    for entry in fs::read_dir(&bindings)? {
-        let path = entry?.path();
-        let is_generated = |extension| EXTENSIONS.iter().any(|one| extension == *one);
-        if path.extension().is_some_and(is_generated) {
-            fs::remove_file(path)?;
-        }
+    let is_generated = |path: &Path| {
+        let is_one = |extension| EXTENSIONS.iter().any(|one| extension == *one);
+        path.extension().is_some_and(is_one)
+    };
+    remove_files(&bindings, is_generated)?;
+    if language == Language::Go {
+        return go::write(dir, files);
     }
     for (name, content) in files.iter() {
         fs::write(path(dir, name), content)?;
     }
-    fs::write(bindings.join(DIGEST), digest)
+    Ok(())
+}
+
+/// Removes files from a directory.
+pub(super) fn remove_files(dir: &Path, is_removed: impl Fn(&Path) -> bool) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_file() && is_removed(&path) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the path of a generated file.
@@ -131,7 +156,7 @@ mod tests {
 
     #[test]
     fn bindings_are_generated_again_only_after_a_change_of_the_wit() {
-        for language in [Language::C, Language::Cpp, Language::Zig] {
+        for language in [Language::C, Language::Cpp, Language::Zig, Language::Go] {
             let dir = tempfile::tempdir().unwrap();
             assert!(update(language, dir.path(), &wit(WIT), None).unwrap());
             assert!(!update(language, dir.path(), &wit(WIT), None).unwrap());

@@ -4,6 +4,7 @@
 
 mod bindings;
 mod c;
+mod go;
 mod javascript;
 mod python;
 mod tool;
@@ -38,11 +39,13 @@ pub enum Language {
     Cpp,
     /// Zig, built with `zig`.
     Zig,
+    /// Go, built with `go` for WASI.
+    Go,
 }
 
 impl Language {
     /// All languages.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Rust,
         Self::Python,
         Self::JavaScript,
@@ -50,6 +53,7 @@ impl Language {
         Self::C,
         Self::Cpp,
         Self::Zig,
+        Self::Go,
     ];
 
     /// Returns the short name, such as `js`, which [`Language::from_str`] reads.
@@ -63,6 +67,7 @@ impl Language {
             Self::C => "c",
             Self::Cpp => "cpp",
             Self::Zig => "zig",
+            Self::Go => "go",
         }
     }
 
@@ -77,6 +82,7 @@ impl Language {
             Self::C => "plugin.c",
             Self::Cpp => "plugin.cpp",
             Self::Zig => "plugin.zig",
+            Self::Go => "go.mod",
         }
     }
 
@@ -93,6 +99,7 @@ impl Language {
             Self::C => c::C.compiler(dir).map(drop),
             Self::Cpp => c::CPP.compiler(dir).map(drop),
             Self::Zig => zig::program(dir, self).map(drop),
+            Self::Go => go::compiler(dir).map(drop),
         };
         found.err()
     }
@@ -114,13 +121,14 @@ impl fmt::Display for Language {
             Self::C => "C",
             Self::Cpp => "C++",
             Self::Zig => "Zig",
+            Self::Go => "Go",
         })
     }
 }
 
 /// The text is not the name of a language.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown language `{0}`; the languages are rust, python, js, ts, c, cpp, zig")]
+#[error("unknown language `{0}`; the languages are rust, python, js, ts, c, cpp, zig, go")]
 pub struct UnknownLanguage(String);
 
 impl FromStr for Language {
@@ -135,6 +143,7 @@ impl FromStr for Language {
             "c" => Ok(Self::C),
             "cpp" | "c++" => Ok(Self::Cpp),
             "zig" => Ok(Self::Zig),
+            "go" | "golang" => Ok(Self::Go),
             other => Err(UnknownLanguage(other.to_owned())),
         }
     }
@@ -179,6 +188,7 @@ impl LanguageBuild<'_> {
             Language::C => c::C.build(self, progress).await,
             Language::Cpp => c::CPP.build(self, progress).await,
             Language::Zig => zig::build(self, progress).await,
+            Language::Go => go::build(self, progress).await,
             Language::Rust => Err(BuildError::NothingToBuild {
                 dir: self.dir.to_owned(),
             }),

@@ -22,6 +22,7 @@ use crate::{
 pub(super) struct ToolProgram {
     path: PathBuf,
     first_arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
 }
 
 impl ToolProgram {
@@ -37,12 +38,19 @@ impl ToolProgram {
         path.is_file().then(|| Self {
             path: path.to_owned(),
             first_arguments: &[],
+            environment: &[],
         })
     }
 
     /// Returns the program with arguments that precede all others.
     pub(super) fn with_first_arguments(mut self, arguments: &'static [&'static str]) -> Self {
         self.first_arguments = arguments;
+        self
+    }
+
+    /// Returns the program with variables of its environment.
+    pub(super) fn with_environment(mut self, variables: &'static [(&'static str, &'static str)]) -> Self {
+        self.environment = variables;
         self
     }
 
@@ -80,6 +88,7 @@ impl ToolProgram {
         command.args(self.first_arguments).args(arguments).current_dir(dir);
         // The error of a source would disappear above the backtrace of its compiler.
         command.env("RUST_BACKTRACE", "0");
+        command.envs(self.environment.iter().copied());
         command
     }
 }

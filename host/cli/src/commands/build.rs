@@ -25,7 +25,7 @@ Examples:
 /// Build a plugin from source
 ///
 /// Builds a Rust package for wasm32-wasip2, a project in Python (app.py), JavaScript (app.js), TypeScript (app.ts), C (plugin.c),
-/// C++ (plugin.cpp) or Zig (plugin.zig), runs the command in the [build] table of toolwit.toml, or takes a .wasm file that another
+/// C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of toolwit.toml, or takes a .wasm file that another
 /// tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
 /// standard error, the path of the component to standard output.
 ///

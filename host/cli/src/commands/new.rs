@@ -28,7 +28,7 @@ pub(crate) struct New {
     /// Directory to create; its last part is the name of the plugin
     #[arg(value_name = "NAME")]
     dir: PathBuf,
-    /// Language: rust, python, js, ts, c, cpp or zig
+    /// Language: rust, python, js, ts, c, cpp, zig or go
     #[arg(long = "lang", value_name = "LANGUAGE")]
     language: Language,
 }

