@@ -128,7 +128,10 @@ impl Add {
         let added = self.add(printer, cancel).await?;
         let mut reports: Vec<_> = added.iter().map(Report::from).collect();
         for (package, report) in added.iter().zip(&mut reports) {
-            let compilation = self.compile.compile(&package.path, self.plugins.wasi, printer, cancel).await?;
+            let compilation = self
+                .compile
+                .compile(&package.path, self.plugins.wasi, printer, cancel)
+                .await?;
             report.compiled = compilation.is_compiled();
             report.compile_warning = compilation.warning(&package.name);
         }

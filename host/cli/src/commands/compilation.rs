@@ -74,10 +74,7 @@ impl CompileFlags {
 }
 
 async fn compile(component: &Path, wasi: WasiFlags) -> Result<(), Error> {
-    let plugins = PluginFlags {
-        wasi,
-        ..PluginFlags::of_component(component)
-    };
+    let plugins = PluginFlags::of_component(component).with_wasi(wasi);
     let host = plugins.load(&LimitFlags::default()).await?;
     for package in host.registry().packages() {
         if let Some(reason) = package.reason() {

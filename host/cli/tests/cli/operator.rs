@@ -186,7 +186,11 @@ fn an_added_or_built_component_is_compiled_unless_that_is_refused() {
     assert_eq!(entries(), 0);
 
     let (_, added) = workspace.json(&["add", "plain.wasm", "--replace", "--json"]);
-    assert_eq!((&added["added"][0]["compiled"], entries()), (&json!(true), json!(1)), "{added}");
+    assert_eq!(
+        (&added["added"][0]["compiled"], entries()),
+        (&json!(true), json!(1)),
+        "{added}"
+    );
     workspace.run(&["cache", "clean"]);
     let (_, built) = workspace.json(&["build", "plain.wasm", "--out", "built", "--json"]);
     assert_eq!((&built["compiled"], entries()), (&json!(true), json!(1)), "{built}");
