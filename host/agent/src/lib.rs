@@ -54,8 +54,9 @@ pub use conversation::{
     AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn,
 };
 pub use event::{
-    CompactedHistory, DecidedApproval, Event, Observer, QueuedObserver, RecordedArtifact, RecordedOutcome,
-    RecordedStart, RecordedUsage, RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
+    CompactedHistory, DecidedApproval, Event, InjectionCost, Observer, QueuedObserver, RecordedArtifact,
+    RecordedOutcome, RecordedStart, RecordedUsage, RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry,
+    visible_tools,
 };
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,

@@ -8,10 +8,13 @@ use std::process::ExitCode;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use toolwit_agent::ToolSource;
 use toolwit_core::{Arguments, Tool, ToolContext};
 use toolwit_mcp_client::{
-    ClientOptions, McpServer, RevisionChoice, ServerAnswer, ServerConfig, ServerQuestion, ServerRequests,
+    ClientOptions, McpServer, OauthClient, RevisionChoice, ServerAnswer, ServerConfig, ServerQuestion, ServerRequests,
+    Setting,
 };
 
 /// Answers questions with the defaults of their schemas.
@@ -47,14 +50,14 @@ async fn main() -> ExitCode {
 
 /// Lists the tools of a server and calls those that the scenario names, or all.
 async fn run(scenario: &str, url: &str) -> Result<(), Box<dyn std::error::Error>> {
-    if scenario.starts_with("auth/") {
-        return Err("the client takes its tokens from its configuration, and does not obtain them".into());
-    }
     let revision = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_deref() {
         Some("2026-07-28") => RevisionChoice::Newest,
         _ => RevisionChoice::Handshake,
     };
-    let config = ServerConfig::http("suite", url)?.with_revision(revision);
+    let mut config = ServerConfig::http("suite", url)?.with_revision(revision);
+    if scenario.starts_with("auth/") {
+        config = config.with_oauth(oauth_client(url).await?);
+    }
     let server = McpServer::new(config, ClientOptions::default().with_requests(AnswerWithDefaults));
     let context = ToolContext::new();
     let tools = server.tools(&context).await?;
@@ -86,11 +89,38 @@ async fn tools_named(
     Ok(tools.into_iter().find(|tool| tool.definition().name() == name))
 }
 
+/// Returns the client that the suite has registered at its issuer. An operator configures the issuer; here it is that of the server.
+async fn oauth_client(url: &str) -> Result<OauthClient, Box<dyn std::error::Error>> {
+    let authority = url.split('/').nth(2).unwrap_or_default();
+    let mut stream = TcpStream::connect(authority).await?;
+    let request = format!("GET /.well-known/oauth-protected-resource/mcp HTTP/1.0\r\nHost: {authority}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    let body = response
+        .split_once("\r\n\r\n")
+        .map(|(_, body)| body)
+        .unwrap_or_default();
+    let metadata: Value = serde_json::from_str(body)?;
+    let issuer = metadata["authorization_servers"][0]
+        .as_str()
+        .ok_or("the server names no issuer")?;
+    let context = suite_context();
+    let text = |name: &str, default: &str| context[name].as_str().unwrap_or(default).to_owned();
+    let client = OauthClient::new(issuer, &text("client_id", "conformance"))?;
+    Ok(client.with_client_secret(Setting::text(text("client_secret", "conformance-secret"))))
+}
+
+/// Returns the parameters of the scenario.
+fn suite_context() -> Value {
+    let text = variable("MCP_CONFORMANCE_CONTEXT");
+    text.and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default()
+}
+
 /// Returns the calls that the suite asks for.
 fn named_calls() -> Vec<(String, Arguments)> {
-    let context: Value = variable("MCP_CONFORMANCE_CONTEXT")
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
+    let context = suite_context();
     let calls = context["toolCalls"].as_array().cloned().unwrap_or_default();
     let call = |call: Value| {
         let mut arguments = call["arguments"].as_object().cloned().unwrap_or_default();

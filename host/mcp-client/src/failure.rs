@@ -15,6 +15,15 @@ pub(crate) fn unavailable(server: &str, why: &str) -> Error {
     )
 }
 
+/// Returns the error of a server that accepts no token. Another attempt would not change that.
+pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::MissingKey,
+        Phase::Load,
+        format!("the MCP server `{server}` cannot be used: {why}"),
+    )
+}
+
 /// Returns the error of a server that takes too long.
 pub(crate) fn too_slow(server: &str, why: &str) -> Error {
     Error::new(

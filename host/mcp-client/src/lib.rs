@@ -27,8 +27,8 @@ mod transport;
 mod value;
 
 pub use config::{
-    ChangedTools, HttpEndpoint, McpConfig, MetaRule, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint,
-    ToolFilter,
+    ChangedTools, HttpEndpoint, McpConfig, MetaRule, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig,
+    ServerEndpoint, ToolFilter,
 };
 pub use requests::{RefuseRequests, ServerAnswer, ServerQuestion, ServerRequests};
 pub use server::{McpServer, McpServers, ServerReport};

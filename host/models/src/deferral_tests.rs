@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::{Anthropic, OpenAi, OpenAiResponses, ResponseMode};
 use toolwit_agent::Conversation;
-use toolwit_agent::model::{ChatModel, Delivery};
-use toolwit_core::{NativeTool, ToolResult};
+use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, DeclaredTool, Delivery};
+use toolwit_core::{Message, NativeTool, ToolDefinition, ToolId, ToolName, ToolResult};
 
 /// Starts a server that returns these documents in order.
 async fn server(responses: &[Value]) -> MockServer {
@@ -89,6 +92,27 @@ async fn anthropic_defers_tools_and_gets_its_search_back() {
 }
 
 #[tokio::test]
+async fn anthropic_continues_a_response_that_it_paused() {
+    let [call, answer] = anthropic_responses();
+    let content = call["content"].as_array().unwrap();
+    let usage = json!({"input_tokens": 9, "output_tokens": 9});
+    let paused = json!({"content": content[..2], "stop_reason": "pause_turn", "usage": usage});
+    let rest = json!({"content": content[2..], "stop_reason": "tool_use", "usage": usage});
+    let server = server(&[paused, rest, answer]).await;
+    let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
+    assert_eq!(answer, "Sunny.");
+    let sent = bodies[1]["messages"].as_array().unwrap();
+    assert_eq!(
+        sent[1],
+        json!({"role": "assistant", "content": content[..2]}),
+        "the response is sent back as it came"
+    );
+    assert_eq!(sent.len(), 2);
+    let joined = bodies[2]["messages"][1]["content"].as_array().unwrap();
+    assert_eq!(joined.len(), 4, "both parts are one message: {joined:?}");
+}
+
+#[tokio::test]
 async fn a_list_gives_the_same_result_without_deferral() {
     let [mut call, answer] = anthropic_responses();
     let blocks = call["content"].as_array_mut().unwrap();
@@ -137,6 +161,85 @@ async fn openai_responses_defer_tools_and_get_their_search_back() {
     ];
     assert_eq!(kinds, expected);
     assert_eq!(input.last().unwrap()["output"], "sunny in \"Rome\"");
+}
+
+/// Returns a tool of a plugin.
+fn plugin_tool(plugin: &str, name: &str) -> DeclaredTool {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let id = ToolId::plugin(plugin, None, name);
+    DeclaredTool {
+        name: ToolName::parse(name).unwrap(),
+        definition: Arc::new(ToolDefinition::new(id, name, "Returns a value.", schema)),
+    }
+}
+
+/// Returns a response with a call of a tool in a namespace, complete or as a stream.
+fn namespaced_call(mode: ResponseMode) -> ResponseTemplate {
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "namespace": "weather", "name": "rain",
+        "arguments": "{\"city\": \"Rome\"}"});
+    let usage = json!({"input_tokens": 9, "output_tokens": 9});
+    let response = json!({"status": "completed", "usage": usage, "output": [call]});
+    if mode == ResponseMode::Complete {
+        return ResponseTemplate::new(200).set_body_json(response);
+    }
+    let mut added = call.clone();
+    added["arguments"] = json!("");
+    let delta = "{\"city\": \"Rome\"}";
+    let events = [
+        json!({"type": "response.output_item.added", "output_index": 0, "item": added}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": delta}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": call}),
+        json!({"type": "response.completed", "response": response}),
+    ];
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
+}
+
+#[tokio::test]
+async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
+    let tools = [
+        plugin_tool("weather", "sun"),
+        plugin_tool("orders", "refund"),
+        plugin_tool("weather", "rain"),
+    ];
+    let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
+    for mode in [ResponseMode::Complete, ResponseMode::Streaming] {
+        let server = MockServer::start().await;
+        let mock = Mock::given(method("POST")).respond_with(namespaced_call(mode));
+        mock.mount(&server).await;
+        let builder = OpenAiResponses::builder("gpt-5.4").base_url(server.uri());
+        let model = builder.response_mode(mode).build().unwrap();
+        let question = Message::user("Does it rain in Rome?");
+        let request = |history| ChatRequest::new(history, &tools, &options, &cancel).with_delivery(Delivery::Native);
+        let response = model.chat(request(std::slice::from_ref(&question))).await.unwrap();
+        let call = &response.tool_calls[0];
+        assert_eq!((&*call.name, &*call.arguments), ("rain", "{\"city\": \"Rome\"}"));
+        let answered = Message::assistant("", response.tool_calls.clone());
+        let history = [question.clone(), answered, Message::tool(call, "no", false)];
+        model.chat(request(&history)).await.unwrap();
+
+        let received = server.received_requests().await.unwrap();
+        let bodies: Vec<Value> = received.iter().map(|request| request.body_json().unwrap()).collect();
+        let declared = bodies[0]["tools"].as_array().unwrap();
+        let kinds: Vec<_> = declared.iter().map(|tool| (&tool["type"], &tool["name"])).collect();
+        let namespace = json!("namespace");
+        assert_eq!(
+            kinds[1..],
+            [(&namespace, &json!("weather")), (&namespace, &json!("orders"))]
+        );
+        assert_eq!(declared[1]["description"], "Tools of `weather`, such as sun, rain.");
+        let members = declared[1]["tools"].as_array().unwrap();
+        let members: Vec<_> = members
+            .iter()
+            .map(|tool| (&tool["name"], &tool["defer_loading"]))
+            .collect();
+        assert_eq!(members, [(&json!("sun"), &json!(true)), (&json!("rain"), &json!(true))]);
+        assert_eq!(bodies[1]["tools"], bodies[0]["tools"]);
+        assert_eq!(
+            bodies[1]["input"][1]["namespace"], "weather",
+            "a call is sent back as it came"
+        );
+    }
 }
 
 #[tokio::test]

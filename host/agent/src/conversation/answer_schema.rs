@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, InputValidator, Phase, ToolDefinition, ToolError, ToolId};
 
 /// A JSON Schema of an answer, compiled. See [`UserTurn::run_json`](crate::UserTurn::run_json).
@@ -61,7 +62,7 @@ impl AnswerSchema {
 
     /// Parses an answer. The error is for the model.
     pub(super) fn parse(&self, answer: &str) -> Result<Value, String> {
-        let value = serde_json::from_str(answer).map_err(|error| error.to_string())?;
+        let value = parse_json(answer).map_err(|error| error.to_string())?;
         let Value::Object(fields) = value else {
             return Err("it is not an object".to_owned());
         };
@@ -78,6 +79,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    // attack: E9
+    #[test]
+    fn an_answer_of_too_many_parts_is_refused_before_it_is_parsed() {
+        let schema = AnswerSchema::new(json!({"type": "object"})).unwrap();
+        let answer = |items: usize| format!("{{\"a\": [{}]}}", vec!["{}"; items].join(","));
+        assert!(schema.parse(&answer(60_000)).is_ok());
+        let error = schema.parse(&answer(70_000)).unwrap_err();
+        assert!(error.contains("more than 131072 values"), "{error}");
+    }
 
     #[test]
     fn answer_is_checked_and_an_unusable_schema_is_refused() {

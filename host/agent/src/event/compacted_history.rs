@@ -21,4 +21,7 @@ pub struct CompactedHistory {
     pub pinned: Vec<usize>,
     /// The summary.
     pub summary: String,
+    /// Whether the provider refused the request before, because it exceeded the context of the model.
+    #[serde(default, rename = "after_refusal", skip_serializing_if = "std::ops::Not::not")]
+    pub is_after_refusal: bool,
 }

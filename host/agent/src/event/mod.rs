@@ -2,6 +2,7 @@
 
 mod approval;
 mod compacted_history;
+mod injection_cost;
 mod observer;
 mod queued_observer;
 mod recorded_call;
@@ -19,6 +20,7 @@ use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinit
 
 pub use approval::{DecidedApproval, RequestedApproval};
 pub use compacted_history::CompactedHistory;
+pub use injection_cost::InjectionCost;
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
@@ -110,6 +112,9 @@ pub enum Event {
         /// The parts that the provider requires back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ProviderBlock>,
+        /// The cost of the tools that were injected since the last inference.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        injected: Option<InjectionCost>,
     },
     /// The history no longer fitted into the context, and a summary by the model replaced its older messages.
     HistoryCompacted(Box<CompactedHistory>),

@@ -35,6 +35,13 @@ pub(crate) struct LastReply {
     pub(crate) has_calls: bool,
 }
 
+impl LastReply {
+    /// Returns whether the provider paused the response, so that another request continues it.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.finish == FinishReason::Paused && !self.has_calls
+    }
+}
+
 /// A call without an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenCall {

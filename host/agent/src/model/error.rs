@@ -22,6 +22,17 @@ pub enum ModelError {
         /// The provider's message, truncated.
         message: String,
     },
+    /// The request does not fit into the context of the model.
+    #[error("the provider refused the request with status {status}: {message}")]
+    ContextExceeded {
+        /// HTTP status.
+        status: u16,
+        /// The provider's message, truncated.
+        message: String,
+    },
+    /// The provider paused its response and did not complete it when it was asked to continue.
+    #[error("the provider paused its response and did not complete it")]
+    Paused,
     /// The provider could not be reached, was overloaded or failed, even after retries.
     #[error("the provider is unavailable: {message} (attempts: {attempts})")]
     Unavailable {
@@ -57,6 +68,10 @@ impl ModelError {
             Self::Configuration { suggestion, .. } => suggestion,
             Self::Refused { status: 401 | 403, .. } => "check the provider's key, and that it has access to this model",
             Self::Refused { status: 404, .. } => "check the model's name and the base URL, which usually ends in `/v1`",
+            Self::ContextExceeded { .. } => {
+                "start a new conversation, declare fewer tools, or set the size of a request beyond which older messages are summarized"
+            }
+            Self::Paused => "split the task, or use the delivery `list`",
             Self::Refused { status: 413, .. } => "shorten the conversation or declare fewer tools",
             Self::Refused { status: 429, .. } => "check the plan and credit of the account at the provider",
             Self::Refused { status: 300..=399, .. } => "set the base URL to the provider's current address",

@@ -31,6 +31,12 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
+    /// Returns the size of the largest request, in tokens, if known. A conversation without a limit of its own summarizes older
+    /// messages beyond three quarters of it.
+    fn context_tokens(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns whether the provider can defer tools until the model searches for them, which
     /// [`Delivery::Native`](super::Delivery::Native) requires.
     fn supports_deferred_tools(&self) -> bool {
@@ -62,6 +68,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     fn price(&self) -> Option<Price> {
         (**self).price()
+    }
+
+    fn context_tokens(&self) -> Option<u64> {
+        (**self).context_tokens()
     }
 
     fn supports_deferred_tools(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Prices of models by name.
+//! Prices and context sizes of models by name.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,13 @@ use serde::Deserialize;
 use super::price::Price;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The list prices of well-known models. Providers change them: a table of the user takes precedence.
+/// The list prices and context sizes of well-known models. Providers change them: a table of the user takes precedence.
 const LIST_PRICES: &str = include_str!("list_prices.toml");
 
-/// Prices of models by name, in dollars per million tokens.
+/// The smallest context of a model, in tokens, that leaves space for a conversation.
+const CONTEXT_TOKENS_MIN: u64 = 2_000;
+
+/// Prices of models by name, in dollars per million tokens, and the sizes of their contexts.
 ///
 /// ```
 /// use toolwit_agent::model::{Price, PriceTable};
@@ -18,10 +21,18 @@ const LIST_PRICES: &str = include_str!("list_prices.toml");
 /// let table = PriceTable::parse("[my-model]\ninput = 1.0\noutput = 4.0\n")?;
 /// assert_eq!(table.price("my-model"), Some(Price::per_million(1.0, 4.0)));
 /// assert_eq!(table.price("unknown"), None);
+/// assert_eq!(PriceTable::list().context_tokens("gpt-4o"), Some(128_000));
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PriceTable(BTreeMap<String, Price>);
+pub struct PriceTable(BTreeMap<String, ModelEntry>);
+
+/// The price of a model, and the size of its context.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ModelEntry {
+    price: Price,
+    context_tokens: Option<u64>,
+}
 
 /// A price in TOML.
 #[derive(Deserialize)]
@@ -31,6 +42,7 @@ struct PriceEntry {
     output: f64,
     cached: Option<f64>,
     cache_write: Option<f64>,
+    context: Option<u64>,
 }
 
 impl PriceTable {
@@ -40,10 +52,11 @@ impl PriceTable {
         Self::parse(LIST_PRICES).unwrap_or_default()
     }
 
-    /// Parses a table: one section per model, with `input`, `output` and optionally `cached` and `cache_write`.
+    /// Parses a table: one section per model, with `input`, `output` and optionally `cached`, `cache_write` and `context`, the largest
+    /// request in tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for other keys, and for a price that is not a positive number.
+    /// [`ErrorKind::Configuration`] for other keys, for a price that is not a positive number, and for a context that is too small.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let entries: BTreeMap<String, PriceEntry> =
@@ -55,13 +68,22 @@ impl PriceTable {
                 output,
                 cached,
                 cache_write,
+                context,
             } = entry;
             let all = [Some(input), Some(output), cached, cache_write];
             if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
                 return Err(refused(format!("a price of `{model}` is not a positive number")));
             }
+            if context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
+                let message = format!("the context of `{model}` is smaller than {CONTEXT_TOKENS_MIN} tokens");
+                return Err(refused(message));
+            }
             let price = Price::per_million(input, output).with_cached(cached.unwrap_or(input));
-            prices.insert(model, price.with_cache_write(cache_write.unwrap_or(input)));
+            let entry = ModelEntry {
+                price: price.with_cache_write(cache_write.unwrap_or(input)),
+                context_tokens: context,
+            };
+            prices.insert(model, entry);
         }
         Ok(Self(prices))
     }
@@ -76,8 +98,18 @@ impl PriceTable {
     /// Returns the price of a model. A dated version, such as `gpt-5-2025-08-07`, has the price of its model.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
-        if let Some(price) = self.0.get(model) {
-            return Some(*price);
+        self.entry(model).map(|entry| entry.price)
+    }
+
+    /// Returns the size of the largest request of a model, in tokens, if it is known.
+    #[must_use]
+    pub fn context_tokens(&self, model: &str) -> Option<u64> {
+        self.entry(model)?.context_tokens
+    }
+
+    fn entry(&self, model: &str) -> Option<&ModelEntry> {
+        if let Some(entry) = self.0.get(model) {
+            return Some(entry);
         }
         let is_version = |known: &&String| {
             let version = model
@@ -87,7 +119,7 @@ impl PriceTable {
                 .is_some_and(|version| !version.is_empty() && version.chars().all(|c| c.is_ascii_digit() || c == '-'))
         };
         let known = self.0.keys().filter(is_version).max_by_key(|known| known.len())?;
-        self.0.get(known).copied()
+        self.0.get(known)
     }
 }
 
@@ -117,6 +149,7 @@ mod tests {
             "[m]\ninput = 1.0\n",
             "[m]\ninput = -1.0\noutput = 1.0\n",
             "[m]\ninput = nan\noutput = 1.0\n",
+            "[m]\ninput = 1.0\noutput = 1.0\ncontext = 100\n",
             "x",
         ] {
             assert_eq!(

@@ -70,6 +70,9 @@ pub enum FinishReason {
     ContentFilter,
     /// The model refused to answer.
     Refusal,
+    /// The provider paused the response, for example after many calls of its own tools. The same conversation with this response
+    /// at its end continues it.
+    Paused,
     /// Another reason, as the provider named it.
     Other(String),
 }
@@ -78,7 +81,7 @@ impl FinishReason {
     /// Returns whether the response ended as the model intended. Otherwise its last call may be incomplete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        matches!(self, Self::Stop | Self::ToolCalls)
+        matches!(self, Self::Stop | Self::ToolCalls | Self::Paused)
     }
 }
 

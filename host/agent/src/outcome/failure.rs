@@ -142,7 +142,8 @@ impl RunFailure {
             Self::Model(source) => model_report(source),
             Self::Tool(error) => error.clone(),
             Self::Cancelled => Error::new(ErrorKind::Cancelled, Phase::Execute, message),
-            Self::Length => model().with_suggestion("raise the model's `max_tokens`"),
+            Self::Length => model()
+                .with_suggestion("raise the model's `max_tokens`, or start a new conversation if its context is full"),
             Self::Withheld => {
                 model().with_suggestion("rephrase the prompt, or check the content rules of the provider")
             }

@@ -153,4 +153,12 @@ pub struct RunUsage {
     pub cost_usd: Cost,
     /// The size that the definitions of injected tools added to the prompt, in bytes.
     pub injected_bytes: u64,
+    /// The tokens that injected tools added to requests when they were first sent: measured if the provider reports its usage,
+    /// otherwise estimated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub injected_tokens: u64,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }

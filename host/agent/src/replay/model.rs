@@ -70,10 +70,10 @@ impl ChatModel for RecordedModel {
                 return model.chat(request).await;
             }
         }
-        recorded
-            .map(|answer| answer.response())
-            .ok_or_else(|| ModelError::Script {
-                message: format!("the trace has {number} responses of the model, and the replay needs one more"),
-            })
+        let Some(answer) = recorded else {
+            let message = format!("the trace has {number} responses of the model, and the replay needs one more");
+            return Err(ModelError::Script { message });
+        };
+        answer.response()
     }
 }

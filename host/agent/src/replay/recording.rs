@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::event::{DecidedApproval, Event, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
-use crate::model::{ChatResponse, FinishReason, TokenUsage};
+use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
 
 /// A trace that was read, with its responses and calls by id. Only the conversation itself is replayed, not the events of its
@@ -48,8 +48,8 @@ impl From<RecordingError> for Error {
     }
 }
 
-/// A response of the model.
-#[derive(Clone, Debug)]
+/// A response of the model, or its refusal of a request that exceeds its context.
+#[derive(Clone, Debug, Default)]
 pub(super) struct RecordedAnswer {
     pub(super) sequence: u64,
     content: String,
@@ -58,6 +58,7 @@ pub(super) struct RecordedAnswer {
     blocks: Vec<ProviderBlock>,
     finish: FinishReason,
     usage: TokenUsage,
+    is_refused: bool,
 }
 
 /// A call that started.
@@ -70,14 +71,28 @@ pub(super) struct RecordedCall {
 }
 
 impl RecordedAnswer {
-    pub(super) fn response(&self) -> ChatResponse {
-        ChatResponse {
+    fn refused(sequence: u64) -> Self {
+        Self {
+            sequence,
+            is_refused: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn response(&self) -> Result<ChatResponse, ModelError> {
+        if self.is_refused {
+            return Err(ModelError::ContextExceeded {
+                status: 400,
+                message: "the recorded request exceeded the context".to_owned(),
+            });
+        }
+        Ok(ChatResponse {
             reasoning: self.reasoning.clone(),
             blocks: self.blocks.clone(),
             finish: self.finish.clone(),
             usage: self.usage,
             ..ChatResponse::new(self.content.clone(), self.calls.clone())
-        }
+        })
     }
 }
 
@@ -144,17 +159,20 @@ impl Recording {
                     blocks: blocks.clone(),
                     finish: finish.clone(),
                     usage: *usage,
+                    is_refused: false,
                 });
             }
-            Event::HistoryCompacted(event) => self.answers.push(RecordedAnswer {
-                sequence: entry.sequence,
-                content: event.summary.clone(),
-                reasoning: String::new(),
-                calls: Vec::new(),
-                blocks: Vec::new(),
-                finish: FinishReason::Stop,
-                usage: event.usage,
-            }),
+            Event::HistoryCompacted(event) => {
+                if event.is_after_refusal {
+                    self.answers.push(RecordedAnswer::refused(entry.sequence));
+                }
+                self.answers.push(RecordedAnswer {
+                    sequence: entry.sequence,
+                    content: event.summary.clone(),
+                    usage: event.usage,
+                    ..RecordedAnswer::default()
+                });
+            }
             Event::ToolStarted { id, tool, start, .. } => {
                 let call = RecordedCall {
                     sequence: entry.sequence,

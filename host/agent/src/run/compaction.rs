@@ -32,11 +32,50 @@ pub(super) async fn compact_if_full(run: &mut RunState<'_>) -> Result<(), RunFai
     };
     let tokens_max = usize::try_from(tokens_max).unwrap_or(usize::MAX);
     let tokens = request_tokens(run);
-    if tokens <= tokens_max {
-        return Ok(());
+    if tokens > tokens_max {
+        let compaction = Compaction {
+            tokens,
+            tokens_max,
+            is_after_refusal: false,
+        };
+        compact(run, &compaction).await?;
     }
+    Ok(())
+}
+
+/// Replaces the older messages by a summary of the model, after the provider refused a request that exceeds the context. Returns
+/// `false` if a summary would not shorten the history enough.
+///
+/// # Errors
+/// [`RunFailure`] if a budget is exhausted, the run must stop, or the model fails.
+pub(super) async fn compact_refused(run: &mut RunState<'_>) -> Result<bool, RunFailure> {
+    let tokens = request_tokens(run);
+    let compaction = Compaction {
+        tokens,
+        tokens_max: tokens / 2,
+        is_after_refusal: true,
+    };
+    compact(run, &compaction).await
+}
+
+/// The sizes of a compaction, in estimated tokens.
+struct Compaction {
+    /// The size of the request before.
+    tokens: usize,
+    /// The size that a request should not exceed afterwards.
+    tokens_max: usize,
+    /// Whether the provider refused the request because of its size.
+    is_after_refusal: bool,
+}
+
+async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool, RunFailure> {
+    let Compaction {
+        tokens,
+        tokens_max,
+        is_after_refusal,
+    } = *compaction;
     let Some(plan) = plan_compaction(run.conversation.history.messages(), tokens_max) else {
-        return Ok(());
+        return Ok(false);
     };
     let request = summary_request(run, &plan, tokens_max);
     let options = summary_options(&run.conversation.options, tokens_max);
@@ -54,6 +93,7 @@ pub(super) async fn compact_if_full(run: &mut RunState<'_>) -> Result<(), RunFai
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
+    run.tally.injection_meter.restart();
     tracing::info!(tokens, messages = plan.older, "older messages were summarized");
     run.emit(&Event::HistoryCompacted(Box::new(CompactedHistory {
         wall_ms: millis(started.elapsed()),
@@ -62,8 +102,9 @@ pub(super) async fn compact_if_full(run: &mut RunState<'_>) -> Result<(), RunFai
         older: plan.older,
         pinned: plan.pinned,
         summary: summary.to_owned(),
+        is_after_refusal,
     })));
-    run.account.exhausted().map_or(Ok(()), Err)
+    run.account.exhausted().map_or(Ok(true), Err)
 }
 
 /// Returns the estimated size of the next request, in tokens.

@@ -1,5 +1,7 @@
 //! The reasons for which a run ends.
 
+use super::inference::ModelReply;
+use crate::model::{FinishReason, ModelError};
 use crate::outcome::{RunFailure, StopReason};
 use toolwit_core::{Error, Signal, ToolResult};
 
@@ -36,6 +38,20 @@ impl Ending {
     pub(super) fn tool_answer(&self) -> Option<&str> {
         let is_direct = self.stop == StopReason::ReturnDirect;
         self.answer.as_deref().filter(|answer| is_direct || !answer.is_empty())
+    }
+}
+
+/// Ends the run with a response without calls.
+pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
+    match reply.finish {
+        FinishReason::Length => Err(RunFailure::Length),
+        FinishReason::ContentFilter => Err(RunFailure::Withheld),
+        FinishReason::Refusal if reply.content.is_empty() => Err(RunFailure::Withheld),
+        FinishReason::Paused => Err(RunFailure::Model(ModelError::Paused)),
+        FinishReason::Other(reason) if reply.content.is_empty() => Err(RunFailure::Model(ModelError::Malformed {
+            message: format!("it stopped with `{reason}` and has no answer"),
+        })),
+        _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
     }
 }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::compaction::compact_if_full;
+use super::compaction::{compact_if_full, compact_refused};
 use super::prepared_call::{PreparedCall, prepare};
 use super::run_state::RunState;
 use super::spans;
 use super::stop::Stop;
 use crate::event::Event;
+use crate::journal::history_tokens;
 use crate::millis::millis;
 use crate::model::{
     ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, Delivery, FinishReason,
@@ -23,11 +24,34 @@ use crate::process::ModelUsageKind;
 use toolwit_core::text::sha256;
 use toolwit_core::{Error, Message, Origin, OutputSink};
 
+/// The number of times that a response is continued after the provider paused it.
+const PAUSES_MAX: u32 = 8;
+
 /// The model's response, with its calls ready to run.
 pub(super) struct ModelReply {
     pub(super) content: String,
     pub(super) finish: FinishReason,
     pub(super) calls: Vec<PreparedCall>,
+}
+
+impl ModelReply {
+    /// Returns whether the provider paused the response, so that another request continues it.
+    fn is_paused(&self) -> bool {
+        self.finish == FinishReason::Paused && self.calls.is_empty()
+    }
+}
+
+/// Performs inferences until the provider does not pause the response, within the limits of the run.
+pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
+    let mut pauses = 0;
+    loop {
+        let reply = infer(run, None).await?;
+        let may_continue = pauses < PAUSES_MAX && run.tally.iterations < run.conversation.limits.iterations_max;
+        if !reply.is_paused() || !may_continue {
+            return Ok(reply);
+        }
+        pauses += 1;
+    }
 }
 
 /// Performs one inference and appends the response to the history.
@@ -52,7 +76,19 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     if let Some(schema) = &run.answer_schema {
         options.answer_schema = Some(schema.clone());
     }
-    announce_request(run, &options).await?;
+    let started = Instant::now();
+    let response = match request(run, &options).await {
+        Err(RunFailure::Model(ModelError::ContextExceeded { .. })) if compact_refused(run).await? => {
+            request(run, &options).await?
+        }
+        response => response?,
+    };
+    Ok(record(run, response, started.elapsed()))
+}
+
+/// Sends a request to the model, and returns its response.
+async fn request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<ChatResponse, RunFailure> {
+    announce_request(run, options).await?;
     let conversation = &*run.conversation;
     let toolbox = &conversation.toolbox;
     let inference = Inference {
@@ -60,17 +96,15 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
         messages: conversation.history.messages(),
         tools: toolbox.declared(),
         delivery: toolbox.delivery(),
-        options: &options,
+        options,
         output: run.context.output(),
         origin: conversation.observers.origin(),
         stop: &run.stop,
     };
-    let started = Instant::now();
     let span = spans::chat(inference.model, inference.options);
     let response = inference.run().instrument(span.clone()).await;
     spans::end_chat(&span, &response);
-    let response = response?;
-    Ok(record(run, response, started.elapsed()))
+    response
 }
 
 /// Records a request in the journal, before it is sent.
@@ -161,6 +195,7 @@ impl Inference<'_> {
 fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;
+    let messages = history_tokens(history.messages());
     let requested = response.tool_calls.clone();
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
@@ -170,6 +205,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
+    let injected = run.tally.count_injection(messages, &response.usage);
     if !content.is_empty() {
         run.tally.text = Some(content.clone());
     }
@@ -183,6 +219,7 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
         tool_calls,
         requested,
         blocks: response.blocks,
+        injected,
     });
     for prepared in calls.iter().filter(|prepared| prepared.is_repaired) {
         run.emit(&Event::ArgumentsRepaired {

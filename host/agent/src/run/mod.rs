@@ -21,6 +21,7 @@ mod dispatch;
 mod earlier_calls;
 mod ending;
 mod inference;
+mod injection_cost;
 mod late_calls;
 mod loop_guard;
 mod nested_calls;

@@ -36,6 +36,8 @@ pub(super) fn invoke_agent(conversation: &ConversationState) -> Span {
         gen_ai.request.model = model.name(),
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        toolwit.usage.injected_tokens = Empty,
         "error.type" = Empty,
     )
 }
@@ -62,6 +64,13 @@ fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
     let tokens = &outcome.usage.tokens;
     span.record("gen_ai.usage.input_tokens", tokens.input_tokens);
     span.record("gen_ai.usage.output_tokens", tokens.output_tokens);
+    let optional = [
+        ("gen_ai.usage.cache_read.input_tokens", tokens.cached_tokens),
+        ("toolwit.usage.injected_tokens", outcome.usage.injected_tokens),
+    ];
+    for (name, count) in optional.into_iter().filter(|(_, count)| *count > 0) {
+        span.record(name, count);
+    }
 }
 
 /// Opens the span of an inference.
@@ -119,6 +128,7 @@ fn finish_reason(finish: &FinishReason) -> &str {
         FinishReason::Length => "length",
         FinishReason::ContentFilter => "content_filter",
         FinishReason::Refusal => "refusal",
+        FinishReason::Paused => "pause",
         FinishReason::Other(reason) => reason,
     }
 }

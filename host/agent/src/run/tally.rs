@@ -1,6 +1,8 @@
 //! Counters of a run.
 
-use crate::event::Event;
+use super::injection_cost::InjectionMeter;
+use crate::event::{Event, InjectionCost};
+use crate::model::TokenUsage;
 use crate::outcome::{CallRecord, RunUsage};
 use toolwit_core::{Artifact, DeniedAccess, ToolName};
 
@@ -19,6 +21,7 @@ pub(super) struct RunTally {
     pub(super) injected: Vec<ToolName>,
     pub(super) removed: Vec<ToolName>,
     pub(super) usage: RunUsage,
+    pub(super) injection_meter: InjectionMeter,
     /// The number of consecutive responses that called an unknown tool.
     pub(super) unknown_streak: u32,
     /// Whether the declared tools changed.
@@ -28,6 +31,14 @@ pub(super) struct RunTally {
 }
 
 impl RunTally {
+    /// Measures and counts the cost of the tools that were injected since the last request. `messages` is the estimated size of the
+    /// messages of this request, in tokens.
+    pub(super) fn count_injection(&mut self, messages: usize, usage: &TokenUsage) -> Option<InjectionCost> {
+        let cost = self.injection_meter.measure(messages, usage)?;
+        self.usage.injected_tokens = self.usage.injected_tokens.saturating_add(cost.tokens());
+        Some(cost)
+    }
+
     /// Counts the tools that an event adds or removes, and denied accesses.
     pub(super) fn count(&mut self, event: &Event) {
         self.has_new_declarations |= changes_declarations(event);
@@ -37,6 +48,7 @@ impl RunTally {
             } => {
                 self.injected.extend(names.iter().cloned());
                 self.usage.injected_bytes = self.usage.injected_bytes.saturating_add(*prompt_bytes);
+                self.injection_meter.inject(*prompt_bytes);
             }
             Event::AccessDenied { denied, .. } => self.denied.extend(denied.iter().cloned()),
             Event::ToolsRemoved { names, .. } => self.removed.extend(names.iter().cloned()),

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use super::dispatch::{CallQuota, Dispatch};
-use super::ending::{EndRequests, Ending};
-use super::inference::{ModelReply, infer};
+use super::ending::{EndRequests, Ending, conclude};
+use super::inference::{ModelReply, infer, respond};
 use super::late_calls::record_late_results;
 use super::prepared_call::PreparedCall;
 use super::recovery::{plan, recovered_calls, unresolved_calls};
@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::journal::InterruptedRun;
 use crate::limits::IterationPolicy;
 use crate::millis::millis;
-use crate::model::{FinishReason, ToolChoice};
+use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, error_text, interrupted_call};
 use toolwit_core::{Error, ErrorKind};
@@ -177,6 +177,9 @@ impl<'c> ToolLoop<'c> {
             requests.add_result(&outcome.into_result());
         }
         let calls = recovered_calls(interrupted.open, &reply.finish);
+        if reply.is_paused() {
+            return self.drive().await;
+        }
         if !reply.has_calls {
             let reply = ModelReply {
                 content: reply.content,
@@ -244,7 +247,7 @@ impl<'c> ToolLoop<'c> {
             if let Some(signal) = record_late_results(&mut self.run) {
                 return Ok(self.end_by_tool(Ending::by_signal(signal)));
             }
-            let reply = infer(&mut self.run, None).await?;
+            let reply = respond(&mut self.run).await?;
             if reply.calls.is_empty() {
                 let ending = conclude(reply)?;
                 if self.awaits_background && self.late_result_arrives().await? {
@@ -385,15 +388,5 @@ impl Drop for ToolLoop<'_> {
         if !self.is_finished {
             self.close(StopReason::Cancelled);
         }
-    }
-}
-
-/// Ends the run with a response without calls.
-fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
-    match reply.finish {
-        FinishReason::Length => Err(RunFailure::Length),
-        FinishReason::ContentFilter => Err(RunFailure::Withheld),
-        FinishReason::Refusal if reply.content.is_empty() => Err(RunFailure::Withheld),
-        _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
     }
 }

@@ -1,6 +1,7 @@
 //! Histories that no longer fit into the context of the model.
 
 use super::*;
+use crate::model::{Price, PricedModel};
 use crate::{Journal, JournalStore, MemoryJournalStore, SessionId, TraceEntry};
 
 fn id() -> SessionId {
@@ -113,4 +114,64 @@ async fn a_summary_in_the_journal_is_not_paid_again() {
     let texts =
         |history: &[Message]| -> Vec<String> { history.iter().map(|message| message.content().to_owned()).collect() };
     assert_eq!(texts(second.history()), texts(&expected));
+}
+
+/// Returns a step in which the provider refuses a request that exceeds the context.
+fn too_long() -> Step {
+    Box::new(|_| {
+        Err(ModelError::ContextExceeded {
+            status: 400,
+            message: "prompt is too long".to_owned(),
+        })
+    })
+}
+
+#[tokio::test]
+async fn a_request_that_exceeds_the_context_is_shortened_and_sent_again_once() {
+    let mut steps = steps();
+    steps.insert(3, too_long());
+    let (builder, model) = TestModel::playing(steps);
+    let mut conversation = builder.tools([long()]).build().unwrap();
+    let outcome = conversation.run("look around").await.unwrap();
+    assert_eq!((outcome.text(), outcome.iterations), ("done", 4));
+    assert_valid(conversation.history());
+    assert!(model.request(4).names.is_empty(), "the summary is made without tools");
+    assert!(model.request(5).messages.len() < model.request(3).messages.len());
+    assert_eq!(model.events_named("history_compacted")[0]["after_refusal"], true);
+}
+
+#[tokio::test]
+async fn a_request_that_still_exceeds_the_context_is_an_error() {
+    let mut steps = steps();
+    steps.insert(3, too_long());
+    steps[5] = too_long();
+    let (builder, model) = TestModel::playing(steps);
+    let mut conversation = builder.tools([long()]).build().unwrap();
+    let error = conversation.run("look around").await.unwrap_err();
+    let is_refused = matches!(error.failure, RunFailure::Model(ModelError::ContextExceeded { .. }));
+    assert!(is_refused && model.request_count() == 6, "{error:?}");
+}
+
+#[tokio::test]
+async fn a_request_without_older_messages_is_not_sent_again() {
+    let (builder, model) = TestModel::playing([too_long()]);
+    let error = builder.build().unwrap().run("go").await.unwrap_err();
+    let is_refused = matches!(error.failure, RunFailure::Model(ModelError::ContextExceeded { .. }));
+    assert!(is_refused && model.request_count() == 1, "{error:?}");
+}
+
+#[tokio::test]
+async fn the_context_of_a_known_model_is_the_default_limit() {
+    let (_, model) = TestModel::playing(steps());
+    let known = PricedModel::new(model.clone(), Price::per_million(1.0, 1.0));
+    let builder = Conversation::builder().model(known.with_context_tokens(Some(2000)));
+    let outcome = builder
+        .tools([long()])
+        .build()
+        .unwrap()
+        .run("look around")
+        .await
+        .unwrap();
+    assert_eq!(outcome.text(), "done");
+    assert!(model.request(3).names.is_empty(), "older messages are summarized");
 }

@@ -130,3 +130,53 @@ async fn a_call_without_arguments_runs_in_a_complete_response_only() {
         assert_eq!(outcome.tool_calls.len(), runs, "{finish:?}");
     }
 }
+
+/// Returns a step in which the provider pauses its response.
+fn paused() -> Step {
+    changed(reply("I search."), |response| {
+        response.finish = FinishReason::Paused;
+        response.usage = TokenUsage::new(10, 0, 5);
+        response.blocks = vec![block("search")];
+    })
+}
+
+#[tokio::test]
+async fn a_paused_response_is_sent_back_and_continued() {
+    let (builder, model) = TestModel::playing([paused(), paused(), reply("Sunny.")]);
+    let outcome = builder.build().unwrap().run("weather?").await.unwrap();
+    assert_eq!((outcome.text(), outcome.iterations), ("Sunny.", 3));
+    let last = model.request(2).messages;
+    assert_eq!(last.len(), 3, "no message of the user is added");
+    assert_eq!(last[2].blocks(), [block("search")]);
+}
+
+#[tokio::test]
+async fn pauses_end_by_their_number_and_by_the_budgets_of_the_run() {
+    let run = async |builder: ConversationBuilder| builder.build().unwrap().run("go").await.unwrap_err().failure;
+    let many = || std::iter::repeat_with(paused).take(20);
+    let (builder, model) = TestModel::playing(many());
+    let failure = run(builder).await;
+    assert!(matches!(failure, RunFailure::Model(ModelError::Paused)), "{failure:?}");
+    assert_eq!(model.request_count(), 9);
+    let (builder, model) = TestModel::playing(many());
+    let limits = LoopLimits {
+        tokens_max: Some(40),
+        ..LoopLimits::default()
+    };
+    let failure = run(builder.limits(limits)).await;
+    assert!(matches!(failure, RunFailure::TokenLimit { .. }), "{failure:?}");
+    assert_eq!(model.request_count(), 3);
+}
+
+#[tokio::test]
+async fn a_response_without_an_answer_is_not_an_empty_answer() {
+    let malformed = changed(reply(""), |response| {
+        response.finish = FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned());
+    });
+    let (builder, _) = TestModel::playing([malformed]);
+    let error = builder.build().unwrap().run("go").await.unwrap_err();
+    assert!(
+        error.report().to_string().contains("MALFORMED_FUNCTION_CALL"),
+        "{error:?}"
+    );
+}

@@ -18,7 +18,7 @@ pub(crate) struct BudgetFlags {
     /// Maximum cost in US dollars, such as 0.50 [default: unlimited]
     #[arg(long, value_name = "USD")]
     cost: Option<f64>,
-    /// Path to a file with prices of models [default: toolwit/prices.toml in the configuration directory]
+    /// Path to a file with prices and context sizes of models [default: toolwit/prices.toml in the configuration directory]
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     /// Give the model tools that show its budget and usage
@@ -61,7 +61,12 @@ impl BudgetFlags {
             return Ok(model);
         }
         match table.price(model.name()) {
-            Some(price) => Ok(Arc::new(PricedModel::new(model, price))),
+            Some(price) => {
+                let context_tokens = table.context_tokens(model.name());
+                Ok(Arc::new(
+                    PricedModel::new(model, price).with_context_tokens(context_tokens),
+                ))
+            }
             None if self.cost.is_none() => Ok(model),
             None => {
                 let message = format!(

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use toolwit::limits::ARGUMENT_BYTES_MAX;
-use toolwit::tool::text::{json_type, parse_json};
+use toolwit::limits::{ARGUMENT_BYTES_MAX, ARGUMENT_PARTS_MAX};
+use toolwit::tool::text::{json_parts, json_type, parse_json};
 use toolwit::tool::{Arguments, ToolDefinition};
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -90,6 +90,10 @@ async fn read_object(word: String, cancel: &CancellationToken) -> Result<Argumen
     } else {
         word
     };
+    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+        let message = format!("the arguments have more than {ARGUMENT_PARTS_MAX} values and names");
+        return Err(invalid_arguments(message));
+    }
     match parse_json(&text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(other) => Err(invalid_arguments(format!(

@@ -98,7 +98,7 @@ pub(crate) struct RunLimitFlags {
     /// Maximum number of input and output tokens [default: unlimited]
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: never]
+    /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the context of a known model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     context_tokens: Option<u64>,
     /// Maximum wall-clock time, such as 2m [default: 600s]

@@ -78,4 +78,11 @@ impl ValueSource for HostValues {
     fn variable(&self, name: &str) -> Option<String> {
         variable(name)?.into_string().ok()
     }
+
+    fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
+        if let Some(store) = &self.secrets {
+            store.set(name, value)?;
+        }
+        Ok(())
+    }
 }

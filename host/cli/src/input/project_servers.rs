@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::servers_file::read_limited;
-use toolwit::mcp::{McpConfig, ServerConfig, ServerEndpoint};
+use toolwit::mcp::{McpConfig, OauthClient, ServerConfig, ServerEndpoint};
 use toolwit::registry::Project;
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
@@ -83,6 +83,7 @@ fn describe(server: &ServerConfig) -> Vec<String> {
                     .iter()
                     .map(|token| format!("{name} receives the token {token}")),
             );
+            lines.extend(http.oauth.iter().flat_map(|client| describe_oauth(name, client)));
             for (header, value) in &http.headers {
                 lines.push(format!("{name} receives the header {header}: {value}"));
             }
@@ -93,6 +94,24 @@ fn describe(server: &ServerConfig) -> Vec<String> {
     if !server.roots.is_empty() {
         lines.push(format!("{name} receives the roots {:?}", server.roots));
     }
+    lines
+}
+
+/// Describes the tokens of a server, and what their issuer receives.
+fn describe_oauth(name: &str, client: &OauthClient) -> Vec<String> {
+    let issuer = &client.issuer;
+    let mut lines = vec![format!(
+        "{name} receives tokens of {issuer} for the client {}",
+        client.client_id
+    )];
+    let scopes = [client.scopes.as_slice(), &client.step_up_scopes].concat();
+    if !scopes.is_empty() {
+        lines.push(format!("{name} receives tokens with the scopes {}", scopes.join(", ")));
+    }
+    let secret = client.client_secret.iter();
+    lines.extend(secret.map(|secret| format!("{issuer} receives the client secret {secret}")));
+    let token = client.refresh_token.iter();
+    lines.extend(token.map(|token| format!("{issuer} receives the refresh token {token}")));
     lines
 }
 

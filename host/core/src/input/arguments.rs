@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::{Arguments, ToolError};
 
-use crate::limits::ARGUMENT_BYTES_MAX;
-use crate::text::{json_type, parse_json};
+use crate::limits::{ARGUMENT_BYTES_MAX, ARGUMENT_PARTS_MAX};
+use crate::text::{json_parts, json_type, parse_json};
 
 /// Parsed arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,8 @@ pub struct ParsedArguments {
 /// closing bracket is removed. All other invalid text is rejected with the position of the error.
 ///
 /// # Errors
-/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, or is longer than [`ARGUMENT_BYTES_MAX`].
+/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, is longer than [`ARGUMENT_BYTES_MAX`], or has more than
+/// [`ARGUMENT_PARTS_MAX`] values and names.
 pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
     if text.len() > ARGUMENT_BYTES_MAX {
         return Err(ToolError::invalid_arguments(format!(
@@ -30,6 +31,7 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
             text.len()
         )));
     }
+    check_parts(text)?;
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return Ok(ParsedArguments {
@@ -50,6 +52,18 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
             Err(_) => Err(first),
         },
     }
+}
+
+/// Checks the number of values and names in the text of arguments, before they are parsed.
+///
+/// # Errors
+/// [`ToolError::Model`] if there are more than [`ARGUMENT_PARTS_MAX`].
+fn check_parts(text: &str) -> Result<(), ToolError> {
+    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+        let message = format!("the arguments have more than {ARGUMENT_PARTS_MAX} values and names");
+        return Err(ToolError::invalid_arguments(message));
+    }
+    Ok(())
 }
 
 fn parse_object(text: &str) -> Result<Arguments, ToolError> {
@@ -105,6 +119,19 @@ mod tests {
 
     fn parsed(text: &str) -> Option<Value> {
         parse_arguments(text).ok().map(|parsed| Value::Object(parsed.arguments))
+    }
+
+    // attack: E9
+    #[test]
+    fn arguments_of_too_many_parts_are_refused_before_they_are_parsed() {
+        let list = |items: usize| format!("{{\"a\": [{}]}}", vec!["{}"; items].join(","));
+        assert!(parsed(&list(60_000)).is_some());
+        let error = parse_arguments(&list(70_000)).unwrap_err().to_string();
+        assert!(error.contains("more than 131072 values"), "{error}");
+        assert!(
+            parsed(&json!({"a": "[{,".repeat(1 << 20)}).to_string()).is_some(),
+            "text has one part"
+        );
     }
 
     // accept: 15, attack: E1, attack: F3

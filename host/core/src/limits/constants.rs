@@ -172,6 +172,9 @@ limits! {
         /// Maximum size of the arguments of a call, as JSON.
         /// Responses of models are far shorter.
         ARGUMENT_BYTES_MAX: usize = 4 << 20, Bytes;
+        /// Maximum number of values and names in the arguments of a call, and in other JSON that a model or a tool writes.
+        /// They take far more memory than their text: a table of ten thousand rows with ten columns fits.
+        ARGUMENT_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum number of steps of the validation of arguments against a schema.
         /// The longest arguments take a few million steps with an ordinary schema.
         VALIDATION_STEPS_MAX: u64 = 16 << 20, Count;

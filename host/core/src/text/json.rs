@@ -5,6 +5,9 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::json_weight::json_parts;
+use crate::limits::ARGUMENT_PARTS_MAX;
+
 /// Names the JSON type of a value with its article, for error messages: `a string`.
 #[must_use]
 pub fn json_type(value: &Value) -> &'static str {
@@ -27,11 +30,16 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Parses any JSON value. Rejects objects with duplicate keys, which `serde_json` would silently merge.
+/// Parses any JSON value. Rejects objects with duplicate keys, which `serde_json` would silently merge, and more than
+/// [`ARGUMENT_PARTS_MAX`] values and names, which would take far more memory than their text.
 ///
 /// # Errors
 /// A `serde_json` error with line and column.
 pub fn parse_json(text: &str) -> Result<Value, serde_json::Error> {
+    if json_parts(text.as_bytes()) > ARGUMENT_PARTS_MAX {
+        let message = format!("it has more than {ARGUMENT_PARTS_MAX} values and names");
+        return Err(de::Error::custom(message));
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = StrictValue.deserialize(&mut deserializer)?;
     deserializer.end()?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
+use super::oauth_client::OauthClient;
 use crate::value::Setting;
 
 /// How a server is reached.
@@ -42,4 +43,6 @@ pub struct HttpEndpoint {
     pub headers: Vec<(String, Setting)>,
     /// The bearer token of every request. Callers with different tokens have different connections.
     pub bearer: Option<Setting>,
+    /// The client that obtains the tokens, if there is no `bearer`.
+    pub oauth: Option<Box<OauthClient>>,
 }

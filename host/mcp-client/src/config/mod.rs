@@ -3,12 +3,14 @@
 mod client_files;
 mod endpoint;
 mod meta_rule;
+mod oauth_client;
 mod server_config;
 mod servers_file;
 mod tool_filter;
 
 pub use endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
 pub use meta_rule::MetaRule;
+pub use oauth_client::OauthClient;
 pub use server_config::{ChangedTools, RevisionChoice, ServerConfig};
 pub use servers_file::McpConfig;
 pub use tool_filter::ToolFilter;

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
+use super::oauth_client::OauthClient;
 use super::tool_filter::ToolFilter;
-use crate::value::Setting;
+use crate::value::{Setting, check_address};
 use toolwit_core::limits::{MCP_CALL_WALL_MAX, MCP_STARTUP_WALL_MAX};
 use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 
@@ -128,21 +129,12 @@ impl ServerConfig {
     pub fn http(name: &str, url: &str) -> Result<Self, Error> {
         let refused = |why: &str| invalid(name, &format!("its URL cannot be used: {why}"));
         let parsed = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
-        match parsed.scheme() {
-            "https" => {}
-            "http" if is_loopback(&parsed) => {}
-            "http" => return Err(refused("plain HTTP is for loopback addresses only; use `https`")),
-            _ => return Err(refused("its scheme is not `https`")),
-        }
-        if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(refused(
-                "it contains a user name or a password; use `bearer` or `headers`",
-            ));
-        }
+        check_address(&parsed).map_err(refused)?;
         let endpoint = HttpEndpoint {
             url: parsed,
             headers: Vec::new(),
             bearer: None,
+            oauth: None,
         };
         Self::new(name, ServerEndpoint::Http(endpoint))
     }
@@ -202,11 +194,20 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the bearer token of every request, such as one of OAuth. A process has none.
+    /// Sets the bearer token of every request. A process has none.
     #[must_use]
     pub fn with_bearer(mut self, token: impl Into<Setting>) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
             http.bearer = Some(token.into());
+        }
+        self
+    }
+
+    /// Sets the client that obtains the tokens, in place of a bearer token. A process has none.
+    #[must_use]
+    pub fn with_oauth(mut self, client: OauthClient) -> Self {
+        if let ServerEndpoint::Http(http) = &mut self.endpoint {
+            http.oauth = Some(Box::new(client));
         }
         self
     }
@@ -299,7 +300,8 @@ impl ServerConfig {
             ServerEndpoint::Http(http) => {
                 let bearer = http.bearer.iter().map(|setting| ("bearer", setting));
                 let headers = http.headers.iter().map(|(name, setting)| (name.as_str(), setting));
-                bearer.chain(headers).collect()
+                let oauth = http.oauth.iter().flat_map(|client| client.settings());
+                bearer.chain(headers).chain(oauth).collect()
             }
         }
     }
@@ -318,15 +320,6 @@ fn check_name(name: &str) -> Result<(), Error> {
 fn invalid(name: &str, why: &str) -> Error {
     let message = format!("the MCP server `{name}` cannot be configured: {why}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::client_files;
 use super::endpoint::ServerEndpoint;
 use super::meta_rule::MetaRule;
+use super::oauth_client::WrittenOauthClient;
 use super::server_config::{ChangedTools, RevisionChoice, ServerConfig};
 use super::tool_filter::ToolFilter;
 use crate::value::Setting;
@@ -64,6 +65,7 @@ struct WrittenServer {
     #[serde(default)]
     headers: BTreeMap<String, Setting>,
     bearer: Option<Setting>,
+    oauth: Option<WrittenOauthClient>,
     description: Option<String>,
     #[serde(default)]
     required: bool,
@@ -168,14 +170,19 @@ impl WrittenServer {
         let has_process_keys =
             !self.args.is_empty() || !self.env.is_empty() || self.inherit.is_some() || self.directory.is_some();
         let mut config = match (&self.command, &self.url) {
-            (Some(_), None) if !self.headers.is_empty() || self.bearer.is_some() => {
-                return Err(invalid("`headers` and `bearer` belong to a server with a `url`"));
+            (Some(_), None) if !self.headers.is_empty() || self.bearer.is_some() || self.oauth.is_some() => {
+                return Err(invalid(
+                    "`headers`, `bearer` and `oauth` belong to a server with a `url`",
+                ));
             }
             (Some(program), None) => ServerConfig::process(name, program)?,
             (None, Some(_)) if has_process_keys => {
                 return Err(invalid(
                     "`args`, `env`, `inherit` and `directory` belong to a server with a `command`",
                 ));
+            }
+            (None, Some(_)) if self.bearer.is_some() && self.oauth.is_some() => {
+                return Err(invalid("it has either `bearer` or `oauth`"));
             }
             (None, Some(url)) => ServerConfig::http(name, url)?,
             _ => return Err(invalid("it needs either `command` or `url`")),
@@ -192,6 +199,8 @@ impl WrittenServer {
             ServerEndpoint::Http(http) => {
                 http.headers = self.headers.into_iter().collect();
                 http.bearer = self.bearer;
+                let oauth = self.oauth.map(WrittenOauthClient::into_client).transpose();
+                http.oauth = oauth.map_err(|why| invalid(&why))?.map(Box::new);
             }
         }
         let text = String::as_str;
@@ -228,6 +237,12 @@ mod tests {
             "[mcp.a]\ncommand = 'x'\ninclude = ['(']\n",
             "[mcp.'a b']\ncommand = 'x'\n",
             "[mcp.a]\nurl = 'http://example.com/'\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_id = 'c' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'http://example.com', client_id = 'c', client_secret = 's' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_id = '', client_secret = 's' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_id = 'c', client_secret = 's', scopes = ['a b'] }\n",
+            "[mcp.a]\nurl = 'https://h/'\nbearer = 'b'\noauth = { issuer = 'https://i', client_id = 'c', client_secret = 's' }\n",
+            "[mcp.a]\ncommand = 'x'\noauth = { issuer = 'https://i', client_id = 'c', client_secret = 's' }\n",
             "[mcp.a]\ncommand = 'x'\nrevision = '1999-01-01'\n",
         ] {
             assert_eq!(

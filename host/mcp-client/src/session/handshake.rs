@@ -1,5 +1,6 @@
 //! Starting a server, and agreeing on a revision of the protocol.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -7,6 +8,7 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use url::Url;
 use zeroize::Zeroizing;
 
 use super::connection::Connection;
@@ -14,9 +16,9 @@ use super::handler::Handler;
 use super::input::InputProvider;
 use super::notices::Notices;
 use super::session_pool::ClientOptions;
-use crate::config::{HttpEndpoint, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
-use crate::failure::{quoted, too_slow, unavailable};
-use crate::transport::{ChildTransport, Diagnostics, HttpSender, ProcessCommand};
+use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
+use crate::failure::{quoted, too_slow, unauthorized, unavailable};
+use crate::transport::{ChildTransport, Diagnostics, HttpSender, OauthCredentials, ProcessCommand, TokenSource};
 use crate::value::{Redaction, Setting};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
@@ -44,6 +46,7 @@ pub(super) async fn connect(
         context,
         redaction: Redaction::default(),
         diagnostics: Diagnostics::default(),
+        tokens: None,
     };
     let served = tokio::time::timeout(config.startup_timeout, start.serve()).await;
     let served = served.unwrap_or_else(|_| {
@@ -69,6 +72,8 @@ struct Start<'a> {
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
+    /// The source of tokens of an HTTP server with OAuth.
+    tokens: Option<Arc<TokenSource>>,
 }
 
 impl Start<'_> {
@@ -88,7 +93,9 @@ impl Start<'_> {
             Ok(service) => return self.checked(service),
             Err(error) => error,
         };
-        let can_retry = self.config.revision == RevisionChoice::Newest && !first.is_authorization_required();
+        let can_retry = self.config.revision == RevisionChoice::Newest
+            && !first.is_authorization_required()
+            && !self.has_no_token();
         if can_retry {
             // A server that knows only the handshake may end the connection when it is asked for its revisions.
             self.diagnostics = Diagnostics::default();
@@ -119,7 +126,8 @@ impl Start<'_> {
                 let headers = self.headers(http)?;
                 let wall_max = MCP_PROGRESS_WALL_MAX.max(self.config.timeout) + GRACE;
                 let sender = HttpSender::new(http.url.scheme() == "https", headers, wall_max)
-                    .map_err(|why| unavailable(&self.config.name, &why))?;
+                    .map_err(|why| unavailable(&self.config.name, &why))?
+                    .with_tokens(self.tokens(http).await?);
                 let mut settings = StreamableHttpClientTransportConfig::with_uri(http.url.as_str());
                 // A lost session is reported to the caller, who connects again.
                 settings.reinit_on_expired_session = false;
@@ -169,6 +177,55 @@ impl Start<'_> {
         Ok(headers)
     }
 
+    /// Returns the source of tokens, which has obtained the first one.
+    async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<Arc<TokenSource>>, Error> {
+        let Some(client) = &http.oauth else {
+            return Ok(None);
+        };
+        if self.tokens.is_none() {
+            let tokens = Arc::new(self.token_source(&http.url, client)?);
+            let token = tokens.header().await;
+            token.map_err(|why| no_token(&self.config.name, &why))?;
+            self.tokens = Some(tokens);
+        }
+        Ok(self.tokens.clone())
+    }
+
+    fn token_source(&mut self, server: &Url, client: &OauthClient) -> Result<TokenSource, Error> {
+        let mut value = |name, setting: &Option<Setting>| {
+            let setting = setting.as_ref();
+            setting.map(|setting| self.resolve(name, setting)).transpose()
+        };
+        let credentials = OauthCredentials {
+            issuer: client.issuer.clone(),
+            client_id: client.client_id.clone(),
+            client_secret: value("client_secret", &client.client_secret)?,
+            refresh_token: value("refresh_token", &client.refresh_token)?,
+            scopes: client.scopes.clone(),
+            step_up_scopes: client.step_up_scopes.clone(),
+        };
+        let secret = client.refresh_token.as_ref().and_then(Setting::secret_name);
+        let secret = secret.map(str::to_owned);
+        let (values, name) = (self.options.values.clone(), self.config.name.clone());
+        let on_rotation = move |token: &str| {
+            let stored = secret.as_ref().map(|secret| values.replace_secret(secret, token));
+            match stored {
+                Some(Ok(())) => {}
+                Some(Err(error)) => tracing::warn!(server = name, %error, "the new refresh token is not stored"),
+                None => tracing::warn!(
+                    server = name,
+                    "the new refresh token is not stored: it is not from a secret"
+                ),
+            }
+        };
+        Ok(TokenSource::new(
+            server.clone(),
+            credentials,
+            self.redaction.clone(),
+            on_rotation,
+        ))
+    }
+
     /// Returns the value of a setting. A secret is redacted from now on.
     fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
@@ -199,11 +256,24 @@ impl Start<'_> {
         Err(unavailable(&self.config.name, &why))
     }
 
+    /// Returns whether the last token request failed.
+    fn has_no_token(&self) -> bool {
+        self.tokens.as_ref().is_some_and(|tokens| tokens.failure().is_some())
+    }
+
     /// Describes a failed handshake.
     async fn refused(&self, error: &ClientInitializeError) -> Error {
         let name = &self.config.name;
+        if let Some(why) = self.tokens.as_ref().and_then(|tokens| tokens.failure()) {
+            return no_token(name, &why);
+        }
+        if error.is_authorization_required() && self.tokens.is_some() {
+            return unauthorized(name, "it refuses the tokens of its issuer")
+                .with_suggestion("check `oauth` of the server");
+        }
         if error.is_authorization_required() {
-            return unavailable(name, "it requires authorization").with_suggestion("set `bearer` of the server");
+            return unauthorized(name, "it requires authorization")
+                .with_suggestion("set `bearer` or `oauth` of the server");
         }
         let why = match (error, self.diagnostics.end().await) {
             (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,
@@ -221,4 +291,10 @@ impl Start<'_> {
         };
         unavailable(name, &why)
     }
+}
+
+/// Returns the error of a server for which there is no token.
+fn no_token(server: &str, why: &str) -> Error {
+    let why = format!("a token cannot be obtained: {why}");
+    unauthorized(server, &why).with_suggestion("check `oauth` of the server")
 }

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn result(value: Value) -> Result<ToolResult, ToolError> {
-        let mut redaction = Redaction::default();
+        let redaction = Redaction::default();
         redaction.add("hunter22");
         tool_result(serde_json::from_value(value).unwrap(), &redaction)
     }

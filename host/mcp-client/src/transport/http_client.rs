@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt, stream};
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
-use reqwest::{Client, Response, redirect};
+use reqwest::{Client, RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde_json::json;
 
+use super::http_connector;
 use super::message;
+use super::oauth::{Challenge, TokenSource};
 use super::sse::{self, Events};
-use super::tls;
-use toolwit_core::limits::{ByteCount, CONNECT_WALL_MAX, MCP_MESSAGE_BYTES_MAX};
+use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 use toolwit_core::text::printable;
 
 /// The code of the JSON-RPC error that stands for a lost session: the server did not process the request.
@@ -49,6 +50,8 @@ type Failure = StreamableHttpError<HttpFailure>;
 pub(crate) enum HttpFailure {
     #[error("the request failed: {0}")]
     Request(String),
+    #[error("a token cannot be obtained: {0}")]
+    Token(String),
     #[error("the server responded with status {status}{}{beginning}", if beginning.is_empty() { "" } else { ": " })]
     Status { status: StatusCode, beginning: String },
     #[error("the server redirects to another address, and redirects are not followed")]
@@ -66,6 +69,7 @@ pub(crate) enum HttpFailure {
 pub(crate) struct HttpSender {
     client: Client,
     headers: HeaderMap,
+    tokens: Option<Arc<TokenSource>>,
     /// The maximum time of a response, streamed or not.
     wall_max: Duration,
 }
@@ -77,27 +81,26 @@ impl HttpSender {
     /// The reason why TLS cannot be configured.
     pub(crate) fn new(is_encrypted: bool, mut headers: HeaderMap, wall_max: Duration) -> Result<Self, String> {
         headers.values_mut().for_each(|value| value.set_sensitive(true));
-        let tls = tls::configuration(is_encrypted).map_err(|error| format!("TLS cannot be configured: {error}"))?;
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .https_only(is_encrypted)
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
-            .tcp_nodelay(true)
-            .connect_timeout(CONNECT_WALL_MAX)
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be created: {error}"))?;
+        let client = http_connector::client(is_encrypted)?;
         Ok(Self {
             client,
             headers,
+            tokens: None,
             wall_max,
         })
     }
 
-    /// Sends a request and returns the response, unless it is an error of its own.
+    /// Adds the token of a source to each request. It replaces a configured header.
+    pub(crate) fn with_tokens(mut self, tokens: Option<Arc<TokenSource>>) -> Self {
+        if tokens.is_some() {
+            self.headers.remove(AUTHORIZATION);
+        }
+        self.tokens = tokens;
+        self
+    }
+
+    /// Sends a request and returns the response, unless it is an error of its own. If the server refuses the token, the request is sent
+    /// once more with another one: the server did not process it.
     async fn send(
         &self,
         method: Method,
@@ -117,7 +120,7 @@ impl HttpSender {
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, JSON).body(body);
         }
-        let response = request.send().await.map_err(request_failed)?;
+        let response = self.authorized(request).await?;
         let status = response.status();
         if status.is_redirection() {
             return Err(Failure::Client(HttpFailure::Redirect));
@@ -131,6 +134,25 @@ impl HttpSender {
             return Err(Failure::AuthRequired(AuthRequiredError::new(challenge)));
         }
         Ok(response)
+    }
+
+    /// Sends a request with a token, if there is a source of tokens.
+    async fn authorized(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        let Some(tokens) = &self.tokens else {
+            return request.send().await.map_err(request_failed);
+        };
+        let no_token = |why| Failure::Client(HttpFailure::Token(why));
+        let token = tokens.header().await.map_err(no_token)?;
+        let again = request.try_clone();
+        let response = request.header(AUTHORIZATION, token.clone()).send().await;
+        let response = response.map_err(request_failed)?;
+        match (Challenge::of(response.status(), response.headers()), again) {
+            (Some(challenge), Some(again)) => {
+                let token = tokens.answer(token, challenge).await.map_err(no_token)?;
+                again.header(AUTHORIZATION, token).send().await.map_err(request_failed)
+            }
+            _ => Ok(response),
+        }
     }
 
     /// Posts a message.
@@ -329,11 +351,7 @@ fn header(response: &Response, name: &str) -> Option<String> {
 
 /// Describes a failed request by its innermost cause.
 fn request_failed(error: reqwest::Error) -> Failure {
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    Failure::Client(HttpFailure::Request(cause.to_string()))
+    Failure::Client(HttpFailure::Request(http_connector::cause(&error)))
 }
 
 /// Returns the JSON-RPC error that stands for a failed request.

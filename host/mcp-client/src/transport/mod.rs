@@ -3,8 +3,10 @@
 mod child_process;
 mod diagnostics;
 mod http_client;
+mod http_connector;
 mod line_reader;
 mod message;
+mod oauth;
 mod program;
 mod sse;
 mod tls;
@@ -12,3 +14,4 @@ mod tls;
 pub(crate) use child_process::{ChildTransport, ProcessCommand};
 pub(crate) use diagnostics::Diagnostics;
 pub(crate) use http_client::{HttpSender, SESSION_LOST, TRANSPORT_FAILED};
+pub(crate) use oauth::{OauthCredentials, TokenSource};

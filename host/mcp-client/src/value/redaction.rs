@@ -1,6 +1,8 @@
 //! Redaction of secrets in what a server returns.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -13,22 +15,64 @@ const REDACTED: &str = "[redacted]";
 /// The minimum length of a value that is redacted, in bytes. Shorter texts occur in results by chance.
 const VALUE_BYTES_MIN: usize = 8;
 
-/// The secrets that a server received, which must not come back in its results, errors and diagnostics.
+/// The number of access tokens that are redacted: the newest. Earlier ones were refused or have expired.
+const TOKENS_MAX: usize = 16;
+
+/// The secrets that a server received, which must not come back in its results, errors and diagnostics. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Redaction(Vec<Zeroizing<String>>);
+pub(crate) struct Redaction(Arc<RwLock<Secrets>>);
+
+#[derive(Default)]
+struct Secrets {
+    configured: Vec<Zeroizing<String>>,
+    tokens: VecDeque<Zeroizing<String>>,
+}
+
+impl Secrets {
+    /// Returns all secrets, the longest first, because another may be a part of it.
+    fn longest_first(&self) -> Vec<&str> {
+        let all = self.configured.iter().chain(&self.tokens);
+        let mut all: Vec<&str> = all.map(|secret| secret.as_str()).collect();
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all
+    }
+
+    fn has(&self, secret: &str) -> bool {
+        let mut all = self.configured.iter().chain(&self.tokens);
+        all.any(|known| known.as_str() == secret)
+    }
+}
 
 impl Redaction {
-    /// Adds a secret. The longest is replaced first, because another may be a part of it.
-    pub(crate) fn add(&mut self, secret: &str) {
-        if secret.len() >= VALUE_BYTES_MIN && !self.0.iter().any(|known| known.as_str() == secret) {
-            self.0.push(Zeroizing::new(secret.to_owned()));
-            self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    /// Adds a secret of the configuration.
+    pub(crate) fn add(&self, secret: &str) {
+        let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if secret.len() >= VALUE_BYTES_MIN && !secrets.has(secret) {
+            secrets.configured.push(Zeroizing::new(secret.to_owned()));
         }
+    }
+
+    /// Adds a token that was obtained. The oldest one is removed if there are too many.
+    pub(crate) fn add_token(&self, token: &str) {
+        let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if token.len() < VALUE_BYTES_MIN || secrets.has(token) {
+            return;
+        }
+        if secrets.tokens.len() == TOKENS_MAX {
+            secrets.tokens.pop_front();
+        }
+        secrets.tokens.push_back(Zeroizing::new(token.to_owned()));
+    }
+
+    fn secrets(&self) -> RwLockReadGuard<'_, Secrets> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether a text contains a secret.
     pub(crate) fn applies_to(&self, text: &str) -> bool {
-        self.0.iter().any(|secret| text.contains(secret.as_str()))
+        let secrets = self.secrets();
+        let mut all = secrets.configured.iter().chain(&secrets.tokens);
+        all.any(|secret| text.contains(secret.as_str()))
     }
 
     /// Replaces all secrets in a text.
@@ -36,9 +80,9 @@ impl Redaction {
         if !self.applies_to(&text) {
             return text;
         }
-        self.0
-            .iter()
-            .fold(text, |text, secret| text.replace(secret.as_str(), REDACTED))
+        let secrets = self.secrets();
+        let replaced = |text: String, secret: &str| text.replace(secret, REDACTED);
+        secrets.longest_first().into_iter().fold(text, replaced)
     }
 
     /// Replaces all secrets in the texts and names of a value.
@@ -59,7 +103,7 @@ impl Redaction {
 
     /// Replaces all secrets in an error.
     pub(crate) fn error(&self, error: Error) -> Error {
-        if self.0.is_empty() {
+        if self.secrets().longest_first().is_empty() {
             return error;
         }
         error.redacted(&|text| self.text(text.to_owned()), &|value| self.value(value))
@@ -68,7 +112,7 @@ impl Redaction {
 
 impl fmt::Debug for Redaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} secrets", self.0.len())
+        write!(f, "{} secrets", self.secrets().longest_first().len())
     }
 }
 
@@ -80,7 +124,7 @@ mod tests {
 
     #[test]
     fn secrets_are_replaced_in_texts_values_and_names() {
-        let mut redaction = Redaction::default();
+        let redaction = Redaction::default();
         redaction.add("hunter22");
         redaction.add("Bearer hunter22");
         redaction.add("short");
@@ -89,5 +133,16 @@ mod tests {
         redaction.value(&mut value);
         assert_eq!(value, json!({"[redacted]": ["[redacted]", 1, "short"]}));
         assert_eq!(format!("{redaction:?}"), "2 secrets");
+    }
+
+    #[test]
+    fn the_newest_tokens_and_all_configured_secrets_are_redacted() {
+        let redaction = Redaction::default();
+        redaction.add("configured");
+        for number in 100..200 {
+            redaction.clone().add_token(&format!("token-{number}"));
+        }
+        let text = redaction.text("configured token-199 token-100".to_owned());
+        assert_eq!(text, "[redacted] [redacted] token-100");
     }
 }

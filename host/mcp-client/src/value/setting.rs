@@ -109,6 +109,14 @@ impl Setting {
         self.0.iter().any(|part| !matches!(part, Part::Text(_)))
     }
 
+    /// Returns the name of the secret, if the value is exactly one.
+    pub(crate) fn secret_name(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Part::Secret(name)] => Some(name),
+            _ => None,
+        }
+    }
+
     /// Returns the value.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use toolwit_core::Error;
+use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Looks up the secrets and environment variables that the configuration of a server names. The library reads neither by itself.
 pub trait ValueSource: Send + Sync {
@@ -14,6 +14,16 @@ pub trait ValueSource: Send + Sync {
 
     /// Returns an environment variable of the host, or `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
+
+    /// Stores a new value of a secret: a refresh token that its issuer has replaced. The default cannot.
+    ///
+    /// # Errors
+    /// If the secret cannot be stored. The new value is used until the connection ends, and lost then.
+    fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
+        let _ = value;
+        let message = format!("the secret `{name}` cannot be replaced: its source does not store values");
+        Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
+    }
 }
 
 /// A source without secrets and variables.

@@ -185,7 +185,10 @@ async fn a_server_that_requires_authorization_says_so() {
     let http = HttpServer::start(closed).await;
     let error = client(config(&http)).tools(&ToolContext::new()).await.err().unwrap();
     assert!(error.message.contains("requires authorization"), "{error}");
-    assert_eq!(error.suggestion.as_deref(), Some("set `bearer` of the server"));
+    assert_eq!(
+        error.suggestion.as_deref(),
+        Some("set `bearer` or `oauth` of the server")
+    );
 }
 
 #[tokio::test]

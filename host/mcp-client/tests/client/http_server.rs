@@ -11,7 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
+    pub(crate) path: String,
     pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: String,
     pub(crate) message: Value,
 }
 
@@ -126,7 +128,9 @@ async fn serve(stream: TcpStream, answer: &Answer, log: &Mutex<Vec<Request>>) ->
         if stream.read_line(&mut line).await? == 0 {
             return Ok(());
         }
-        let method = line.split(' ').next().unwrap_or_default().to_owned();
+        let mut words = line.split(' ').map(str::to_owned);
+        let method = words.next().unwrap_or_default();
+        let path = words.next().unwrap_or_default();
         let mut headers = HashMap::new();
         loop {
             let mut line = String::new();
@@ -145,7 +149,9 @@ async fn serve(stream: TcpStream, answer: &Answer, log: &Mutex<Vec<Request>>) ->
         let message = serde_json::from_slice(&body).unwrap_or_default();
         let request = Request {
             method,
+            path,
             headers,
+            body: String::from_utf8_lossy(&body).into_owned(),
             message,
         };
         log.lock().unwrap().push(request.clone());

@@ -5,6 +5,7 @@
 mod hostile_process;
 mod http;
 mod http_server;
+mod oauth;
 mod process;
 
 use std::sync::{Arc, Mutex};

@@ -20,6 +20,7 @@ use super::response::{self, HttpResponse, with_header};
 use super::session_owners::SessionOwners;
 use crate::metrics::Metrics;
 use crate::server::Connection;
+use toolwit::tool::text::json_weight;
 
 /// The path of the protocol.
 pub(super) const MCP: &str = "/mcp";
@@ -29,6 +30,9 @@ const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
 /// How long a session keeps an answer for a client that lost its connection. It counts as pending meanwhile.
 pub(super) const ANSWER_KEPT: Duration = Duration::from_secs(10);
+
+/// Maximum memory of the message that begins a session, in bytes. A client has a name and some capabilities.
+const BEGINNING_BYTES_MAX: usize = 128 << 10;
 
 /// The header with the id of a session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -124,6 +128,11 @@ impl Router {
         })?;
         let pending = caller.pending.adjust(reserved, &body).ok_or_else(too_many_pending)?;
         let beginning = if is_first {
+            // A session keeps what the client tells about itself.
+            if json_weight(&body) > BEGINNING_BYTES_MAX {
+                let message = "the first message of a session is too large";
+                return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
+            }
             let beginning = self.owners.begin(principal.name(), self.tokens.len()).await;
             Some(beginning.ok_or_else(too_many_sessions)?)
         } else {

@@ -170,6 +170,20 @@ async fn bodies_and_sessions_are_limited() {
     assert_eq!((second.status, second.header("retry-after")), (503, Some("60")));
 }
 
+// attack: G15
+#[tokio::test]
+async fn the_first_message_of_a_session_is_short() {
+    let served = serve(|options| options).await;
+    let begin = async |client: Value| {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        served.post("", &request("initialize", params)).await.status
+    };
+    assert_eq!(begin(json!({"name": "x".repeat(20_000), "version": "1"})).await, 200);
+    assert_eq!(begin(json!({"name": "x".repeat(200_000), "version": "1"})).await, 413);
+    let icons = vec![json!({"src": "a"}); 1_000];
+    assert_eq!(begin(json!({"name": "x", "version": "1", "icons": icons})).await, 413);
+}
+
 // attack: G6
 #[tokio::test]
 async fn requests_without_a_session_need_matching_headers() {

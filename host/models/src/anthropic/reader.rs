@@ -228,6 +228,7 @@ fn stopped(message: &Value, response: &mut ResponseAssembly<'_>) {
         "end_turn" | "stop_sequence" | "tool_use" => None,
         "max_tokens" | "model_context_window_exceeded" => Some(FinishReason::Length),
         "refusal" => Some(FinishReason::Refusal),
+        "pause_turn" => Some(FinishReason::Paused),
         other => Some(FinishReason::Other(other.to_owned())),
     };
     response.stop(word, finish);

@@ -198,6 +198,7 @@ fn a_truncated_call_keeps_its_arguments_incomplete() {
 fn an_empty_turn_a_refusal_and_a_call_without_arguments_are_read() {
     assert_eq!(parse(&message_end("end_turn")).unwrap().content, "");
     assert_eq!(parse(&message_end("refusal")).unwrap().finish, FinishReason::Refusal);
+    assert_eq!(parse(&message_end("pause_turn")).unwrap().finish, FinishReason::Paused);
     let mut events = vec![
         start(0, json!({"type": "tool_use", "id": "a", "name": "f", "input": {}})),
         stop(0),

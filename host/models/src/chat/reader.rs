@@ -173,7 +173,7 @@ impl ChunkReader {
 fn finish(word: &str) -> Option<FinishReason> {
     match word {
         "" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => None,
-        "length" | "max_tokens" => Some(FinishReason::Length),
+        "length" | "max_tokens" | "model_length" => Some(FinishReason::Length),
         "content_filter" => Some(FinishReason::ContentFilter),
         other => Some(FinishReason::Other(other.to_owned())),
     }

@@ -4,9 +4,14 @@ use serde_json::{Deserializer, Value};
 
 use super::event_decoder::{EventDecoder, OversizedEvent};
 use crate::http::AttemptFailure;
+use toolwit_core::text::json_parts;
 
 /// The data of the event that ends a stream of the OpenAI API.
 const END_MARK: &str = "[DONE]";
+
+/// Maximum number of values and names in a document or an event. They take a hundred times the memory of their text; a response has a few
+/// thousand.
+const PARTS_MAX: usize = 256 << 10;
 
 /// A part of a body.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +84,7 @@ impl BodyDecoder {
         match &mut self.format {
             BodyFormat::Unknown => return Err(self.not_a_response(content_type, "it is empty")),
             BodyFormat::Json(document) => {
+                require_few_parts(document)?;
                 return documents(document).map_err(|error| self.not_a_response(content_type, &error.to_string()));
             }
             BodyFormat::Events(decoder) => decoder.finish(&mut events),
@@ -106,6 +112,7 @@ fn parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
         if !data.trim_start().starts_with('{') {
             continue;
         }
+        require_few_parts(data.as_bytes())?;
         // Servers that omit the blank line between events send several objects in one.
         for value in Deserializer::from_str(data).into_iter::<Value>() {
             let value = value
@@ -127,6 +134,15 @@ fn documents(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
     })
 }
 
+/// Checks the number of values and names before they are parsed.
+fn require_few_parts(text: &[u8]) -> Result<(), AttemptFailure> {
+    if json_parts(text) > PARTS_MAX {
+        let message = format!("it has more than {PARTS_MAX} values and names");
+        return Err(AttemptFailure::malformed(message));
+    }
+    Ok(())
+}
+
 fn oversized(subject: &str, bytes_max: usize) -> AttemptFailure {
     AttemptFailure::malformed(format!("{subject} has more than {bytes_max} bytes"))
 }
@@ -137,6 +153,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    // attack: F11
+    #[test]
+    fn a_response_of_too_many_parts_is_refused_before_it_is_parsed() {
+        let document = |items: usize| format!("{{\"x\": [{}]}}", vec!["{}"; items].join(","));
+        let decoded = |text: String| {
+            let mut decoder = BodyDecoder::new(16 << 20);
+            let pushed = decoder.push(text.as_bytes());
+            pushed.and_then(|events| Ok((events, decoder.finish("application/json")?)))
+        };
+        assert!(decoded(document(100_000)).is_ok());
+        assert!(decoded(document(PARTS_MAX)).is_err());
+        assert!(decoded(format!("data: {}\n\n", document(100_000))).is_ok());
+        assert!(decoded(format!("data: {}\n\n", document(PARTS_MAX))).is_err());
+        let text = json!({ "x": "{,[".repeat(1 << 20) }).to_string();
+        assert!(decoded(text).is_ok(), "text has one part");
+    }
 
     fn decode(body: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
         let mut decoder = BodyDecoder::new(1_000);

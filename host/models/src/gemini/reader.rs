@@ -91,9 +91,15 @@ fn finish(word: &str) -> Option<FinishReason> {
     match word {
         "STOP" => None,
         "MAX_TOKENS" => Some(FinishReason::Length),
-        "BLOCKLIST" | "IMAGE_SAFETY" | "MODEL_ARMOR" | "PROHIBITED_CONTENT" | "RECITATION" | "SAFETY" | "SPII" => {
-            Some(FinishReason::ContentFilter)
-        }
+        "BLOCKLIST"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "IMAGE_SAFETY"
+        | "MODEL_ARMOR"
+        | "PROHIBITED_CONTENT"
+        | "RECITATION"
+        | "SAFETY"
+        | "SPII" => Some(FinishReason::ContentFilter),
         other => Some(FinishReason::Other(other.to_owned())),
     }
 }

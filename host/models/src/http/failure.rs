@@ -29,6 +29,23 @@ const TRANSIENT_CODES: [&str; 12] = [
 /// Error codes of permanent failures, for providers that send them with status 429.
 const PERMANENT_CODES: [&str; 2] = ["billing_hard_limit_reached", "insufficient_quota"];
 
+/// Error codes of requests that do not fit into the context of the model.
+const CONTEXT_CODES: [&str; 3] = [
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "model_max_prompt_tokens_exceeded",
+];
+
+/// Phrases of such errors in lower case, for providers whose code is that of any invalid request: Anthropic; vLLM, Mistral, DeepSeek
+/// and OpenRouter; Anthropic with thinking; Gemini; llama.cpp.
+const CONTEXT_PHRASES: [&str; 5] = [
+    "prompt is too long",
+    "maximum context length",
+    "exceed context limit",
+    "exceeds the maximum number of tokens allowed",
+    "exceeds the available context size",
+];
+
 /// The reason why one attempt failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttemptFailure {
@@ -103,7 +120,11 @@ impl AttemptFailure {
     pub(crate) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
             Self::Transient { message, .. } | Self::TimedOut { message } => message,
-            Self::Permanent(ModelError::Refused { message, .. } | ModelError::Malformed { message }) => message,
+            Self::Permanent(
+                ModelError::Refused { message, .. }
+                | ModelError::ContextExceeded { message, .. }
+                | ModelError::Malformed { message },
+            ) => message,
             Self::Permanent(_) => return self,
         };
         let printable = redact(text).replace(char::is_control, " ");
@@ -195,12 +216,26 @@ impl ProviderError {
                 message: format!("status {status}: {}", self.message),
                 retry_after,
             }
+        } else if self.exceeds_context(status) {
+            AttemptFailure::Permanent(ModelError::ContextExceeded {
+                status,
+                message: self.message,
+            })
         } else {
             AttemptFailure::Permanent(ModelError::Refused {
                 status,
                 message: self.message,
             })
         }
+    }
+
+    /// Returns whether the request did not fit into the context of the model.
+    fn exceeds_context(&self, status: u16) -> bool {
+        if self.codes.iter().any(|code| CONTEXT_CODES.contains(&code.as_str())) {
+            return true;
+        }
+        let message = self.message.to_lowercase();
+        matches!(status, 200 | 400 | 413 | 422) && CONTEXT_PHRASES.iter().any(|phrase| message.contains(phrase))
     }
 }
 
@@ -240,6 +275,57 @@ mod tests {
         }
         let quota = json!({"error": {"message": "pay", "type": "insufficient_quota", "code": "insufficient_quota"}});
         assert_eq!(outcome(429, &quota), (false, Some(429), "pay".to_owned()));
+    }
+
+    #[test]
+    fn requests_that_exceed_the_context_are_recognized() {
+        let failure = |status: u16, error: Value| {
+            let body = json!({"error": error}).to_string();
+            ProviderError::in_error_body(body.as_bytes()).failure(status, None)
+        };
+        let exceeded = [
+            (
+                400,
+                json!({"message": "why", "type": "invalid_request_error", "code": "context_length_exceeded"}),
+            ),
+            (
+                200,
+                json!({"message": "Your input exceeds the context window.", "code": "context_length_exceeded"}),
+            ),
+            (
+                400,
+                json!({"type": "invalid_request_error", "message": "prompt is too long: 213462 tokens > 200000 maximum"}),
+            ),
+            (
+                400,
+                json!({"code": 400, "status": "INVALID_ARGUMENT",
+                "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}),
+            ),
+            (
+                400,
+                json!({"code": 400, "type": "exceed_context_size_error", "message": "too large", "n_ctx": 4096}),
+            ),
+            (
+                400,
+                json!({"message": "This model's maximum context length is 8192 tokens."}),
+            ),
+        ];
+        for (status, error) in exceeded {
+            let found = failure(status, error.clone());
+            let is_context = matches!(found, AttemptFailure::Permanent(ModelError::ContextExceeded { .. }));
+            assert!(is_context, "{error}");
+        }
+        let others = [
+            (400, json!({"message": "the name of a tool is too long"})),
+            (401, json!({"message": "maximum context length"})),
+        ];
+        for (status, error) in others {
+            let found = failure(status, error);
+            assert!(
+                matches!(found, AttemptFailure::Permanent(ModelError::Refused { .. })),
+                "{found:?}"
+            );
+        }
     }
 
     // attack: F5

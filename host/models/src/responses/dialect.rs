@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::history::input;
+use super::namespaces::Namespaces;
 use super::reader::ItemReader;
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
@@ -44,18 +45,19 @@ impl Dialect for Responses {
 
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
         let options = request.options;
+        let namespaces = Namespaces::of(&request);
         let mut body = Map::new();
         let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
         set("model", json!(model));
         if !request.tools.is_empty() {
-            set("tools", tools(&request));
+            set("tools", tools(&request, &namespaces));
             match options.tool_choice {
                 ToolChoice::Auto => None,
                 ToolChoice::None => set("tool_choice", json!("none")),
                 ToolChoice::Required => set("tool_choice", json!("required")),
             };
         }
-        set("input", json!(input(request.messages, issuer)));
+        set("input", json!(input(request.messages, issuer, &namespaces)));
         if let Some(tokens) = options.max_tokens {
             set("max_output_tokens", json!(tokens.max(MAX_TOKENS_MIN)));
         }
@@ -98,12 +100,12 @@ impl Dialect for Responses {
     }
 }
 
-/// Returns the tools. The schemas of deferred ones are loaded with the provider's own search tool.
-fn tools(request: &ChatRequest<'_>) -> Value {
+/// Returns the tools. Deferred ones are loaded with the provider's own search tool, which finds them by their namespaces.
+fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
     if request.delivery != Delivery::Native {
         return request.tools.iter().map(function).collect();
     }
-    let deferred = request.tools.iter().map(|one| {
+    let deferred = namespaces.group(request.tools, |one| {
         let mut tool = function(one);
         tool["defer_loading"] = json!(true);
         tool

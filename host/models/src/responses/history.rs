@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::namespaces::Namespaces;
 use crate::client::{CallIdForm, MessagePart, message_parts};
 use toolwit_core::{Message, Role};
 
-/// Returns the messages as items: texts, calls, their results, and the opaque items of earlier responses.
-pub(super) fn input(messages: &[Message], issuer: &str) -> Vec<Value> {
+/// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the opaque items of earlier
+/// responses.
+pub(super) fn input(messages: &[Message], issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
     let mut items = Vec::with_capacity(messages.len());
     for message in messages {
         match &message.role {
@@ -18,7 +20,7 @@ pub(super) fn input(messages: &[Message], issuer: &str) -> Vec<Value> {
                 blocks,
             } => {
                 let parts = message_parts(content, tool_calls, blocks, issuer);
-                items.extend(parts.into_iter().map(item));
+                items.extend(parts.into_iter().map(|part| item(part, namespaces)));
             }
             Role::Tool {
                 tool_call_id, content, ..
@@ -32,15 +34,21 @@ pub(super) fn input(messages: &[Message], issuer: &str) -> Vec<Value> {
     items
 }
 
-fn item(part: MessagePart<'_>) -> Value {
+fn item(part: MessagePart<'_>, namespaces: &Namespaces<'_>) -> Value {
     match part {
         MessagePart::Text(text) => json!({"role": "assistant", "content": text}),
         MessagePart::Block(data) => data.clone(),
-        MessagePart::Call(call) => json!({
-            "type": "function_call",
-            "call_id": CallIdForm::Word.of(&call.id),
-            "name": call.name,
-            "arguments": call.arguments,
-        }),
+        MessagePart::Call(call) => {
+            let mut item = json!({
+                "type": "function_call",
+                "call_id": CallIdForm::Word.of(&call.id),
+                "name": call.name,
+                "arguments": call.arguments,
+            });
+            if let Some(namespace) = namespaces.name(&call.name) {
+                item["namespace"] = json!(namespace);
+            }
+            item
+        }
     }
 }

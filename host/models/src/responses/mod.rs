@@ -2,6 +2,7 @@
 
 mod dialect;
 mod history;
+mod namespaces;
 mod reader;
 
 pub use dialect::Responses;

@@ -162,7 +162,13 @@ impl RunProgress {
                     0 => String::new(),
                     cached => format!(" ({cached} from the provider's cache)"),
                 };
-                let cost = format!("{iterations} inferences, {tool_calls} tool calls, {tokens} tokens{cached}, {wall_ms} ms");
+                let injected = match usage.injected_tokens {
+                    0 => String::new(),
+                    injected => format!(", {injected} tokens of injected tools"),
+                };
+                let cost = format!(
+                    "{iterations} inferences, {tool_calls} tool calls, {tokens} tokens{cached}{injected}, {wall_ms} ms"
+                );
                 page.styled(FAINT, cost).end();
                 self.spinner.suspend(|| self.printer.detail(&page));
             }

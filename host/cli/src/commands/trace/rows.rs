@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::output::page::counted;
-use toolwit::agent::{Event, RecordedUsage, TraceEntry};
+use toolwit::agent::{Event, InjectionCost, RecordedUsage, TraceEntry};
 use toolwit::model::TokenUsage;
 use toolwit::tool::ToolName;
 
@@ -113,7 +113,20 @@ fn is_error(event: &Event) -> bool {
 }
 
 fn tokens(usage: &TokenUsage) -> String {
-    format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)
+    let cached = match usage.cached_tokens {
+        0 => String::new(),
+        cached => format!(" ({cached} cached)"),
+    };
+    format!("{} + {} tokens{cached}", usage.input_tokens, usage.output_tokens)
+}
+
+/// Returns the cost of the tools that were injected since the last inference.
+fn injection(cost: InjectionCost) -> String {
+    let source = match cost.measured_tokens {
+        Some(_) => "measured",
+        None => "estimated",
+    };
+    format!(", {} for injected tools ({source})", cost.tokens())
 }
 
 /// Returns kind, name, duration and detail; `None` for an event that is not drawn.
@@ -129,6 +142,7 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             usage,
             content,
             tool_calls,
+            injected,
             ..
         } => {
             let calls: Vec<_> = tool_calls.iter().map(|call| call.name.as_str()).collect();
@@ -137,7 +151,8 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             } else {
                 format!("calls {}", calls.join(", "))
             };
-            let detail = format!("{}  {said}", tokens(usage));
+            let injected = injected.map(injection).unwrap_or_default();
+            let detail = format!("{}{injected}  {said}", tokens(usage));
             (Kind::Model, format!("inference {iteration}"), Some(*wall_ms), detail)
         }
         Event::HistoryCompacted(event) => {

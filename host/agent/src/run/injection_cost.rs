@@ -1,0 +1,95 @@
+//! The measured cost of injected tools.
+
+use crate::event::InjectionCost;
+use crate::journal::estimated_tokens;
+use crate::model::TokenUsage;
+
+/// Compares the requests of a run, to measure what injected tools add to them.
+#[derive(Default)]
+pub(super) struct InjectionMeter {
+    /// The estimated size of the tools that were injected since the last request, in tokens.
+    injected_tokens: u64,
+    last: Option<RequestSize>,
+}
+
+/// The size of a request, in tokens.
+#[derive(Clone, Copy)]
+struct RequestSize {
+    /// The size that the provider reported.
+    reported: u64,
+    /// The estimated size of the messages.
+    messages: u64,
+}
+
+impl InjectionMeter {
+    /// Adds injected tools of this size.
+    pub(super) fn inject(&mut self, prompt_bytes: u64) {
+        let bytes = usize::try_from(prompt_bytes).unwrap_or(usize::MAX);
+        self.injected_tokens = self.injected_tokens.saturating_add(estimated_tokens(bytes) as u64);
+    }
+
+    /// Forgets the last request, because the next one does not extend it.
+    pub(super) fn restart(&mut self) {
+        self.last = None;
+    }
+
+    /// Compares a request with the last one. Returns the cost of the tools that were injected between them, if there were any.
+    /// `messages` is the estimated size of its messages, in tokens.
+    pub(super) fn measure(&mut self, messages: usize, usage: &TokenUsage) -> Option<InjectionCost> {
+        let size = RequestSize {
+            reported: usage.input_tokens,
+            messages: messages as u64,
+        };
+        let last = self.last.replace(size);
+        let estimated = std::mem::take(&mut self.injected_tokens);
+        let measured = last.filter(|last| last.reported > 0 && size.reported > 0).map(|last| {
+            let added = size.reported.saturating_sub(last.reported);
+            added.saturating_sub(size.messages.saturating_sub(last.messages))
+        });
+        (estimated > 0).then_some(InjectionCost {
+            estimated_tokens: estimated,
+            measured_tokens: measured,
+            cached_tokens: usage.cached_tokens,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_is_the_growth_of_the_request_without_its_messages() {
+        let mut meter = InjectionMeter::default();
+        assert_eq!(meter.measure(20, &TokenUsage::new(100, 0, 5)), None);
+        meter.inject(160);
+        let cost = meter.measure(30, &TokenUsage::new(155, 96, 5));
+        let expected = InjectionCost {
+            estimated_tokens: 40,
+            measured_tokens: Some(45),
+            cached_tokens: 96,
+        };
+        assert_eq!(cost, Some(expected));
+        assert_eq!(
+            meter.measure(40, &TokenUsage::new(170, 150, 5)),
+            None,
+            "nothing was injected"
+        );
+    }
+
+    #[test]
+    fn a_cost_is_only_measured_between_requests_of_which_the_provider_reports_the_size() {
+        let mut meter = InjectionMeter::default();
+        let measured = |meter: &mut InjectionMeter, input| {
+            meter.inject(4);
+            let cost = meter.measure(10, &TokenUsage::new(input, 0, 0));
+            cost.and_then(|cost| cost.measured_tokens)
+        };
+        assert_eq!(measured(&mut meter, 50), None, "the first request");
+        assert_eq!(measured(&mut meter, 40), Some(0));
+        assert_eq!(measured(&mut meter, 0), None, "no usage was reported");
+        assert_eq!(measured(&mut meter, 50), None, "nor for the last one");
+        meter.restart();
+        assert_eq!(measured(&mut meter, 60), None, "the history was compacted");
+    }
+}

@@ -1,0 +1,143 @@
+//! How tokens for a server are obtained.
+
+use serde::Deserialize;
+use url::Url;
+
+use crate::value::{Setting, check_address};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// A client of OAuth 2.1 that obtains the access tokens for a server: with a refresh token, or with its own credentials.
+///
+/// Secrets and refresh tokens are sent to the issuer only, and access tokens to the server only. The metadata of the server must name the
+/// issuer, and cannot replace it.
+///
+/// ```
+/// use toolwit_mcp_client::{OauthClient, ServerConfig, Setting};
+///
+/// let oauth = OauthClient::new("https://login.example.com", "toolwit")?
+///     .with_client_secret(Setting::secret("docs-client"))
+///     .with_scopes(["docs.read"])
+///     .with_step_up_scopes(["docs.write"]);
+/// let docs = ServerConfig::http("docs", "https://docs.example.com/mcp")?.with_oauth(oauth);
+/// # let _ = docs;
+/// # Ok::<(), toolwit_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OauthClient {
+    /// The authorization server.
+    pub issuer: Url,
+    /// The name of the client at the issuer.
+    pub client_id: String,
+    /// The secret of the client. A client without one needs a refresh token.
+    pub client_secret: Option<Setting>,
+    /// The refresh token. Without one, the client obtains tokens for itself (`client_credentials`).
+    pub refresh_token: Option<Setting>,
+    /// The scopes of the first token; by default those that the issuer chooses.
+    pub scopes: Vec<String>,
+    /// The scopes that are requested in addition if the server requires them.
+    pub step_up_scopes: Vec<String>,
+}
+
+impl OauthClient {
+    /// Configures a client of an issuer. Plain HTTP is for loopback addresses only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for an empty client id, and for an issuer that cannot be used.
+    pub fn new(issuer: &str, client_id: &str) -> Result<Self, Error> {
+        let refused = |why: &str| {
+            let message = format!("the OAuth client cannot be configured: {why}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
+        let issuer = Url::parse(issuer).map_err(|error| refused(&format!("`issuer` is not a URL: {error}")))?;
+        check_address(&issuer).map_err(|why| refused(&format!("`issuer` cannot be used: {why}")))?;
+        if issuer.query().is_some() || issuer.fragment().is_some() {
+            return Err(refused("`issuer` has a query or a fragment"));
+        }
+        if client_id.is_empty() {
+            return Err(refused("`client_id` is empty"));
+        }
+        Ok(Self {
+            issuer,
+            client_id: client_id.to_owned(),
+            client_secret: None,
+            refresh_token: None,
+            scopes: Vec::new(),
+            step_up_scopes: Vec::new(),
+        })
+    }
+
+    /// Sets the secret of the client.
+    #[must_use]
+    pub fn with_client_secret(mut self, secret: impl Into<Setting>) -> Self {
+        self.client_secret = Some(secret.into());
+        self
+    }
+
+    /// Sets the refresh token. If the issuer replaces it, the new one is stored with
+    /// [`ValueSource::replace_secret`](crate::ValueSource::replace_secret).
+    #[must_use]
+    pub fn with_refresh_token(mut self, token: impl Into<Setting>) -> Self {
+        self.refresh_token = Some(token.into());
+        self
+    }
+
+    /// Sets the scopes of the first token.
+    #[must_use]
+    pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the scopes that are requested in addition if the server requires them.
+    #[must_use]
+    pub fn with_step_up_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.step_up_scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns its settings.
+    pub(super) fn settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        let secret = self.client_secret.iter().map(|setting| ("client_secret", setting));
+        let token = self.refresh_token.iter().map(|setting| ("refresh_token", setting));
+        secret.chain(token)
+    }
+}
+
+/// The table `oauth` of a server.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenOauthClient {
+    issuer: String,
+    client_id: String,
+    client_secret: Option<Setting>,
+    refresh_token: Option<Setting>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    #[serde(default)]
+    step_up_scopes: Vec<String>,
+}
+
+impl WrittenOauthClient {
+    /// Checks the table. The error is the reason.
+    pub(super) fn into_client(self) -> Result<OauthClient, String> {
+        if self.client_secret.is_none() && self.refresh_token.is_none() {
+            return Err("`oauth` needs `client_secret`, `refresh_token` or both".to_owned());
+        }
+        let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
+        if let Some(scope) = self
+            .scopes
+            .iter()
+            .chain(&self.step_up_scopes)
+            .find(|scope| !is_scope(scope))
+        {
+            return Err(format!("`{}` is not a scope", scope.escape_debug()));
+        }
+        let mut client = OauthClient::new(&self.issuer, &self.client_id).map_err(|error| error.message.clone())?;
+        client.client_secret = self.client_secret;
+        client.refresh_token = self.refresh_token;
+        client.scopes = self.scopes;
+        client.step_up_scopes = self.step_up_scopes;
+        Ok(client)
+    }
+}

@@ -1,0 +1,130 @@
+//! The header `WWW-Authenticate` of a response that refuses a token.
+
+use http::header::{HeaderMap, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+
+/// The maximum length of a header that is parsed, in bytes. A longer one is ignored.
+const CHALLENGE_BYTES_MAX: usize = 8 << 10;
+
+/// The requirements of a server that refused a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Challenge {
+    /// The scopes that the request needs.
+    pub(super) scopes: Vec<String>,
+    /// The address of the metadata of the server (RFC 9728).
+    pub(super) resource_metadata: Option<String>,
+    /// Whether the token is valid, but has too few scopes.
+    pub(super) is_insufficient_scope: bool,
+}
+
+impl Challenge {
+    /// Returns the challenge of a response: with the status 401, or with 403 because of the scopes. `None` for other responses.
+    pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
+        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return None;
+        }
+        let values = headers.get_all(WWW_AUTHENTICATE).into_iter();
+        let texts = values.filter_map(|value: &HeaderValue| value.to_str().ok());
+        let texts = texts.filter(|text| text.len() <= CHALLENGE_BYTES_MAX);
+        let challenge = texts.map(parse).find(|challenge| *challenge != Self::default());
+        let challenge = challenge.unwrap_or_default();
+        (status == StatusCode::UNAUTHORIZED || challenge.is_insufficient_scope).then_some(challenge)
+    }
+}
+
+/// Returns the parameters of the scheme `Bearer`.
+fn parse(text: &str) -> Challenge {
+    let mut challenge = Challenge::default();
+    let mut is_bearer = false;
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let end = rest.find([' ', '\t', ',', '=']).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        if name.is_empty() {
+            return challenge;
+        }
+        let after = after.trim_start_matches([' ', '\t']);
+        let Some(value) = after.strip_prefix('=') else {
+            is_bearer = name.eq_ignore_ascii_case("bearer");
+            rest = after;
+            continue;
+        };
+        let (value, after) = parameter_value(value.trim_start_matches([' ', '\t']));
+        rest = after;
+        if !is_bearer {
+            continue;
+        }
+        match name.to_ascii_lowercase().as_str() {
+            "scope" => challenge.scopes = value.split_ascii_whitespace().map(str::to_owned).collect(),
+            "resource_metadata" => challenge.resource_metadata = Some(value),
+            "error" => challenge.is_insufficient_scope = value == "insufficient_scope",
+            _ => {}
+        }
+    }
+}
+
+/// Splits text after its first value, which is quoted or not.
+fn parameter_value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
+        let (value, rest) = text.split_at(end);
+        return (value.to_owned(), rest);
+    };
+    let mut value = String::new();
+    let mut chars = quoted.char_indices();
+    while let Some((index, c)) = chars.next() {
+        match c {
+            '"' => return (value, &quoted[index + 1..]),
+            '\\' => value.extend(chars.next().map(|(_, escaped)| escaped)),
+            c => value.push(c),
+        }
+    }
+    (value, "")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_parameters_of_bearer_are_read() {
+        let challenge = parse(
+            r#"Basic realm="scope=\"x\"", scope="basic", Bearer realm=a, error = "insufficient_scope",scope="read  write", resource_metadata="https://h/m?a=b,c""#,
+        );
+        assert_eq!(challenge.scopes, ["read", "write"]);
+        assert_eq!(challenge.resource_metadata.as_deref(), Some("https://h/m?a=b,c"));
+        assert!(challenge.is_insufficient_scope);
+    }
+
+    #[test]
+    fn malformed_text_ends() {
+        for text in [
+            "",
+            "=",
+            "==,=",
+            "Bearer",
+            "Bearer =",
+            "Bearer scope=\"",
+            "Bearer scope=\"\\",
+            ",,,",
+            "\u{e9}",
+        ] {
+            assert!(!parse(text).is_insufficient_scope, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_forbidden_request_needs_a_scope_to_be_a_challenge() {
+        let mut headers = HeaderMap::new();
+        assert!(Challenge::of(StatusCode::UNAUTHORIZED, &headers).is_some());
+        assert!(Challenge::of(StatusCode::FORBIDDEN, &headers).is_none());
+        headers.insert(
+            WWW_AUTHENTICATE,
+            HeaderValue::from_static("Bearer error=insufficient_scope, scope=a"),
+        );
+        assert_eq!(Challenge::of(StatusCode::FORBIDDEN, &headers).unwrap().scopes, ["a"]);
+        assert!(Challenge::of(StatusCode::OK, &headers).is_none());
+    }
+}

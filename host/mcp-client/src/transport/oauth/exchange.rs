@@ -1,0 +1,73 @@
+//! Requests to authorization servers, and for metadata.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::failure::quoted;
+use crate::transport::http_connector;
+use crate::value::check_address;
+
+/// The maximum size of a metadata document and of the response to a token request, in bytes.
+const DOCUMENT_BYTES_MAX: usize = 64 << 10;
+
+/// The maximum time of a request.
+const REQUEST_WALL_MAX: Duration = Duration::from_secs(15);
+
+/// Returns a JSON document, or `None` if the address has none.
+pub(super) async fn get<T: DeserializeOwned>(url: &Url) -> Result<Option<T>, String> {
+    let client = client(url)?;
+    let (is_success, body) = send(client.get(url.clone()), url).await?;
+    if !is_success {
+        return Ok(None);
+    }
+    let document = serde_json::from_slice(&body);
+    document
+        .map(Some)
+        .map_err(|_| format!("{} is not a valid metadata document", quoted(url.as_str())))
+}
+
+/// Posts a form. Returns whether it succeeded, and the body of the response.
+pub(super) async fn post(url: &Url, form: String, basic: Option<(String, String)>) -> Result<(bool, Vec<u8>), String> {
+    let mut request = client(url)?
+        .post(url.clone())
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(form);
+    if let Some((name, password)) = basic {
+        request = request.basic_auth(name, Some(password));
+    }
+    send(request, url).await
+}
+
+fn client(url: &Url) -> Result<reqwest::Client, String> {
+    check_address(url).map_err(|why| format!("{} is refused: {why}", quoted(url.as_str())))?;
+    http_connector::client(url.scheme() == "https")
+}
+
+async fn send(request: RequestBuilder, url: &Url) -> Result<(bool, Vec<u8>), String> {
+    let request = request.header(ACCEPT, "application/json");
+    let exchange = async {
+        let response = request.send().await.map_err(|error| http_connector::cause(&error))?;
+        if response.status().is_redirection() {
+            return Err("it redirects, and redirects are not followed".to_owned());
+        }
+        Ok((response.status().is_success(), read(response).await?))
+    };
+    let exchanged = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
+    let exchanged = exchanged.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
+    exchanged.map_err(|why| format!("the request to {} failed: {why}", quoted(url.as_str())))
+}
+
+async fn read(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| http_connector::cause(&error))? {
+        if body.len() + piece.len() > DOCUMENT_BYTES_MAX {
+            return Err(format!("the response is larger than {} KiB", DOCUMENT_BYTES_MAX >> 10));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}

@@ -1,0 +1,29 @@
+//! The addresses that are contacted over HTTP.
+
+use url::{Host, Url};
+
+/// Checks that an address is encrypted or on this machine, and has neither a user name nor a password.
+///
+/// # Errors
+/// The reason why it is refused.
+pub(crate) fn check_address(url: &Url) -> Result<(), &'static str> {
+    match url.scheme() {
+        "https" => {}
+        "http" if is_loopback(url) => {}
+        "http" => return Err("plain HTTP is for loopback addresses only; use `https`"),
+        _ => return Err("its scheme is not `https`"),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it contains a user name or a password");
+    }
+    Ok(())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
