@@ -100,6 +100,27 @@ pub(super) fn write(dir: &Path, files: &Files) -> io::Result<()> {
     for (name, content) in RUNTIME {
         write_file(&dir.join(BINDINGS).join(name), content.as_bytes())?;
     }
+    let main = files.iter().find(|(name, _)| *name == "wit_exports.go");
+    let main = main.map_or_else(String::new, |(_, content)| {
+        String::from_utf8_lossy(content).into_owned()
+    });
+    write_missing_packages(dir, &main)
+}
+
+/// Writes an empty package for each one with the author's functions that has no file. The compiler then lists the missing functions.
+fn write_missing_packages(dir: &Path, main: &str) -> io::Result<()> {
+    for name in main
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("\"wit_component/"))
+    {
+        let name = name.trim_end_matches('"');
+        let file = dir.join(name).join("tools.go");
+        let is_authors = name.starts_with("export_") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let has_files = file.parent().is_some_and(|package| package.is_dir());
+        if is_authors && !has_files {
+            write_file(&file, format!("package {name}\n").as_bytes())?;
+        }
+    }
     Ok(())
 }
 

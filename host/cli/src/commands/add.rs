@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::compilation::CompileFlags;
 use crate::commands::refresh::discover;
 use crate::commands::shipped::{self, ShippedPlugins};
 use crate::exit::Exit;
@@ -41,7 +42,8 @@ Examples:
 ///
 /// Checks the component and copies it with its manifest (.toml) and WIT (.wit). If one package of a directory is broken, none
 /// is added. A download is written only if it has the SHA-256 digest that the index lists or the URL ends with. A host that
-/// watches the plugin directory has the new tools in the next turn.
+/// watches the plugin directory has the new tools in the next turn. The component is then compiled for this machine, so that its first
+/// call does not wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Add {
@@ -62,6 +64,8 @@ pub(crate) struct Add {
     /// Maximum time of each download, such as 30s [default: 120s]
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
+    #[command(flatten)]
+    compile: CompileFlags,
     #[command(flatten)]
     index: IndexFlags,
     #[command(flatten)]
@@ -89,6 +93,11 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<String>,
     needs_grants: bool,
+    /// Whether its compiled code is cached.
+    compiled: bool,
+    /// The reason why it cannot be compiled for this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile_warning: Option<String>,
 }
 
 impl From<&AddedPackage> for Report {
@@ -104,6 +113,8 @@ impl From<&AddedPackage> for Report {
             discovery_error: None,
             wit_problem: package.wit_problem.clone(),
             needs_grants: package.needs_grants,
+            compiled: false,
+            compile_warning: None,
         }
     }
 }
@@ -116,6 +127,14 @@ impl Add {
         }
         let added = self.add(printer, cancel).await?;
         let mut reports: Vec<_> = added.iter().map(Report::from).collect();
+        for (package, report) in added.iter().zip(&mut reports) {
+            let compilation = self
+                .compile
+                .compile(&package.path, self.plugins.wasi, printer, cancel)
+                .await?;
+            report.compiled = compilation.is_compiled();
+            report.compile_warning = compilation.warning(&package.name);
+        }
         let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
         let undiscovered: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
         if !undiscovered.is_empty()
@@ -231,6 +250,9 @@ fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     printer.message(&messages);
     printer.data(&paths)?;
     for report in reports {
+        if let Some(warning) = &report.compile_warning {
+            printer.warn(warning);
+        }
         if let Some(problem) = &report.wit_problem {
             printer.warn(wit_warning(&report.name, problem));
         }

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::compilation::CompileFlags;
 use crate::commands::inspect;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::wasi::WasiFlags;
 use crate::output::page::{FAINT, Page, counted, size};
 use crate::output::printer::{Format, Printer, Verbosity};
 use crate::output::progress::Spinner;
@@ -28,6 +30,8 @@ Examples:
 /// C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of toolwit.toml, or takes a .wasm file that another
 /// tool has built. Then embeds the WIT of the directory `wit` with its /// comments, which toolchains drop. Compiler output goes to
 /// standard error, the path of the component to standard output.
+///
+/// The component is then compiled for this machine, so that its first call does not wait.
 ///
 /// Building executes code of the source as you, outside of the sandbox: its build command, build scripts and macros, and the toolchain
 /// that it selects. Only a .wasm file is built without executing anything.
@@ -49,6 +53,8 @@ pub(crate) struct Build {
     /// Cargo profile [default: a profile for small components]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
+    #[command(flatten)]
+    compile: CompileFlags,
 }
 
 impl Build {
@@ -68,7 +74,13 @@ impl Build {
         }
         let report = build(request, printer, cancel).await?;
         let inspection = inspect::inspection_of(report.component.clone()).await?;
-        for warning in &report.warnings {
+        let compilation = self
+            .compile
+            .compile(&report.component, WasiFlags::default(), printer, cancel)
+            .await?;
+        let mut warnings = report.warnings.clone();
+        warnings.extend(compilation.warning(&report.name));
+        for warning in &warnings {
             printer.warn(warning);
         }
         match printer.format() {
@@ -78,7 +90,8 @@ impl Build {
                 "name": report.name,
                 "size_bytes": report.size_bytes,
                 "wit_bytes": report.wit_bytes,
-                "warnings": report.warnings,
+                "compiled": compilation.is_compiled(),
+                "warnings": warnings,
                 "tools": inspection.tools,
                 "skipped": inspection.skipped,
             }))?,

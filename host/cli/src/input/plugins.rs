@@ -55,6 +55,12 @@ impl PluginFlags {
         }
     }
 
+    /// Selects the versions of WASI.
+    pub(crate) fn with_wasi(mut self, wasi: WasiFlags) -> Self {
+        self.wasi = wasi;
+        self
+    }
+
     /// Returns the builder of a host without grants.
     pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         self.builder(limits)

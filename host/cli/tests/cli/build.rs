@@ -46,7 +46,7 @@ fn build_error_has_a_hint() {
     exit: 2
 
     --- stderr
-    error: nothing to build in `empty`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts` or `plugin.c`, no `[build]` in a `toolwit.toml`, no `.wasm` file
+    error: nothing to build in `empty`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts`, `plugin.c`, `plugin.cpp`, `plugin.zig` or `go.mod`, no `[build]` in a `toolwit.toml`, no `.wasm` file
     hint: name the directory of a Rust package, of a project in another language, or one that contains a component next to its `wit` directory
     ");
     assert_eq!(workspace.run(&["build", "missing"]).code, Some(2));

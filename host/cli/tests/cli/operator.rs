@@ -172,6 +172,30 @@ fn cache_is_shown_limited_and_emptied() {
     );
 }
 
+#[test]
+fn an_added_or_built_component_is_compiled_unless_that_is_refused() {
+    let workspace = Workspace::new().file("plain.wasm", wat::parse_str(PLAIN).unwrap());
+    let cache = workspace.path().join("cache").display().to_string();
+    let workspace = workspace.variable("XDG_CACHE_HOME", cache);
+    let entries = || workspace.json(&["cache", "--json"]).1["entries"].clone();
+
+    let (_, added) = workspace.json(&["add", "plain.wasm", "--no-compile", "--json"]);
+    assert_eq!(added["added"][0]["compiled"], false, "{added}");
+    let (_, built) = workspace.json(&["build", "plain.wasm", "--out", "built", "--no-compile", "--json"]);
+    assert_eq!(built["compiled"], false, "{built}");
+    assert_eq!(entries(), 0);
+
+    let (_, added) = workspace.json(&["add", "plain.wasm", "--replace", "--json"]);
+    assert_eq!(
+        (&added["added"][0]["compiled"], entries()),
+        (&json!(true), json!(1)),
+        "{added}"
+    );
+    workspace.run(&["cache", "clean"]);
+    let (_, built) = workspace.json(&["build", "plain.wasm", "--out", "built", "--json"]);
+    assert_eq!((&built["compiled"], entries()), (&json!(true), json!(1)), "{built}");
+}
+
 /// Returns the findings of a check.
 fn findings<'a>(document: &'a Value, check: &str) -> Vec<&'a Value> {
     let all = document["findings"].as_array().unwrap();

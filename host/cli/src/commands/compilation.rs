@@ -1,0 +1,88 @@
+//! Compiles components after `build` and `add`, so that their first call does not wait.
+
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::input::limits::LimitFlags;
+use crate::input::plugins::PluginFlags;
+use crate::input::wasi::WasiFlags;
+use crate::output::printer::Printer;
+use crate::output::progress::with_spinner;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Selects whether components are compiled ahead of their first call.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct CompileFlags {
+    /// Leave the compilation for this machine to the first call
+    #[arg(long)]
+    no_compile: bool,
+}
+
+/// Whether the compiled code of a component is in the cache.
+#[derive(Debug)]
+pub(crate) enum Compilation {
+    /// It is.
+    Compiled,
+    /// It was not asked for.
+    Skipped,
+    /// The component is complete, but its first call will fail, or compile it.
+    Failed(Error),
+}
+
+impl Compilation {
+    pub(crate) fn is_compiled(&self) -> bool {
+        matches!(self, Self::Compiled)
+    }
+
+    /// Returns a warning for people.
+    pub(crate) fn warning(&self, name: &str) -> Option<String> {
+        match self {
+            Self::Failed(error) => Some(format!("{name} cannot be compiled for this machine: {}", error.message)),
+            Self::Compiled | Self::Skipped => None,
+        }
+    }
+}
+
+impl CompileFlags {
+    /// Compiles a component into the cache of compiled code, in a process with the limits of a call. Guest code does not run.
+    ///
+    /// # Errors
+    /// Only if it is interrupted.
+    pub(crate) async fn compile(
+        self,
+        component: &Path,
+        wasi: WasiFlags,
+        printer: Printer,
+        cancel: &CancellationToken,
+    ) -> Result<Compilation, Error> {
+        if self.no_compile {
+            return Ok(Compilation::Skipped);
+        }
+        let name = component.file_stem().unwrap_or_default().to_string_lossy();
+        let text = format!("compiling {name} for this machine");
+        let compiled = with_spinner(printer, &text, compile(component, wasi));
+        tokio::select! {
+            biased;
+            compiled = compiled => Ok(compiled.map_or_else(Compilation::Failed, |()| Compilation::Compiled)),
+            () = cancel.cancelled() => {
+                let message = format!("interrupted while compiling {name}; the component is complete");
+                Err(Error::new(ErrorKind::Cancelled, Phase::Build, message))
+            }
+        }
+    }
+}
+
+async fn compile(component: &Path, wasi: WasiFlags) -> Result<(), Error> {
+    let plugins = PluginFlags::of_component(component).with_wasi(wasi);
+    let host = plugins.load(&LimitFlags::default()).await?;
+    for package in host.registry().packages() {
+        if let Some(reason) = package.reason() {
+            return Err(reason.clone());
+        }
+    }
+    for plugin in host.registry().plugins() {
+        plugin.prepare().await?;
+    }
+    Ok(())
+}
