@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwit::tool::{Blackboard, MemoryBlackboard};
-use toolwit::{Tool, ToolContext, ToolResult, Toolwit};
+use toolwit::tool::{Blackboard, MemoryBlackboard, Role};
+use toolwit::{ScriptedModel, Tool, ToolContext, ToolResult, Toolwit};
 
 use crate::host::{Setup, TestHost};
 
@@ -80,4 +80,24 @@ async fn conversations_of_one_host_find_only_their_own_objects() {
         assert_eq!(side.value("say", said(own)).await, "[redacted]");
         assert_eq!(side.value("say", said(other)).await, format!("the-key-of-{other}"));
     }
+}
+
+// attack: K10
+#[tokio::test]
+async fn conversations_of_a_model_have_a_blackboard_each() {
+    let host = Setup::new().grant("blackboard = \"read-write\"").start().await;
+    let put = json!({"name": "buyer", "kind": "customer", "value": "\"c-1\""});
+    let mut results = Vec::new();
+    for model in [
+        ScriptedModel::new().call("put", put).call("names", json!({})),
+        ScriptedModel::new().call("names", json!({})),
+    ] {
+        let conversation = host.host.conversation().model(model.answer("done"));
+        let outcome = conversation.run("go").await.unwrap();
+        let last = outcome.history.iter().rev();
+        let mut last = last.filter(|message| matches!(message.role, Role::Tool { .. }));
+        results.push(last.next().unwrap().content().to_owned());
+    }
+    assert!(results[0].contains("buyer"), "{results:?}");
+    assert_eq!(results[1], "[]");
 }
