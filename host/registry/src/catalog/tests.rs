@@ -155,6 +155,28 @@ fn ranking_signals_do_not_lift_a_tool_that_does_not_match() {
     assert!(!catalog.set_signals("missing#tool", RankingSignals::default()));
 }
 
+// accept: 108
+#[test]
+fn ranking_signals_multiply_the_score_of_a_match() {
+    let mut catalog = Catalog::new();
+    catalog.put(
+        "a",
+        [Document::new("a", "forecast", "The weather of tomorrow, with rain")],
+    );
+    let score = |catalog: &Catalog, query: &str| {
+        let query = Query::new(query).with_cutoff(Cutoff::None);
+        catalog.search(&query, |_| true).first().unwrap().score
+    };
+    let (strong, weak) = (score(&catalog, "forecast"), score(&catalog, "rain"));
+    assert!(strong > 1.5 * weak, "{strong} {weak}");
+    catalog.set_signals("a", RankingSignals::new(HealthBoost::Healthy, 1.0, 100));
+    let factors = [score(&catalog, "forecast") / strong, score(&catalog, "rain") / weak];
+    assert!(
+        factors[0] > 1.0 && (factors[0] - factors[1]).abs() < 1e-4,
+        "{factors:?}"
+    );
+}
+
 #[test]
 fn broken_tools_rank_last() {
     let mut catalog = Catalog::new();

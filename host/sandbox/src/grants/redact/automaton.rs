@@ -61,12 +61,18 @@ impl Automaton {
 
     /// Reads a byte. Follows at most as many fallbacks as bytes were read before, so that a text takes linear time.
     pub(super) fn step(&self, state: State, byte: u8) -> State {
+        self.step_and_report(state, byte, || {})
+    }
+
+    /// Reads a byte, and calls a function for each fallback that it follows.
+    fn step_and_report(&self, state: State, byte: u8, mut on_fallback: impl FnMut()) -> State {
         let mut at = state.0;
         while at != 0 {
             if let Some(next) = self.child(at, byte) {
                 return State(next);
             }
             at = self.node(at).fallback;
+            on_fallback();
         }
         State(self.from_root[usize::from(byte)])
     }
@@ -202,13 +208,8 @@ mod tests {
         ] {
             let (mut steps, mut state) = (0, State::default());
             for byte in text.bytes() {
-                let mut at = state.0;
-                while at != 0 && automaton.child(at, byte).is_none() {
-                    at = automaton.node(at).fallback;
-                    steps += 1;
-                }
                 steps += 1;
-                state = automaton.step(state, byte);
+                state = automaton.step_and_report(state, byte, || steps += 1);
             }
             assert!(steps <= 2 * text.len(), "{steps} steps for {} bytes", text.len());
         }
