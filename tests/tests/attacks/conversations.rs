@@ -88,9 +88,13 @@ async fn conversations_of_a_model_have_a_blackboard_each() {
     let host = Setup::new().grant("blackboard = \"read-write\"").start().await;
     let put = json!({"name": "buyer", "kind": "customer", "value": "\"c-1\""});
     let mut results = Vec::new();
+    let found = |name: &str| ScriptedModel::new().call("search_tools", json!({"need": name}));
     for model in [
-        ScriptedModel::new().call("put", put).call("names", json!({})),
-        ScriptedModel::new().call("names", json!({})),
+        found("put")
+            .call("put", put)
+            .call("search_tools", json!({"need": "names"}))
+            .call("names", json!({})),
+        found("names").call("names", json!({})),
     ] {
         let conversation = host.host.conversation().model(model.answer("done"));
         let outcome = conversation.run("go").await.unwrap();
