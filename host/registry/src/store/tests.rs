@@ -139,7 +139,6 @@ fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
     assert!(store.health().unwrap().is_empty());
 }
 
-// attack: C19, attack: B18, attack: L19
 fn values_are_separated_by_plugin_and_bucket_and_limited(values: &dyn KeyValueStore) {
     values.set("one", "a", "key", b"value", 150).unwrap();
     assert_eq!(values.get("one", "a", "key").unwrap().unwrap(), b"value");
@@ -171,6 +170,7 @@ fn values_are_separated_by_plugin_and_bucket_and_limited(values: &dyn KeyValueSt
     assert_eq!(values.get("one", "a", "x").unwrap().unwrap(), b"");
 }
 
+// attack: C19, attack: B18, attack: L19
 #[test]
 fn values_in_memory_are_separated_and_limited() {
     values_are_separated_by_plugin_and_bucket_and_limited(&MemoryKeyValueStore::new());
@@ -217,6 +217,7 @@ mod sqlite {
 
     use super::*;
 
+    // attack: C19, attack: B18, attack: L19
     #[test]
     fn sqlite_store_meets_the_contract() {
         tools_are_deleted_with_their_package(&SqliteStore::in_memory().unwrap());
