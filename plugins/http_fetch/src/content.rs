@@ -45,9 +45,18 @@ pub fn decode(body: &[u8], content_type: &str, kind: Kind) -> String {
         .unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(body);
     let text = text.replace("\r\n", "\n");
-    text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\t' | '\n'))
-        .collect()
+    visible(&text)
+}
+
+/// Removes control characters other than tabs and line breaks, and characters that change the direction of text.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let is_visible = |c: &char| match c {
+        '\t' | '\n' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
+        c => !c.is_control(),
+    };
+    text.chars().filter(is_visible).collect()
 }
 
 /// Returns a parameter of a content type.

@@ -7,6 +7,8 @@ use htmd::{HtmlToMarkdown, Node};
 use markup5ever_rcdom::NodeData;
 use url::Url;
 
+use crate::content::visible;
+
 /// The greatest depth of a page. Converting it is recursive.
 const DEPTH_MAX: usize = 256;
 
@@ -64,9 +66,10 @@ pub fn readable(html: &str, url: &Url, extent: Extent) -> Result<Readable, Strin
     };
     let converter = HtmlToMarkdown::builder().options(options).skip_tags(skipped).build();
     let root = main.map_or(tree, |main| as_document(&main));
+    // Entities such as `&#27;` are characters only after parsing.
     Ok(Readable {
-        title: outline.title,
-        markdown: converter.tree_to_markdown(&root),
+        title: outline.title.map(|title| visible(&title)),
+        markdown: visible(&converter.tree_to_markdown(&root)),
     })
 }
 
@@ -202,6 +205,17 @@ mod tests {
         );
         let based = page("<base href='https://other.test/d/'><a href=e>x</a>", Extent::Content);
         assert!(based.markdown.contains("https://other.test/d/e"), "{}", based.markdown);
+    }
+
+    #[test]
+    fn control_characters_are_no_way_in_as_entities() {
+        let page = page(
+            "<title>a&#27;b&#8238;</title><p>c&#27;[2J&#155;&#x202e;d&#9;",
+            Extent::Content,
+        );
+        assert_eq!(page.title.as_deref(), Some("ab"));
+        let invisible = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!page.markdown.chars().any(invisible), "{:?}", page.markdown);
     }
 
     #[test]
