@@ -10,12 +10,9 @@ const EMBEDDED: [&str; 3] = ["Cargo.lock", "plugins", "sdk"];
 /// Directories that a build does not read.
 const SKIPPED: [&str; 4] = ["tests", "examples", "benches", "target"];
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo passes the output directory in a variable"
-)]
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Read when it runs: a shared target directory may hold this script from a clone that is gone.
+    let root = directory("CARGO_MANIFEST_DIR")?.join("../..");
     let mut files = Vec::new();
     for name in EMBEDDED {
         println!("cargo::rerun-if-changed={}", root.join(name).display());
@@ -30,8 +27,14 @@ fn main() -> io::Result<()> {
         let _ = writeln!(list, "    ({name:?}, include_str!({:?})),", file.to_string_lossy());
     }
     list.push_str("]\n");
-    let out = std::env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
-    fs::write(Path::new(&out).join("shipped_files.rs"), list)
+    fs::write(directory("OUT_DIR")?.join("shipped_files.rs"), list)
+}
+
+#[expect(clippy::disallowed_methods, reason = "cargo passes directories in variables")]
+fn directory(variable: &str) -> io::Result<PathBuf> {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .ok_or_else(|| io::Error::other(format!("{variable} is not set")))
 }
 
 /// Collects the files below a path. Links to files are followed: the WIT of `toolwit:plugin` is one.
