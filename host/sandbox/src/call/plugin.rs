@@ -132,14 +132,15 @@ impl Plugin {
     }
 
     /// Reads the component and keeps it in memory until it is compiled, so that the plugin works even if its file changes before
-    /// that. At most 128 MiB are kept for all plugins of the process; beyond that, a changed file is an error of the call. Blocks
-    /// while it reads the file.
+    /// that. Does nothing if its machine code is in the code cache, which does not depend on the file. At most 128 MiB are kept
+    /// for all plugins of the process; beyond that, a changed file is an error of the call. Blocks while it reads the file.
     pub fn retain_component(&self) {
-        if !self.is_compiled() {
-            let bytes_max = self.runtime.engines.limits.component_bytes_max;
-            self.source
-                .retain(self.digest(), self.inspection().size_bytes, bytes_max);
+        if self.is_compiled() || self.runtime.engines.has_cached_code(self.inspection()) {
+            return;
         }
+        let bytes_max = self.runtime.engines.limits.component_bytes_max;
+        self.source
+            .retain(self.digest(), self.inspection().size_bytes, bytes_max);
     }
 
     /// Returns whether the component is ready for calls in this process.

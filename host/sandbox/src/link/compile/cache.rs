@@ -56,6 +56,11 @@ impl CodeCache {
         Ok(self.entries()?.into_iter().filter_map(digest).collect())
     }
 
+    /// Returns whether there is an entry for a component. Whether it is valid is checked when it is loaded.
+    pub(crate) fn contains(&self, engine: &Engine, digest: &str) -> bool {
+        self.directory.join(entry_name(engine, digest)).exists()
+    }
+
     /// Maps the machine code of a component. Returns `None` if there is no valid entry.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = entry_name(engine, digest);

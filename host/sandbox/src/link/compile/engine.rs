@@ -1,7 +1,7 @@
 //! The wasmtime engines, at most two, each with its linker.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -11,6 +11,7 @@ use super::compiler::Compiler;
 use super::workers::CompileWorkers;
 use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
 use crate::inspect::imports::WasiVersions;
+use crate::inspect::inspection::Inspection;
 use crate::inspect::profile::Profile;
 use crate::link::host::host_state::HostState;
 use crate::link::host::{wasi, wasi3};
@@ -39,6 +40,8 @@ pub(crate) struct Engines {
     pub(super) compiler: Compiler,
     pub(crate) compiling: CompileWorkers,
     pub(crate) wasi: WasiVersions,
+    /// Held while an engine is created, so that threads that need one at the same time do not create several.
+    creating: Mutex<()>,
     plain: OnceLock<Arc<Engine>>,
     concurrent: OnceLock<Arc<Engine>>,
 }
@@ -57,6 +60,7 @@ impl Engines {
             code_cache,
             compiler,
             compiling: CompileWorkers::default(),
+            creating: Mutex::new(()),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
         })
@@ -71,13 +75,23 @@ impl Engines {
         if let Some(engine) = slot.get() {
             return Ok(engine.clone());
         }
-        let created = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
-        // Another thread may have created the engine in the meantime; this one is then dropped.
-        let engine = slot.get_or_init(|| created.clone());
-        if Arc::ptr_eq(engine, &created) {
-            self.ticker.add(engine.wasmtime.weak());
+        let _creating = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have created it in the meantime.
+        if let Some(engine) = slot.get() {
+            return Ok(engine.clone());
         }
-        Ok(engine.clone())
+        let created = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
+        self.ticker.add(created.wasmtime.weak());
+        Ok(slot.get_or_init(|| created).clone())
+    }
+
+    /// Returns whether the code cache has an entry for a component.
+    pub(crate) fn has_cached_code(&self, inspection: &Inspection) -> bool {
+        let cache = self.code_cache.as_ref();
+        cache.is_some_and(|cache| {
+            let engine = self.get(inspection.profile);
+            engine.is_ok_and(|engine| cache.contains(&engine, &inspection.digest))
+        })
     }
 }
 
