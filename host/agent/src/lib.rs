@@ -54,7 +54,7 @@ pub use conversation::{
     AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn,
 };
 pub use event::{
-    CompactedHistory, DecidedApproval, Event, InjectionCost, Observer, QueuedObserver, RecordedArtifact,
+    CompactedHistory, DecidedApproval, Event, InjectionCost, Observer, OmittedValue, QueuedObserver, RecordedArtifact,
     RecordedOutcome, RecordedStart, RecordedUsage, RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry,
     visible_tools,
 };

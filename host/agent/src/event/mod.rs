@@ -5,6 +5,7 @@ mod compacted_history;
 mod injection_cost;
 mod observer;
 mod queued_observer;
+mod recorded_artifact;
 mod recorded_call;
 mod trace;
 mod visible_tools;
@@ -24,7 +25,8 @@ pub use injection_cost::InjectionCost;
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterObservers};
 pub use queued_observer::QueuedObserver;
-pub use recorded_call::{RecordedArtifact, RecordedOutcome, RecordedStart, RecordedUsage, Resolution};
+pub use recorded_artifact::{OmittedValue, RecordedArtifact};
+pub use recorded_call::{RecordedOutcome, RecordedStart, RecordedUsage, Resolution};
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;
 

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use toolwit_core::{Arguments, Artifact, DeniedAccess, Effect, ErrorKind, Signal, ToolResult, ToolStatus};
+use super::recorded_artifact::RecordedArtifact;
+use toolwit_core::{Arguments, DeniedAccess, Effect, ErrorKind, Signal, ToolResult, ToolStatus};
 
 /// A decision about a call that changes something and of which it is not known whether it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,24 +111,10 @@ pub struct RecordedUsage {
     pub memory_bytes: u64,
 }
 
-/// An artifact of a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedArtifact {
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its value.
-    pub value: serde_json::Value,
-}
-
 impl RecordedOutcome {
     /// Records the result of a tool.
     #[must_use]
     pub fn of(result: &ToolResult) -> Self {
-        let artifact = |artifact: &Artifact| RecordedArtifact {
-            kind: artifact.kind.clone(),
-            value: artifact.value.clone(),
-        };
         Self {
             text: result.for_llm.clone(),
             user_text: result.user_text().map(str::to_owned),
@@ -135,7 +122,7 @@ impl RecordedOutcome {
             kind: result.is_error().then_some(ErrorKind::Tool),
             is_final: result.is_final(),
             is_pending: result.is_pending(),
-            artifacts: result.artifacts.iter().map(artifact).collect(),
+            artifacts: RecordedArtifact::all_of(&result.artifacts),
             signal: result.signal.clone(),
             denied: result.denied.clone(),
             has_entities: !result.providers.is_empty(),
@@ -158,7 +145,8 @@ impl RecordedOutcome {
         }
     }
 
-    /// Returns the result. Live objects and background work ended with the process that had them.
+    /// Returns the result, without artifacts that were too large to be recorded. Live objects and background work ended with the
+    /// process that had them.
     #[must_use]
     pub fn into_result(self) -> ToolResult {
         if self.is_pending {
@@ -171,9 +159,10 @@ impl RecordedOutcome {
             result.status = ToolStatus::Error;
         }
         result.for_user = self.user_text;
-        let artifacts = self.artifacts.into_iter();
-        result.artifacts = artifacts
-            .map(|artifact| Artifact::new(artifact.kind, artifact.value))
+        result.artifacts = self
+            .artifacts
+            .into_iter()
+            .filter_map(RecordedArtifact::into_artifact)
             .collect();
         result.signal = self.signal;
         result.denied = self.denied;

@@ -231,6 +231,9 @@ limits! {
         RUN_WALL_MAX: Duration = Duration::from_secs(600), Time, "`--run-wall`, `LoopLimits::wall_ms_max`";
         /// Maximum size of a result in one message; the model reads the rest with `read_result`.
         SHOWN_RESULT_BYTES_MAX: usize = 32 << 10, Bytes, "`LoopLimits::result_bytes_max`";
+        /// Maximum size of the artifacts of a call in a session or trace, as JSON.
+        /// The default suffices for records and small images, and keeps a run of 100 calls below 100 MiB.
+        RECORDED_ARTIFACTS_BYTES_MAX: usize = 1 << 20, Bytes, "fixed";
         /// Maximum number of tools that are declared to the model; beyond it, the least recently used are hidden.
         /// Providers reject more.
         DECLARED_TOOLS_MAX: usize = 128, Count, "`LoopLimits::tools_max`";

@@ -1,0 +1,112 @@
+//! The artifacts of calls in journals and traces.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use toolwit_core::Artifact;
+use toolwit_core::limits::RECORDED_ARTIFACTS_BYTES_MAX;
+use toolwit_core::text::sha256;
+
+/// An artifact of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedArtifact {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its value; null if it is omitted.
+    pub value: Value,
+    /// What is recorded instead of a value that is too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<OmittedValue>,
+}
+
+/// A value that was too large to be recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OmittedValue {
+    /// The size of its JSON, in bytes.
+    pub bytes: u64,
+    /// The SHA-256 of its JSON, in hex.
+    pub sha256: String,
+}
+
+impl RecordedArtifact {
+    /// Records the artifacts of a result, with their values up to [`RECORDED_ARTIFACTS_BYTES_MAX`] in total.
+    pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
+        let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
+        let record = |artifact: &Artifact| {
+            let json = artifact.value.to_string();
+            let is_kept = json.len() <= remaining;
+            if is_kept {
+                remaining -= json.len();
+            }
+            Self {
+                kind: artifact.kind.clone(),
+                value: if is_kept { artifact.value.clone() } else { Value::Null },
+                omitted: (!is_kept).then(|| OmittedValue {
+                    bytes: json.len() as u64,
+                    sha256: sha256(&json),
+                }),
+            }
+        };
+        artifacts.iter().map(record).collect()
+    }
+
+    /// Returns the artifact; `None` if its value is omitted, which is logged.
+    pub(super) fn into_artifact(self) -> Option<Artifact> {
+        if let Some(OmittedValue { bytes, .. }) = self.omitted {
+            tracing::warn!(artifact = self.kind, bytes, "an artifact was too large to be recorded");
+            return None;
+        }
+        Some(Artifact::new(self.kind, self.value))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::event::RecordedOutcome;
+    use toolwit_core::ToolResult;
+
+    fn artifact(kind: &str, bytes: usize) -> Artifact {
+        Artifact::new(kind, "x".repeat(bytes).into())
+    }
+
+    // attack: B21
+    #[test]
+    fn size_and_digest_are_recorded_in_place_of_large_artifacts() {
+        let half = RECORDED_ARTIFACTS_BYTES_MAX / 2;
+        let result = ToolResult::text("three files")
+            .with_artifact(artifact("first", half))
+            .with_artifact(artifact("large", 16 << 20))
+            .with_artifact(artifact("second", half - 10));
+        let recorded = RecordedOutcome::of(&result);
+        let line = serde_json::to_string(&recorded).unwrap();
+        assert!(line.len() < RECORDED_ARTIFACTS_BYTES_MAX + 1000, "{}", line.len());
+        let omitted = recorded.artifacts[1].omitted.clone().unwrap();
+        assert_eq!(omitted.bytes, (16 << 20) + 2);
+        assert_eq!(omitted.sha256, sha256(&result.artifacts[1].value.to_string()));
+
+        let read: RecordedOutcome = serde_json::from_str(&line).unwrap();
+        assert_eq!(read, recorded);
+        let restored = read.into_result();
+        let kinds: Vec<_> = restored
+            .artifacts
+            .iter()
+            .map(|artifact| artifact.kind.as_str())
+            .collect();
+        assert_eq!(kinds, ["first", "second"]);
+        assert_eq!(restored.artifacts[0].value, result.artifacts[0].value);
+    }
+
+    #[test]
+    fn small_artifacts_look_as_before() {
+        let result = ToolResult::text("a page").with_artifact(Artifact::new("Page", serde_json::json!({"n": 1})));
+        let line = serde_json::to_value(RecordedOutcome::of(&result)).unwrap();
+        assert_eq!(
+            line["artifacts"],
+            serde_json::json!([{"type": "Page", "value": {"n": 1}}])
+        );
+    }
+}
