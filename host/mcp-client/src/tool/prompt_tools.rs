@@ -38,20 +38,20 @@ pub(crate) fn prompt_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>
         json!({
             "type": "object",
             "properties": {
-                "name": {"type": "string", "description": "The name, as the list has it."},
+                "name": {"type": "string", "description": "The name of the prompt, from the list."},
                 "arguments": {"type": "object", "description": "The arguments of the prompt.", "additionalProperties": {"type": "string"}},
             },
             "required": ["name"],
             "additionalProperties": false,
         }),
     );
-    let (of_list, of_get) = (pool.clone(), pool.clone());
+    let (list_pool, get_pool) = (pool.clone(), pool.clone());
     let list = NativeTool::from_definition(list, move |_, context| {
-        let pool = of_list.clone();
+        let pool = list_pool.clone();
         async move { list_prompts(&pool, &context).await }
     })?;
     let get = NativeTool::from_definition(get, move |arguments, context| {
-        let pool = of_get.clone();
+        let pool = get_pool.clone();
         async move { get_prompt(&pool, arguments, &context).await }
     })?;
     Ok(vec![Arc::new(list), Arc::new(get)])

@@ -38,18 +38,18 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
         format!("Reads a resource of `{server}` by its URI."),
         json!({
             "type": "object",
-            "properties": {"uri": {"type": "string", "description": "The URI, as the list has it."}},
+            "properties": {"uri": {"type": "string", "description": "The URI of the resource, from the list."}},
             "required": ["uri"],
             "additionalProperties": false,
         }),
     );
-    let (of_list, of_read) = (pool.clone(), pool.clone());
+    let (list_pool, read_pool) = (pool.clone(), pool.clone());
     let list = NativeTool::from_definition(list, move |_, context| {
-        let pool = of_list.clone();
+        let pool = list_pool.clone();
         async move { list_resources(&pool, &context).await }
     })?;
     let read = NativeTool::from_definition(read, move |arguments, context| {
-        let pool = of_read.clone();
+        let pool = read_pool.clone();
         async move {
             let uri = arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
             read_resource(&pool, uri, &context).await
@@ -69,7 +69,7 @@ async fn list_resources(pool: &Arc<SessionPool>, context: &ToolContext) -> Resul
         Ok(_) => return outcome(RequestError::Unexpected, TOOL),
         Err(error) => return outcome(error, TOOL),
     };
-    let mut lists_more = resources.next_cursor.is_some() || resources.resources.len() > MCP_LISTED_MAX;
+    let mut has_more = resources.next_cursor.is_some() || resources.resources.len() > MCP_LISTED_MAX;
     let described = |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
     let listed = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
         json!({"uri": resource.uri, "name": resource.name, "description": described(resource.description), "mime_type": resource.mime_type})
@@ -79,18 +79,18 @@ async fn list_resources(pool: &Arc<SessionPool>, context: &ToolContext) -> Resul
         Some(ServerResult::ListResourceTemplatesResult(list)) => list.resource_templates,
         _ => Vec::new(),
     };
-    lists_more |= templates.len() > MCP_LISTED_MAX;
+    has_more |= templates.len() > MCP_LISTED_MAX;
     let templates = templates.into_iter().take(MCP_LISTED_MAX).map(|template| {
         json!({"uri_template": template.uri_template, "name": template.name, "description": described(template.description)})
     });
     let mut value = json!({"resources": listed, "templates": templates.collect::<Vec<_>>()});
-    if lists_more {
+    if has_more {
         value["note"] = json!("the server has more resources");
     }
     Content::default().into_result(Some(value), false, connection.redaction())
 }
 
-/// Reads the first pages of the resources, and of their templates.
+/// Requests the first page of the resources, and the first page of the resource templates.
 async fn list_pages(
     connection: &Connection,
     exchange: &Exchange<'_>,
@@ -99,7 +99,7 @@ async fn list_pages(
     let request = ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page.clone()));
     let resources = connection.request(request, exchange).await?;
     let request = ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(page));
-    // Not every server has templates.
+    // Some servers do not support templates.
     let templates = connection.request(request, exchange).await.ok();
     Ok((resources, templates))
 }
