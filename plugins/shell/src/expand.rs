@@ -232,31 +232,25 @@ fn push_pattern(pattern: &mut String, text: &str, is_quoted: bool) {
 
 /// Splits the result of an expansion. White space separates fields in any number, another separator ends one field each.
 fn split(text: &str, separators: &str, field: &mut Field, fields: &mut Vec<Field>) {
-    let mut after_mark = false;
+    let mut after_blank = false;
     for piece in text.split_inclusive(|c| separators.contains(c)) {
         let separator = piece.chars().next_back().filter(|c| separators.contains(*c));
         let content = &piece[..piece.len() - separator.map_or(0, char::len_utf8)];
         if !content.is_empty() {
             field.push(content, false);
-            after_mark = false;
+            after_blank = false;
         }
-        let is_blank = separator.is_some_and(char::is_whitespace);
-        match separator {
-            None => {}
-            Some(_) if is_blank => {
-                if !field.text.is_empty() || field.is_quoted {
-                    fields.push(std::mem::take(field));
-                    after_mark = true;
-                }
-            }
-            Some(_) => {
-                // `a : b` with the separators ` :` has two fields.
-                if !(after_mark && field.text.is_empty()) {
-                    field.is_quoted = true;
-                    fields.push(std::mem::take(field));
-                }
-                after_mark = false;
-            }
+        let Some(separator) = separator else { continue };
+        let is_empty = field.text.is_empty() && !field.is_quoted;
+        if separator.is_whitespace() {
+            after_blank |= !is_empty;
+        } else {
+            // `a : b` with the separators ` :` has two fields.
+            field.is_quoted |= !(after_blank && is_empty);
+            after_blank = false;
+        }
+        if !field.text.is_empty() || field.is_quoted {
+            fields.push(std::mem::take(field));
         }
     }
 }

@@ -84,7 +84,10 @@ async fn scripts_without_end_are_ended() {
         .await;
     assert!(recursive.contains("deeper than 160 levels"), "{recursive}");
     let output = host
-        .failure("run_script", json!({"script": "while :; do echo x; done"}))
+        .failure(
+            "run_script",
+            json!({"script": "x=$(seq 9999); while :; do echo $x; done"}),
+        )
         .await;
     assert!(
         output.contains("larger than 4 MiB") || output.contains("limit"),
