@@ -171,7 +171,7 @@ fn settings_of_the_run_are_restored() {
         "answer = ",
         "call = [{ tool = \"counter_new\", arguments = { start = 1 } }]\n\n[[turn]]\nanswer = ",
     );
-    let prices = "[\"counting.toml\"]\ninput = 1.0\noutput = 1.0\ncontext = 2000\n";
+    let prices = "[counting]\ninput = 1.0\noutput = 1.0\ncontext = 2000\n";
     let restored: [(&str, Workspace, &[&str]); 4] = [
         ("system", counting(), &["--system", "Be brief."]),
         ("delivery", counting(), &["--delivery", "gateway"]),
@@ -192,7 +192,7 @@ fn settings_of_the_run_are_restored() {
     }
     let workspace = recorded_with(counting().file("prices.toml", prices), &["--prices", "prices.toml"]);
     assert!(
-        text(&workspace, "t.jsonl").contains("\\\"context_tokens_max\\\":1500"),
+        text(&workspace, "t.jsonl").contains(r#"\"context_tokens_max\":1500"#),
         "the context of the model"
     );
 }
