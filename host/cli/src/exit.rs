@@ -16,7 +16,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A plugin could not be built or loaded.
     NotLoaded = 3,
-    /// A limit or a missing grant stopped it.
+    /// A limit or a missing grant stopped the command.
     Stopped = 4,
     /// Interrupted by the user.
     Interrupted = 130,

@@ -10,7 +10,7 @@ use toolwit_agent::{JournalError, JournalStore, JournalWriter, SessionId, Sessio
 use crate::lock::{self, SessionLock};
 use crate::session::{self, SessionKey};
 
-/// A store of sessions in one SQLite file. Clones share the connection. All queries run on threads for blocking work.
+/// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for blocking work.
 #[derive(Clone, Debug)]
 pub struct SqliteJournalStore {
     connection: Arc<Mutex<Connection>>,
@@ -28,8 +28,8 @@ impl SqliteJournalStore {
     /// Opens the store and creates it if it does not exist. The locks of its sessions are in a directory next to it.
     ///
     /// # Errors
-    /// [`JournalError::Store`] for a file of another program, which is not changed, for one of a newer version, and if the file
-    /// cannot be used.
+    /// [`JournalError::Store`] if the file cannot be opened, or belongs to another program or to a newer version. Such a file is not
+    /// changed.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
         let locks = lock::directory(&path);
@@ -83,7 +83,7 @@ async fn blocking<T: Send + 'static>(
 impl JournalStore for SqliteJournalStore {
     async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
         let lock = self.lock(session).await.map_err(|error| match error {
-            // The process that holds it has created it.
+            // A process that holds the lock has created the session.
             JournalError::Busy(session) => JournalError::Exists(session),
             other => other,
         })?;

@@ -120,7 +120,7 @@ impl Method {
             let name = format_ident!("{name}");
             quote!(#library::__private::#name).to_string()
         });
-        let answer = self.answer();
+        let call = self.call_expression();
         let (make, object) = match self.call {
             Call::Plain => (quote!(#library::__private::ToolMethod::function), None),
             _ => (
@@ -138,7 +138,7 @@ impl Method {
             #(#defaults)*
             #make(#name, #description, |#object __input: __Input, __context: #library::ToolContext| async move {
                 let __Input { #(#names),* } = __input;
-                #answer
+                #call
             })
             #category
             #effect
@@ -155,7 +155,7 @@ impl Method {
     }
 
     /// Generates the call of the function, as an expression of type `Result`.
-    fn answer(&self) -> TokenStream {
+    fn call_expression(&self) -> TokenStream {
         let function = &self.function;
         let arguments = self.parameters.iter().map(|parameter| match parameter {
             Parameter::Context { by_reference: true } => quote!(&__context),

@@ -1,11 +1,11 @@
-//! Servers of the Model Context Protocol as sources of tools.
+//! A client of the Model Context Protocol: servers as sources of tools.
 //!
-//! An [`McpServer`] is a [`ToolSource`](toolwit_agent::ToolSource): its tools are those of a conversation, of a tool group, or of a search. A
+//! An [`McpServer`] is a [`ToolSource`](toolwit_agent::ToolSource): a conversation, a tool group or a tool search can use its tools. A
 //! [`ServerConfig`] describes it, in code or in a file ([`McpConfig`]). The server is started or contacted when its tools are first needed, with
 //! the caller's context, and again after its connection has ended.
 //!
-//! A server is untrusted. It receives nothing that its configuration does not name. What it sends is limited in size, time and number, and a
-//! tool whose definition changes is withheld.
+//! A server is untrusted. It receives only what its configuration lists; for a process, these are by default a few environment variables such
+//! as `PATH`. Its messages are limited in size, time and number. A tool whose definition changes is withheld.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,18 +1,20 @@
 //! Clients of language-model providers for the Toolwit agent loop.
 //!
-//! Each client is a [`ModelClient`] for one API: [`OpenAi`] for chat completions, which most providers and local servers have.
+//! Each client is a [`ModelClient`] for one API. Most providers and local servers have the API of chat completions, whose client is
+//! [`OpenAi`].
 //! A [`ModelSpec`] names a model (`openai:gpt-5`), and [`connect`] creates its client.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `http` | one POST, limited in time and bytes; keys, failures and retries |
-//! | `decode` | the body of a response as JSON: server-sent events or a document, in pieces of any size |
-//! | `assembly` | a response that is put together from its pieces |
-//! | `schema` | the schemas of tools in the subsets that providers accept |
+//! | `http` | POST requests, limited in time and size; keys, failures and retries |
+//! | `decode` | the JSON of a response body: server-sent events or a document, in chunks of any size |
+//! | `assembly` | the assembly of a response from its chunks |
+//! | `schema` | conversion of tool schemas to the subsets that providers accept |
 //! | `client` | the client that all APIs share |
-//! | `chat`, `responses`, `anthropic`, `gemini` | the formats of one API each |
+//! | `chat`, `responses`, `anthropic`, `gemini` | the request and response formats, one API each |
 //! | `tool_prompt` | tool calling through the prompt, for models without an API for it |
 //! | `provider`, `model_spec` | providers, and the names of their models |
+//! | `environment`, `ollama` | environment variables; the address of a local Ollama server |
 
 mod anthropic;
 mod assembly;

@@ -1,4 +1,4 @@
-//! The effect class of a plugin: what the sandbox proves under its grants, and what its author claims.
+//! The effect class of a plugin: the class that the sandbox proves under its grants, and the claim of its author.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -89,7 +89,7 @@ async fn plugin_without_an_import_that_changes_anything_only_reads() {
     assert_eq!(
         claimed,
         Effect::new(EffectClass::Write, EffectSource::Author),
-        "a claim lowers trust"
+        "an author can claim a stronger effect"
     );
 }
 
@@ -109,7 +109,7 @@ async fn claim_of_read_does_not_hide_a_writable_directory() {
         assert_eq!(access.effect.claim.unwrap().as_str(), claim, "the claim stays visible");
         assert!(access.writing_rule.unwrap().contains("/data"));
     }
-    // Without the import, the grant gives nothing.
+    // Without the import, the grant has no effect.
     assert_eq!(access(&[], "read", &files).await.effect, proved(EffectClass::Read));
 }
 
@@ -145,7 +145,7 @@ impl ToolCaller for Others {
 }
 
 #[tokio::test]
-async fn plugin_that_calls_others_only_reads_if_they_do() {
+async fn plugin_that_calls_tools_has_a_read_effect_only_if_they_do() {
     let tool = tool(&ALL, "", "tools = [\"other#run\"]\n").await;
     for (class, expected) in [
         (EffectClass::Read, EffectClass::Read),

@@ -1,6 +1,6 @@
 //! Replacement of top-level custom sections.
 //!
-//! Only section ids and sizes are read, so that all other sections stay identical byte for byte.
+//! Only the ids, sizes and custom names of sections are read, so that all other sections stay identical byte for byte.
 
 use wasm_encoder::{ComponentSection, CustomSection};
 use wasmparser::{BinaryReader, Parser};
@@ -26,8 +26,9 @@ pub enum SectionError {
     },
 }
 
-/// Replaces the top-level custom sections with this name. The new sections are at the end of the returned component.
-/// All other bytes stay the same.
+/// Replaces the top-level custom sections with this name by new ones, one for each of `contents`.
+///
+/// Returns the changed component, with the new sections at its end. All other bytes stay the same.
 ///
 /// # Errors
 /// [`SectionError`] if the bytes are not a well-formed component.
@@ -42,7 +43,7 @@ pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>
     let mut reader = BinaryReader::new(&component[PREAMBLE_BYTES..], PREAMBLE_BYTES);
     while !reader.eof() {
         let start = reader.original_position();
-        let is_named = next_section_is(&mut reader, name).map_err(|_| SectionError::Malformed { offset: start })?;
+        let is_named = skip_section(&mut reader, name).map_err(|_| SectionError::Malformed { offset: start })?;
         if !is_named {
             output.extend_from_slice(&component[start..reader.original_position()]);
         }
@@ -57,8 +58,8 @@ pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>
     Ok(output)
 }
 
-/// Skips one section and returns whether it is a custom section with this name.
-fn next_section_is(reader: &mut BinaryReader<'_>, name: &str) -> wasmparser::Result<bool> {
+/// Skips one section. Returns whether it is a custom section with this name.
+fn skip_section(reader: &mut BinaryReader<'_>, name: &str) -> wasmparser::Result<bool> {
     let id = reader.read_u8()?;
     let size = reader.read_var_u32()?;
     let body = reader.read_bytes(size as usize)?;

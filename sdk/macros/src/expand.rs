@@ -14,7 +14,7 @@ use crate::scope::{Scope, Uses};
 use crate::signature::SignatureReader;
 use crate::{data, entity, glue};
 
-/// Expands `#[tools(attribute)] mod name { … }`. After an error, the module stays, so that there are no further errors.
+/// Expands `#[tools(attribute)] mod name { … }`. After an error, the module is emitted too, so that its users compile.
 pub(crate) fn tools(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match tools_of_module(attribute, item.clone()) {
         Ok(expanded) => expanded,
@@ -30,7 +30,7 @@ pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Emits the errors, and the item without the doc comments of parameters, which the compiler would refuse as well.
+/// Emits the errors, and the item without the doc comments of parameters, which the compiler would reject as well.
 fn after_error(error: &Error, item: TokenStream) -> TokenStream {
     let errors = error.to_compile_error();
     let item = match parse2::<Item>(item) {
@@ -54,13 +54,13 @@ fn tools_of_module(attribute: TokenStream, item: TokenStream) -> Result<TokenStr
     let Item::Mod(mut module) = parse2::<Item>(item)? else {
         return Err(Error::new(
             proc_macro2::Span::call_site(),
-            "`#[tools]` is for a module: write `mod name { … }` around the functions, or `#[toolwit_guest::tool]` at one function",
+            "`#[tools]` can only be applied to a module: write `mod name { … }` around the functions, or `#[toolwit_guest::tool]` on a single function",
         ));
     };
     let Some((_, items)) = &mut module.content else {
         return Err(Error::new_spanned(
             &module,
-            "write the content of the module in braces: a macro cannot see another file",
+            "`#[tools]` needs the content of the module in braces: a macro cannot read another file",
         ));
     };
     let plugin = read_module(options, &module.ident, &module.attrs, items)?;
@@ -110,7 +110,7 @@ fn read_module(options: Options, ident: &Ident, attributes: &[Attribute], items:
     Ok(plugin)
 }
 
-/// Functions, types and entities share one set of names in WIT.
+/// Rejects two items with the same name: functions, types and entities share one namespace in WIT.
 fn refuse_duplicates(plugin: &Plugin) -> Result<()> {
     let functions = plugin
         .functions
@@ -128,7 +128,7 @@ fn refuse_duplicates(plugin: &Plugin) -> Result<()> {
     Ok(())
 }
 
-/// Writes the module with its doc comments above it, and without warnings about tools that nothing calls natively.
+/// Returns the module with its inner doc comments as outer ones. Native builds do not warn about tools without a caller.
 fn module_tokens(mut module: ItemMod) -> TokenStream {
     for attribute in &mut module.attrs {
         if attribute.path().is_ident("doc") {
@@ -146,7 +146,7 @@ fn tool_of_function(attribute: TokenStream, item: TokenStream) -> Result<TokenSt
     let Item::Fn(mut function) = parse2::<Item>(item)? else {
         return Err(Error::new(
             proc_macro2::Span::call_site(),
-            "`#[tool]` is for a function; for methods and types, put them in a module with `#[toolwit_guest::tools]`",
+            "`#[tool]` can only be applied to a function: put methods and types into a module with `#[toolwit_guest::tools]`",
         ));
     };
     let plugin = read_function(options, &mut function)?;

@@ -1,9 +1,10 @@
-//! The attributes `#[tools]` and `#[tool]`, which make Rust functions and types the tools of a plugin.
+//! The attributes `#[tools]` and `#[tool]`, which turn Rust functions and types into the tools of a plugin.
 //!
-//! The crate `toolwit-guest` re-exports them. An expansion has three parts:
+//! The crate `toolwit-guest` re-exports them. `expand` reads the author's item into a `model::Plugin`, and two modules generate the
+//! output from it:
 //!
 //! ```text
-//! module ── model ──┬─ wit_text ── WIT with doc comments, for `wit_bindgen::generate!` and for `toolwit build`
+//! expand ── model ──┬─ wit_text ── WIT with doc comments, for `wit_bindgen::generate!` and for `toolwit build`
 //!                   └─ glue ────── conversions between the author's types and the generated ones
 //! ```
 

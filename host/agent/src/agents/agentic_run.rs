@@ -11,7 +11,7 @@ use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 
-/// Runs the inner loop, its background calls included.
+/// Runs the inner loop, including its background calls.
 pub(super) async fn run_agent(
     agent: &AgenticTool,
     input: &str,
@@ -20,7 +20,7 @@ pub(super) async fn run_agent(
     check_depth(context)?;
     let mut conversation = inner_conversation(agent, input, context).map_err(ToolError::Operator)?;
     match conversation.turn(input).run_with_background().await {
-        Ok(outcome) => Ok(answer(outcome)),
+        Ok(outcome) => Ok(success_result(outcome)),
         Err(error) => failure_result(error, agent.definition.name(), context),
     }
 }
@@ -30,7 +30,7 @@ fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
     if depth < AGENT_DEPTH_MAX {
         return Ok(());
     }
-    let message = format!("agents may be nested {AGENT_DEPTH_MAX} deep, and this call is deeper");
+    let message = format!("agents may be nested at most {AGENT_DEPTH_MAX} levels deep, and this call is deeper");
     let error = Error::new(ErrorKind::LoopLimit, Phase::Validate, message);
     Err(ToolError::Model(
         error.with_suggestion("do the task with your own tools"),
@@ -38,7 +38,7 @@ fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
 }
 
 fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conversation, Error> {
-    if let Some(error) = &agent.failed {
+    if let Some(error) = &agent.setter_error {
         return Err(error.clone());
     }
     let mut config = agent.config.clone();
@@ -60,8 +60,8 @@ fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -
         .build()
 }
 
-/// Returns the result of a run. A signal of an inner tool is passed on to the outer run.
-fn answer(outcome: RunOutcome) -> ToolResult {
+/// Converts the outcome of a run to a result. A signal of an inner tool is passed on to the outer run.
+fn success_result(outcome: RunOutcome) -> ToolResult {
     let mut result = match outcome.signal {
         Some(signal) => ToolResult::from(signal),
         None => ToolResult::text(outcome.answer.unwrap_or_default()),
@@ -71,7 +71,7 @@ fn answer(outcome: RunOutcome) -> ToolResult {
 }
 
 /// Converts a failed run to a result for the outer model, or to an error for the operator if only the operator can fix it.
-/// The outer run learns which agent failed.
+/// Records the failed agent for the error of the outer run.
 fn failure_result(error: RunError, name: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
     let failed_agent = error.agent.as_deref().unwrap_or(name).to_owned();
     let message = format!("`{name}` did not finish: {error}");

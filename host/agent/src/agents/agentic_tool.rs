@@ -48,7 +48,7 @@ pub struct AgenticTool {
     pub(super) config: LoopConfig,
     pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
     /// The error of an invalid parameter, which every call returns.
-    pub(super) failed: Option<Error>,
+    pub(super) setter_error: Option<Error>,
 }
 
 /// Creates the system prompt from the context and the input of a call.
@@ -66,7 +66,7 @@ impl AgenticTool {
             parameters: Vec::new(),
             config: LoopConfig::new(),
             make_system_prompt: None,
-            failed: None,
+            setter_error: None,
         }
     }
 
@@ -84,7 +84,7 @@ impl AgenticTool {
         match Parameter::schema(self.parameters.clone()) {
             Ok(schema) => self.definition.input_schema = Arc::new(schema),
             Err(error) => {
-                self.failed.get_or_insert(error);
+                self.setter_error.get_or_insert(error);
             }
         }
         self

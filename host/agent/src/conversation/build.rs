@@ -39,7 +39,7 @@ impl ConversationBuilder {
             journal,
         } = self;
         let journal = journal.map(Arc::new);
-        config.failed.take().map_or(Ok(()), Err)?;
+        config.setter_error.take().map_or(Ok(()), Err)?;
         config.limits.check()?;
         let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
@@ -156,7 +156,7 @@ fn with_workflows(mut config: LoopConfig) -> LoopConfig {
 /// Returns the system message, or `None` if there are no instructions.
 fn instructions(config: &mut LoopConfig) -> Option<String> {
     let guidance = config.guidance.take().filter(|guidance| !guidance.is_empty());
-    let references = std::mem::take(&mut config.references);
+    let references = std::mem::take(&mut config.reference_prompts);
     let parts: Vec<_> = config
         .system
         .take()

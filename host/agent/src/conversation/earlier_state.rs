@@ -1,4 +1,4 @@
-//! The state of a conversation from its journal.
+//! Restores the state of a conversation from its journal.
 
 use crate::event::{Event, TraceEntry};
 use crate::journal::{InterruptedRun, Journal, JournalError, interrupted_run, messages};
@@ -13,7 +13,7 @@ pub(super) fn earlier_state(
     ids: &CallIds,
 ) -> Result<(History, Vec<Event>, Option<InterruptedRun>), Error> {
     let entries = journal.take_earlier();
-    check_order(&entries)?;
+    check_calls(&entries)?;
     let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
     let messages = messages(&events, &error_text(&interrupted_call()));
     let history = History::with_open_calls(messages, ids.clone())
@@ -22,11 +22,11 @@ pub(super) fn earlier_state(
     Ok((history, events, interrupted))
 }
 
-/// Checks that the results in the journal are those of calls that it has, and that no entry is missing.
-fn check_order(entries: &[TraceEntry]) -> Result<(), JournalError> {
+/// Checks that each entry about a call comes after the entry that contains the call.
+fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
     let mut calls = std::collections::HashSet::new();
     for entry in entries {
-        let answered = match &entry.event {
+        let call_id = match &entry.event {
             Event::ModelAnswered { tool_calls, .. } => {
                 calls.extend(tool_calls.iter().map(|call| call.id.clone()));
                 continue;
@@ -38,9 +38,9 @@ fn check_order(entries: &[TraceEntry]) -> Result<(), JournalError> {
             Event::ToolStarted { id, .. } | Event::ToolReturned { id, .. } | Event::ToolFinished { id, .. } => id,
             _ => continue,
         };
-        if !calls.contains(answered) {
+        if !calls.contains(call_id) {
             let message = format!(
-                "entry {} is about a call that the model did not make\n- a call of the model\n+ `{answered}`",
+                "entry {} refers to a call that the model did not make\n- a call of the model\n+ `{call_id}`",
                 entry.sequence
             );
             return Err(JournalError::Divergence(message));
@@ -49,7 +49,7 @@ fn check_order(entries: &[TraceEntry]) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Charges the usage of the earlier runs to the process, and records its calls, if they come from a journal.
+/// Restores the records of the process from the events of its journal: runs, calls and usage. Does nothing without a journal.
 pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
     if conversation.journal.is_none() {
         return;

@@ -44,8 +44,8 @@ pub struct LoopConfig {
     pub(crate) system: Option<String>,
     /// Instructions about the use of tools, after `system`.
     pub(super) guidance: Option<String>,
-    /// Texts of references, after `guidance`.
-    pub(super) references: Vec<String>,
+    /// Prompts of [`Reference`]s, after `guidance`.
+    pub(super) reference_prompts: Vec<String>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) groups: Option<Arc<ToolGroups>>,
     pub(super) roles: Vec<String>,
@@ -63,10 +63,10 @@ pub struct LoopConfig {
     pub(super) approvals: Option<Arc<Approvals>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) has_nested_events: bool,
-    /// Whether a result contains the artifacts of nested agents. The default depends on who runs the loop.
+    /// Whether a result contains the artifacts of nested agents. Without a value, it does for a conversation, and does not for an agent.
     pub(crate) has_nested_artifacts: Option<bool>,
-    /// The first error of a setter, which building returns.
-    pub(super) failed: Option<Error>,
+    /// The first error of a setter. Building returns it.
+    pub(super) setter_error: Option<Error>,
 }
 
 /// A strategy that locks and unlocks its own tools.
@@ -83,7 +83,7 @@ impl Default for LoopConfig {
             models: None,
             system: None,
             guidance: None,
-            references: Vec::new(),
+            reference_prompts: Vec::new(),
             tools: Vec::new(),
             groups: None,
             roles: Vec::new(),
@@ -101,7 +101,7 @@ impl Default for LoopConfig {
             observers: Vec::new(),
             has_nested_events: false,
             has_nested_artifacts: None,
-            failed: None,
+            setter_error: None,
         }
     }
 }
@@ -150,7 +150,7 @@ impl LoopConfig {
     /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.
     #[must_use]
     pub fn with_reference(mut self, reference: &Reference) -> Self {
-        self.references.push(reference.prompt());
+        self.reference_prompts.push(reference.prompt());
         self.with_tools(reference.direct_tools().iter().cloned())
     }
 
@@ -160,7 +160,7 @@ impl LoopConfig {
         self.with_tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds tools. Names are assigned to native tools before those of plugins, in any order of addition.
+    /// Adds tools. Native tools receive their names before the tools of plugins, whatever the order in which they were added.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
@@ -177,7 +177,7 @@ impl LoopConfig {
     /// Adds the tools of an object, or stores the error, which building returns.
     pub(crate) fn with_object_tools(mut self, tools: Result<Vec<Arc<dyn Tool>>, Error>) -> Self {
         if let Err(error) = tools.and_then(|tools| add_object_tools(&mut self.tools, tools)) {
-            self.failed.get_or_insert(error);
+            self.setter_error.get_or_insert(error);
         }
         self
     }
@@ -212,7 +212,7 @@ impl LoopConfig {
         self
     }
 
-    /// Adds a strategy after the others, with its initial tools and its guidance.
+    /// Adds a strategy after the others, and its initial tools. Its guidance applies unless guidance is already set.
     #[must_use]
     pub fn with_strategy(mut self, strategy: impl InjectionStrategy + 'static) -> Self {
         self.tools.extend(strategy.initial_tools());
@@ -230,7 +230,7 @@ impl LoopConfig {
         self
     }
 
-    /// Sets the playbook, with its tools, which it locks and unlocks. It replaces an earlier playbook.
+    /// Sets the playbook and adds the tools that it locks and unlocks. It replaces an earlier playbook.
     #[must_use]
     pub fn with_playbook(mut self, playbook: Playbook) -> Self {
         self.playbook = Some(Workflow {
@@ -240,7 +240,7 @@ impl LoopConfig {
         self
     }
 
-    /// Sets the state machine, with its tools, which it locks and unlocks. It replaces an earlier state machine, so that a
+    /// Sets the state machine and adds the tools that it locks and unlocks. It replaces an earlier state machine, so that a
     /// copy can [start in another state](StateMachine::with_initial_state).
     #[must_use]
     pub fn with_state_machine<S: MachineState>(mut self, machine: StateMachine<S>) -> Self {
@@ -325,8 +325,8 @@ impl LoopConfig {
         self
     }
 
-    /// Sets whether the outcome contains the artifacts of nested agentic tools. By default, that of a conversation does and
-    /// the result of an agentic tool does not. Both contain the artifacts of other tools.
+    /// Sets whether the outcome contains the artifacts of nested agentic tools. By default, the outcome of a conversation
+    /// contains them, and the result of an agentic tool does not. Both contain the artifacts of other tools.
     #[must_use]
     pub fn with_nested_artifacts(mut self, are_included: bool) -> Self {
         self.has_nested_artifacts = Some(are_included);

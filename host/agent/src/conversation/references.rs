@@ -19,38 +19,40 @@ pub(super) fn check_references(
 ) -> Result<(), Error> {
     let checked = references.iter().filter(|reference| !reference.is_late());
     let mut positions = SelectorMap::default();
-    let mut unknown = BTreeSet::new();
+    let mut unresolved = BTreeSet::new();
     for (position, reference) in checked.clone().enumerate() {
         positions.insert(reference, position);
-        unknown.insert(position);
+        unresolved.insert(position);
     }
     for named in tools.iter() {
-        resolve(&named.tool, Some(&named.name), &positions, &mut unknown, 0);
+        remove_resolved(&named.tool, Some(&named.name), &positions, &mut unresolved, 0);
     }
-    let mut unknown = checked.enumerate().filter(|(at, _)| unknown.contains(at));
-    let missing = unknown.find_map(|(_, reference)| {
+    let mut candidates = checked
+        .enumerate()
+        .filter(|(position, _)| unresolved.contains(position));
+    let missing = candidates.find_map(|(_, reference)| {
         let text = reference.text()?;
         strategies.restore(&ToolId::from_text(text)).is_none().then_some(text)
     });
     missing.map_or(Ok(()), |text| Err(missing_tool(text, tools)))
 }
 
-/// Removes the positions of the references that a tool, or a tool behind it, resolves.
-fn resolve(
+/// Removes from `unresolved` the positions of the references that select a tool, or one of the tools behind this facade.
+fn remove_resolved(
     tool: &Arc<dyn Tool>,
     name: Option<&ToolName>,
     positions: &SelectorMap<usize>,
-    unknown: &mut BTreeSet<usize>,
+    unresolved: &mut BTreeSet<usize>,
     depth: usize,
 ) {
     for position in positions.get(tool, name) {
-        unknown.remove(position);
+        unresolved.remove(position);
     }
     let inner = tool
         .facade()
-        .filter(|_| depth < FACADE_DEPTH_MAX && !unknown.is_empty());
+        .filter(|_| depth < FACADE_DEPTH_MAX && !unresolved.is_empty());
     for tool in inner.into_iter().flat_map(|facade| facade.folded()) {
-        resolve(tool, None, positions, unknown, depth + 1);
+        remove_resolved(tool, None, positions, unresolved, depth + 1);
     }
 }
 

@@ -28,7 +28,7 @@ impl Tool for UnavailableTool {
         &self.definition
     }
 
-    /// A call only returns an error.
+    /// Returns read access, because a call only returns an error.
     async fn access(&self, _arguments: &Arguments, _context: &ToolContext) -> CallAccess {
         CallAccess::read()
     }

@@ -8,20 +8,20 @@ use crate::model::TokenUsage;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompactedHistory {
-    /// The duration of the inference in milliseconds.
+    /// The duration of the summarization in milliseconds.
     pub wall_ms: u64,
-    /// The tokens of the inference.
+    /// The tokens of the summarization.
     pub usage: TokenUsage,
-    /// The estimated size of the request before, in tokens.
+    /// The estimated size of the request before the compaction, in tokens.
     pub tokens: u64,
-    /// The number of the oldest messages that were replaced, pinned ones included.
+    /// The number of the oldest messages that were compacted, including the pinned ones.
     pub older: usize,
-    /// The positions of the pinned messages among them, which stayed.
+    /// The positions of the pinned messages among them. They remain in the history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<usize>,
     /// The summary.
     pub summary: String,
-    /// Whether the provider refused the request before, because it exceeded the context of the model.
+    /// Whether the provider had refused the request because it exceeded the context of the model.
     #[serde(default, rename = "after_refusal", skip_serializing_if = "std::ops::Not::not")]
     pub is_after_refusal: bool,
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use toolwit_core::Artifact;
 use toolwit_core::limits::RECORDED_ARTIFACTS_BYTES_MAX;
-use toolwit_core::text::sha256;
+use toolwit_core::text::{json_bytes, sha256};
 
 /// An artifact of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,17 +35,17 @@ impl RecordedArtifact {
     pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
         let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {
-            let json = artifact.value.to_string();
-            let is_kept = json.len() <= remaining;
+            let bytes = json_bytes(&artifact.value);
+            let is_kept = bytes <= remaining;
             if is_kept {
-                remaining -= json.len();
+                remaining -= bytes;
             }
             Self {
                 kind: artifact.kind.clone(),
                 value: if is_kept { artifact.value.clone() } else { Value::Null },
                 omitted: (!is_kept).then(|| OmittedValue {
-                    bytes: json.len() as u64,
-                    sha256: sha256(&json),
+                    bytes: bytes as u64,
+                    sha256: sha256(&artifact.value.to_string()),
                 }),
             }
         };

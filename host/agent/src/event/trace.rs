@@ -22,7 +22,7 @@ pub struct TraceEntry {
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// The process of the event, and the call in which it runs if it is nested: `process` and `parent_call`.
+    /// The process that emitted the event, and the call in which a nested process runs. In JSON: `process` and `parent_call`.
     #[serde(flatten)]
     pub origin: Origin,
     /// The event.
@@ -71,7 +71,7 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes entries of an earlier process, with the numbers of this trace.
+    /// Writes the entries that an earlier process recorded. They receive the next line numbers of this trace.
     pub fn write_earlier(&self, entries: impl IntoIterator<Item = TraceEntry>) {
         self.append(entries);
     }

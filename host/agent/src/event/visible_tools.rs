@@ -1,4 +1,4 @@
-//! The declared tools as a function of the events.
+//! Derives the declared tools from the events.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,6 @@ use super::Event;
 use toolwit_core::ToolName;
 
 /// Returns the tools that are declared to the model after these events, in order.
-///
-/// The result depends only on the events.
 #[must_use]
 pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<ToolName> {
     let mut visible: IndexSet<&ToolName> = IndexSet::new();

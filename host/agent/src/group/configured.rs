@@ -62,9 +62,9 @@ impl ConfiguredGroup {
         self.config.tools.contains(name)
     }
 
-    /// Returns whether a name matches a pattern. A group without tools and patterns has all tools.
+    /// Returns whether a name matches a pattern. A group without tools and patterns accepts every name.
     fn matches(&self, name: &str) -> bool {
-        let is_all = self.config.tools.is_empty() && self.patterns.is_empty();
-        is_all || self.patterns.iter().any(|pattern| pattern.is_match(name))
+        let accepts_all = self.config.tools.is_empty() && self.patterns.is_empty();
+        accepts_all || self.patterns.iter().any(|pattern| pattern.is_match(name))
     }
 }

@@ -18,7 +18,7 @@ pub trait ToolSource: Send + Sync {
 
     /// Returns the names and ids of its tools if they are known without contacting it. By default they are not known.
     ///
-    /// A role without a provider does not query a source that has none of its tools.
+    /// A source with known names is queried for a role without a provider only if it has a tool of the role.
     fn known_names(&self) -> Option<Vec<String>> {
         None
     }

@@ -17,7 +17,7 @@ const EXCERPT_BYTES_MAX: usize = 4096;
 /// The messages that a summary replaces. Positions do not count the system message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionPlan {
-    /// The number of the oldest messages that are replaced, pinned ones included.
+    /// The number of the oldest messages that are compacted, including the pinned ones.
     pub(crate) older: usize,
     /// The positions of the pinned messages among them, which stay.
     pub(crate) pinned: Vec<usize>,

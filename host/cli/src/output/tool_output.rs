@@ -5,7 +5,7 @@ use crate::output::page::Page;
 use crate::output::printer::Printer;
 use toolwit::tool::OutputSink;
 
-/// Prints messages of tools, and their progress if the verbosity is at least verbose.
+/// Prints the messages of tools, and with `-v` also their progress.
 pub(crate) struct ToolOutput(pub(crate) Printer);
 
 impl OutputSink for ToolOutput {

@@ -1,6 +1,10 @@
 //! `toolwit mcp install`, and wrong uses of the servers.
 
 use std::fs;
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::os::{fd::OwnedFd, unix::net::UnixStream};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -77,4 +81,68 @@ fn servers_refuse_missing_directories_and_public_addresses() {
     let public = workspace.run(&["serve", "--http", "0.0.0.0:0", "--plugins", "tools"]);
     assert_eq!(public.code, Some(2));
     assert!(public.stderr.contains("no token"), "{}", public.stderr);
+}
+
+/// The first messages of a client. The input ends after them.
+const REQUESTS: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#,
+    "\n",
+);
+
+/// Asserts that the output answers [`REQUESTS`].
+fn assert_answers(output: &str) {
+    let messages = output
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ids: Vec<_> = messages.map(|message| message["id"].clone()).collect();
+    assert_eq!(ids, [json!(1), json!(2)], "{output}");
+}
+
+#[test]
+fn the_standard_streams_may_be_files() {
+    let workspace = Workspace::new().file("requests.jsonl", REQUESTS);
+    let input = fs::File::open(workspace.path().join("requests.jsonl")).unwrap();
+    let output = fs::File::create_new(workspace.path().join("answers.jsonl")).unwrap();
+    let mut server = workspace.command(&["mcp", "--plugins", "tools"]);
+    assert!(server.stdin(input).stdout(output).status().unwrap().success());
+    assert_answers(&fs::read_to_string(workspace.path().join("answers.jsonl")).unwrap());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_standard_streams_may_be_sockets() {
+    let workspace = Workspace::new();
+    let (mut requests, input) = UnixStream::pair().unwrap();
+    let (mut answers, output) = UnixStream::pair().unwrap();
+    let mut server = workspace.command(&["mcp", "--plugins", "tools"]);
+    server.stdin(OwnedFd::from(input)).stdout(OwnedFd::from(output));
+    let mut child = server.spawn().unwrap();
+    // It holds the server's ends of the sockets.
+    drop(server);
+    requests.write_all(REQUESTS.as_bytes()).unwrap();
+    drop(requests);
+    let mut text = String::new();
+    answers.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_answers(&text);
+}
+
+// As a shell starts it with `2>&1`: an error must not meet a pipe that does not wait.
+#[test]
+fn output_and_errors_may_be_one_pipe() {
+    let workspace = Workspace::new();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut server = workspace.command(&["mcp", "--plugins", "tools"]);
+    server.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = server.stdin(Stdio::piped()).spawn().unwrap();
+    drop(server);
+    child.stdin.take().unwrap().write_all(REQUESTS.as_bytes()).unwrap();
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_answers(&text);
 }

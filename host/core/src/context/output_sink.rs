@@ -12,11 +12,11 @@ pub trait OutputSink: Send + Sync {
     /// Receives a permanent message.
     fn communicate(&self, text: &str);
 
-    /// Receives a chunk of streamed model text, and the process from which it comes: the conversation itself, or an agent
-    /// inside it. The outcome of the run has the complete text. By default, chunks are discarded.
+    /// Receives a chunk of streamed model text, and its origin: the conversation, or an agent inside it. The outcome of the run
+    /// has the complete text. By default, chunks are discarded.
     fn words(&self, _text: &str, _origin: &Origin) {}
 
-    /// Receives a chunk of the model's streamed reasoning, if its provider shows it. By default, chunks are discarded.
+    /// Receives a chunk of the model's streamed reasoning, if the provider returns it. By default, chunks are discarded.
     fn reasoning(&self, _text: &str, _origin: &Origin) {}
 
     /// Receives the name of a tool as soon as the model begins to write a call of it. The call may still be refused. By

@@ -116,7 +116,7 @@ limits! {
         MCP_MESSAGE_BYTES_MAX: usize = 16 << 20, Bytes;
         /// Maximum number of values and names in one message of an MCP server.
         /// They take far more memory than their text: a page of a thousand tools with long schemas has about 200,000.
-        MCP_MESSAGE_PARTS_MAX: usize = 512 << 10, Count;
+        MCP_MESSAGE_PARTS_MAX: usize = 256 << 10, Count;
         /// Maximum number of values and names in one message of an MCP client.
         /// They are arguments of a call: a table of ten thousand rows with ten columns fits.
         MCP_REQUEST_PARTS_MAX: usize = 128 << 10, Count;

@@ -28,12 +28,29 @@ pub fn json_weight(text: &[u8]) -> usize {
     text.len().saturating_add(json_parts(text).saturating_mul(PART_BYTES))
 }
 
+/// Returns the length of the JSON text of a value, in bytes, without creating the text.
+///
+/// ```
+/// use toolwit_core::text::json_bytes;
+///
+/// assert_eq!(json_bytes(&serde_json::json!({"a": "b"})), 9);
+/// ```
+#[must_use]
+pub fn json_bytes(value: &impl Serialize) -> usize {
+    count_of(value).bytes
+}
+
 /// Estimates the memory of a value, in bytes, as [`json_weight`] does for its text.
 pub(crate) fn weight_of(value: &impl Serialize) -> u64 {
+    let count = count_of(value);
+    (count.bytes as u64).saturating_add((count.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
+}
+
+fn count_of(value: &impl Serialize) -> PartCount {
     let mut count = PartCount::default();
     // JSON values always serialise, and this writer never fails.
     let _ = serde_json::to_writer(&mut count, value);
-    (count.bytes as u64).saturating_add((count.parts as u64 + 1).saturating_mul(PART_BYTES as u64))
+    count
 }
 
 /// Counts the bytes of JSON text, and its values and names after the first.

@@ -10,7 +10,7 @@ pub use file::read_text_file;
 pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
 pub(crate) use json_weight::weight_of;
-pub use json_weight::{json_parts, json_weight};
+pub use json_weight::{json_bytes, json_parts, json_weight};
 
 /// Hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
 pub(crate) const HASH_DIGITS: usize = 6;

@@ -33,8 +33,10 @@ const INHERITED_VARIABLES: [&str; 12] = [
     "APPDATA",
 ];
 
-/// The configuration of a server. Every default is safe: the server receives no environment variable, header, token or context
-/// value that is not named here, and no answer to a request of its own.
+/// The configuration of a server.
+///
+/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests. A process
+/// inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
 ///
 /// ```
 /// use toolwit_mcp_client::{ServerConfig, Setting};
@@ -80,7 +82,7 @@ pub struct ServerConfig {
 /// The revisions of the protocol that are tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RevisionChoice {
-    /// The newest that the server has.
+    /// The newest revision that both sides support.
     #[default]
     #[serde(rename = "auto")]
     Newest,
@@ -96,7 +98,7 @@ pub enum RevisionChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes): what was approved was the first definition.
+    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its first definition.
     #[default]
     Withhold,
     /// Its new definition is used.
@@ -107,10 +109,10 @@ impl ServerConfig {
     /// Configures a server that is started as a child process.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an invalid name, or an empty program.
+    /// [`ErrorKind::Configuration`] for an invalid name, and for a program that is empty or contains a NUL character.
     pub fn process(name: &str, program: &str) -> Result<Self, Error> {
         if program.is_empty() || program.contains('\0') {
-            return Err(invalid(name, "its program is empty or has a NUL"));
+            return Err(invalid(name, "its program is empty or contains a NUL character"));
         }
         let endpoint = ProcessEndpoint {
             program: program.to_owned(),
@@ -158,7 +160,7 @@ impl ServerConfig {
         })
     }
 
-    /// Sets the arguments of the process. A server over HTTP has none.
+    /// Sets the arguments of the process. Ignored for a server over HTTP.
     #[must_use]
     pub fn with_arguments<A: Into<Setting>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         if let ServerEndpoint::Process(process) = &mut self.endpoint {
@@ -167,7 +169,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets an environment variable of the process. A server over HTTP has none.
+    /// Adds an environment variable of the process. Ignored for a server over HTTP.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
         if let ServerEndpoint::Process(process) = &mut self.endpoint {
@@ -176,7 +178,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the working directory of the process. A server over HTTP has none.
+    /// Sets the working directory of the process. Ignored for a server over HTTP.
     #[must_use]
     pub fn with_directory(mut self, path: impl Into<PathBuf>) -> Self {
         if let ServerEndpoint::Process(process) = &mut self.endpoint {
@@ -185,7 +187,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets a header of every request. A process has none.
+    /// Adds a header to every request. Ignored for a process.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
@@ -194,7 +196,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the bearer token of every request. A process has none.
+    /// Sets the bearer token of every request. Ignored for a process.
     #[must_use]
     pub fn with_bearer(mut self, token: impl Into<Setting>) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
@@ -203,7 +205,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the client that obtains the tokens, in place of a bearer token. A process has none.
+    /// Sets the OAuth client that obtains the tokens, in place of a fixed bearer token. Ignored for a process.
     #[must_use]
     pub fn with_oauth(mut self, client: OauthClient) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
@@ -289,7 +291,7 @@ impl ServerConfig {
         self
     }
 
-    /// Returns all settings.
+    /// Returns the settings with their names. Arguments of a process have an empty name.
     pub(crate) fn settings(&self) -> Vec<(&str, &Setting)> {
         match &self.endpoint {
             ServerEndpoint::Process(process) => {
@@ -311,7 +313,7 @@ fn check_name(name: &str) -> Result<(), Error> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > SERVER_NAME_BYTES_MAX || !name.chars().all(is_allowed) {
         let name: String = name.escape_debug().take(SERVER_NAME_BYTES_MAX).collect();
-        let why = format!("a name has up to {SERVER_NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
+        let why = format!("a name consists of 1 to {SERVER_NAME_BYTES_MAX} ASCII letters, digits, `-`, `_` and `.`");
         return Err(invalid(&name, &why));
     }
     Ok(())

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::failure::quoted;
 use crate::value::Redaction;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::text::printable;
+use toolwit_core::text::{json_bytes, printable};
 use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
 
 /// Text and artifacts, in the order in which they arrived.
@@ -85,7 +85,7 @@ impl Content {
         is_error: bool,
         redaction: &Redaction,
     ) -> Result<ToolResult, ToolError> {
-        let text = redaction.text(self.texts.join("\n"));
+        let text = redaction.text(joined(self.texts));
         let structured = structured.map(|mut value| {
             redaction.value(&mut value);
             value
@@ -115,6 +115,15 @@ impl Content {
     }
 }
 
+/// Joins texts as lines. A single text, which may be large, is not copied.
+fn joined(mut texts: Vec<String>) -> String {
+    if texts.len() == 1 {
+        texts.pop().unwrap_or_default()
+    } else {
+        texts.join("\n")
+    }
+}
+
 /// Converts the result of a call.
 ///
 /// # Errors
@@ -127,8 +136,8 @@ pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Resu
 
 fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
     let limits = CallLimits::default();
-    let structured = structured.map_or(0, |value| value.to_string().len());
-    let artifacts: usize = artifacts.iter().map(|artifact| artifact.value.to_string().len()).sum();
+    let structured = structured.map_or(0, json_bytes);
+    let artifacts: usize = artifacts.iter().map(|artifact| json_bytes(&artifact.value)).sum();
     let sizes = [
         (
             "result_bytes_max",

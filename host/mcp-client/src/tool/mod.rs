@@ -4,6 +4,7 @@ mod content;
 mod errors;
 mod mcp_tool;
 mod meta;
+mod page;
 mod prompt_tools;
 mod resource_tools;
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::content::{Content, line};
 use super::errors::outcome;
 use super::mcp_tool::{send, with_connection};
+use super::page::{add_continuation, page_of, page_schema};
 use crate::session::{RequestError, SessionPool};
 use toolwit_core::limits::MCP_LISTED_MAX;
 use toolwit_core::{Arguments, Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
@@ -29,7 +30,7 @@ pub(crate) fn prompt_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>
         id("list"),
         format!("{server}_list_prompts"),
         format!("Lists the prompts of `{server}`: prepared texts for recurring tasks, with their arguments."),
-        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        page_schema(),
     );
     let get = ToolDefinition::new(
         id("get"),
@@ -38,29 +39,33 @@ pub(crate) fn prompt_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>
         json!({
             "type": "object",
             "properties": {
-                "name": {"type": "string", "description": "The name, as the list has it."},
+                "name": {"type": "string", "description": "The name of the prompt, from the list."},
                 "arguments": {"type": "object", "description": "The arguments of the prompt.", "additionalProperties": {"type": "string"}},
             },
             "required": ["name"],
             "additionalProperties": false,
         }),
     );
-    let (of_list, of_get) = (pool.clone(), pool.clone());
-    let list = NativeTool::from_definition(list, move |_, context| {
-        let pool = of_list.clone();
-        async move { list_prompts(&pool, &context).await }
+    let (list_pool, get_pool) = (pool.clone(), pool.clone());
+    let list = NativeTool::from_definition(list, move |arguments, context| {
+        let pool = list_pool.clone();
+        async move { list_prompts(&pool, page_of(&arguments), &context).await }
     })?;
     let get = NativeTool::from_definition(get, move |arguments, context| {
-        let pool = of_get.clone();
+        let pool = get_pool.clone();
         async move { get_prompt(&pool, arguments, &context).await }
     })?;
     Ok(vec![Arc::new(list), Arc::new(get)])
 }
 
-async fn list_prompts(pool: &Arc<SessionPool>, context: &ToolContext) -> Result<ToolResult, ToolError> {
+async fn list_prompts(
+    pool: &Arc<SessionPool>,
+    page: PaginatedRequestParams,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     const TOOL: &str = "list_prompts";
-    let listed = with_connection(pool, TOOL, context, |connection, exchange| {
-        let request = ListPromptsRequest::with_param(PaginatedRequestParams::default());
+    let listed = with_connection(pool, TOOL, context, move |connection, exchange| {
+        let request = ListPromptsRequest::with_param(page.clone());
         send(connection, ClientRequest::ListPromptsRequest(request), exchange)
     });
     let (answer, connection, _) = listed.await?;
@@ -69,6 +74,7 @@ async fn list_prompts(pool: &Arc<SessionPool>, context: &ToolContext) -> Result<
         Ok(_) => return outcome(RequestError::Unexpected, TOOL),
         Err(error) => return outcome(error, TOOL),
     };
+    let is_cut = list.prompts.len() > MCP_LISTED_MAX;
     let listed = list.prompts.into_iter().take(MCP_LISTED_MAX).map(|prompt| {
         let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| {
             let description = line(&argument.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
@@ -77,7 +83,8 @@ async fn list_prompts(pool: &Arc<SessionPool>, context: &ToolContext) -> Result<
         let description = line(&prompt.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
         json!({"name": prompt.name, "description": description, "arguments": arguments.collect::<Vec<_>>()})
     });
-    let value = json!({"prompts": listed.collect::<Vec<_>>()});
+    let mut value = json!({"prompts": listed.collect::<Vec<_>>()});
+    add_continuation(&mut value, list.next_cursor, is_cut);
     Content::default().into_result(Some(value), false, connection.redaction())
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::content::{Content, line};
 use super::errors::outcome;
 use super::mcp_tool::{send, with_connection};
+use super::page::{add_continuation, page_of, page_schema};
 use crate::session::{Connection, Exchange, RequestError, SessionPool};
 use toolwit_core::limits::MCP_LISTED_MAX;
 use toolwit_core::{Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
@@ -30,7 +31,7 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
         id("list"),
         format!("{server}_list_resources"),
         format!("Lists the resources of `{server}`: files, records and other things to read, each with its URI."),
-        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        page_schema(),
     );
     let read = ToolDefinition::new(
         id("read"),
@@ -38,18 +39,18 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
         format!("Reads a resource of `{server}` by its URI."),
         json!({
             "type": "object",
-            "properties": {"uri": {"type": "string", "description": "The URI, as the list has it."}},
+            "properties": {"uri": {"type": "string", "description": "The URI of the resource, from the list."}},
             "required": ["uri"],
             "additionalProperties": false,
         }),
     );
-    let (of_list, of_read) = (pool.clone(), pool.clone());
-    let list = NativeTool::from_definition(list, move |_, context| {
-        let pool = of_list.clone();
-        async move { list_resources(&pool, &context).await }
+    let (list_pool, read_pool) = (pool.clone(), pool.clone());
+    let list = NativeTool::from_definition(list, move |arguments, context| {
+        let pool = list_pool.clone();
+        async move { list_resources(&pool, page_of(&arguments), &context).await }
     })?;
     let read = NativeTool::from_definition(read, move |arguments, context| {
-        let pool = of_read.clone();
+        let pool = read_pool.clone();
         async move {
             let uri = arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
             read_resource(&pool, uri, &context).await
@@ -58,10 +59,14 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
     Ok(vec![Arc::new(list), Arc::new(read)])
 }
 
-async fn list_resources(pool: &Arc<SessionPool>, context: &ToolContext) -> Result<ToolResult, ToolError> {
+async fn list_resources(
+    pool: &Arc<SessionPool>,
+    page: PaginatedRequestParams,
+    context: &ToolContext,
+) -> Result<ToolResult, ToolError> {
     const TOOL: &str = "list_resources";
-    let listed = with_connection(pool, TOOL, context, |connection, exchange| {
-        list_pages(connection, exchange).boxed()
+    let listed = with_connection(pool, TOOL, context, move |connection, exchange| {
+        list_pages(connection, exchange, page.clone()).boxed()
     });
     let (answer, connection, _) = listed.await?;
     let (resources, templates) = match answer {
@@ -69,37 +74,40 @@ async fn list_resources(pool: &Arc<SessionPool>, context: &ToolContext) -> Resul
         Ok(_) => return outcome(RequestError::Unexpected, TOOL),
         Err(error) => return outcome(error, TOOL),
     };
-    let mut lists_more = resources.next_cursor.is_some() || resources.resources.len() > MCP_LISTED_MAX;
+    let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
     let described = |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
     let listed = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
         json!({"uri": resource.uri, "name": resource.name, "description": described(resource.description), "mime_type": resource.mime_type})
     });
     let listed: Vec<_> = listed.collect();
-    let templates = match templates {
-        Some(ServerResult::ListResourceTemplatesResult(list)) => list.resource_templates,
-        _ => Vec::new(),
+    let (templates, has_more_templates) = match templates {
+        Some(ServerResult::ListResourceTemplatesResult(list)) => (list.resource_templates, list.next_cursor.is_some()),
+        _ => (Vec::new(), false),
     };
-    lists_more |= templates.len() > MCP_LISTED_MAX;
+    is_cut |= has_more_templates || templates.len() > MCP_LISTED_MAX;
     let templates = templates.into_iter().take(MCP_LISTED_MAX).map(|template| {
         json!({"uri_template": template.uri_template, "name": template.name, "description": described(template.description)})
     });
     let mut value = json!({"resources": listed, "templates": templates.collect::<Vec<_>>()});
-    if lists_more {
-        value["note"] = json!("the server has more resources");
-    }
+    add_continuation(&mut value, resources.next_cursor, is_cut);
     Content::default().into_result(Some(value), false, connection.redaction())
 }
 
-/// Reads the first pages of the resources, and of their templates.
+/// Requests a page of the resources, and with their first page the first page of the resource templates.
 async fn list_pages(
     connection: &Connection,
     exchange: &Exchange<'_>,
+    page: PaginatedRequestParams,
 ) -> Result<(ServerResult, Option<ServerResult>), RequestError> {
-    let page = PaginatedRequestParams::default();
-    let request = ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page.clone()));
+    let is_first = page.cursor.is_none();
+    let request = ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
     let resources = connection.request(request, exchange).await?;
+    if !is_first {
+        return Ok((resources, None));
+    }
+    let page = PaginatedRequestParams::default();
     let request = ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(page));
-    // Not every server has templates.
+    // Some servers do not support templates.
     let templates = connection.request(request, exchange).await.ok();
     Ok((resources, templates))
 }

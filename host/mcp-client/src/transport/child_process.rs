@@ -143,7 +143,7 @@ impl Transport<RoleClient> for ChildTransport {
                     return None;
                 }
             };
-            if line.is_empty() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
             match message::parse(line) {

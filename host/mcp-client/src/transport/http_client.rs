@@ -193,7 +193,7 @@ impl HttpSender {
         let body = read(response, MCP_MESSAGE_BYTES_MAX)
             .await?
             .ok_or(Failure::Client(HttpFailure::TooLarge))?;
-        let message = message::parse(&body).map_err(|error| Failure::Client(error.into()))?;
+        let message = message::parse(body).map_err(|error| Failure::Client(error.into()))?;
         Ok(StreamableHttpPostResponse::Json(message, session))
     }
 

@@ -9,8 +9,6 @@ pub(super) struct LineReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     bytes_max: usize,
-    /// Whether the line was returned.
-    is_returned: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
@@ -19,7 +17,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             input: BufReader::new(input),
             line: Vec::new(),
             bytes_max,
-            is_returned: false,
         }
     }
 
@@ -27,12 +24,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] for a line that is too long; the input cannot be read on.
-    pub(super) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        if std::mem::take(&mut self.is_returned) {
-            self.line.clear();
-            // One large message must not hold its memory for the rest of the connection.
-            self.line.shrink_to(64 << 10);
-        }
+    pub(super) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let buffered = self.input.fill_buf().await?;
             if buffered.is_empty() {
@@ -47,8 +39,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let consumed = piece.len() + usize::from(end.is_some());
             self.input.consume(consumed);
             if end.is_some() {
-                self.is_returned = true;
-                return Ok(Some(self.line.trim_ascii()));
+                return Ok(Some(std::mem::take(&mut self.line)));
             }
         }
     }
@@ -63,7 +54,7 @@ mod tests {
         let mut reader = LineReader::new(text, bytes_max);
         let mut lines = Vec::new();
         while let Some(line) = reader.next().await? {
-            lines.push(line.to_vec());
+            lines.push(line.trim_ascii().to_vec());
         }
         Ok(lines)
     }

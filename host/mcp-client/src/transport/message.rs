@@ -4,6 +4,7 @@ use rmcp::model::{ServerJsonRpcMessage, Tool};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::large_parts::LargeParts;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_parts, printable};
 
@@ -21,15 +22,20 @@ pub(crate) enum MessageError {
     NotAMessage,
 }
 
-/// Parses a message.
-pub(crate) fn parse(text: &[u8]) -> Result<ServerJsonRpcMessage, MessageError> {
-    let value = parse_value(text)?;
-    serde_json::from_value(value).map_err(|_| MessageError::NotAMessage)
+/// Parses a message. Takes the text to release its memory before the message is typed.
+pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
+    let mut value = parse_value(text.as_ref())?;
+    drop(text);
+    let parts = LargeParts::take(&mut value).map_err(|_| MessageError::NotAMessage)?;
+    let mut message = serde_json::from_value(value).map_err(|_| MessageError::NotAMessage)?;
+    parts.put_back(&mut message);
+    Ok(message)
 }
 
 /// Checks the text of a message, and returns it in a form that the protocol library can parse.
 pub(super) fn checked(text: String) -> Result<String, MessageError> {
     let value = parse_value(text.as_bytes())?;
+    drop(text);
     Ok(value.to_string())
 }
 
@@ -146,6 +152,21 @@ mod tests {
         let texts: Vec<_> = called.content.iter().filter_map(|block| block.as_text()).collect();
         assert_eq!(texts.len(), 3);
         assert_eq!(texts[1].text, "[content of the unsupported type `hologram`]");
+    }
+
+    #[test]
+    fn structured_content_and_its_absence_are_kept() {
+        let called = |value: Value| match result(value) {
+            ServerResult::CallToolResult(called) => called,
+            other => panic!("{other:?}"),
+        };
+        let both = called(json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"n": [1, {}]}}));
+        assert_eq!(both.structured_content, Some(json!({"n": [1, {}]})));
+        assert_eq!(both.content[0].as_text().unwrap().text, "a");
+        let only = called(json!({"structuredContent": null}));
+        assert_eq!((only.structured_content, only.content.len()), (Some(Value::Null), 0));
+        let none = called(json!({"content": [], "isError": true}));
+        assert_eq!((none.structured_content, none.is_error), (None, Some(true)));
     }
 
     // attack: G9

@@ -4,6 +4,7 @@ mod child_process;
 mod diagnostics;
 mod http_client;
 mod http_connector;
+mod large_parts;
 mod line_reader;
 mod message;
 mod oauth;

@@ -1,4 +1,4 @@
-//! A server over HTTP, for tests: each request is answered by a function.
+//! An HTTP server for tests: a function answers each request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ pub(crate) struct Request {
     pub(crate) message: Value,
 }
 
-/// The answer to a request.
+/// The HTTP response to a request.
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
@@ -36,11 +36,12 @@ impl Reply {
         }
     }
 
-    /// Answers with the result of a request.
+    /// Creates a JSON-RPC response with a result.
     pub(crate) fn result(request: &Request, result: &Value) -> Self {
         Self::json(&json!({"jsonrpc": "2.0", "id": request.message["id"], "result": result}))
     }
 
+    /// Creates a JSON-RPC error response with an HTTP status and an error code.
     pub(crate) fn refuse(request: &Request, status: u16, code: i32) -> Self {
         let error =
             json!({"jsonrpc": "2.0", "id": request.message["id"], "error": {"code": code, "message": "refused"}});
@@ -57,7 +58,7 @@ impl Reply {
         }
     }
 
-    /// Answers with events.
+    /// Creates a response with server-sent events.
     pub(crate) fn events(events: &str) -> Self {
         Self {
             body: events.as_bytes().to_vec(),
@@ -70,14 +71,14 @@ impl Reply {
         self
     }
 
-    /// Sends zeros after the body, forever.
+    /// Makes the body endless: it continues with `0` characters.
     pub(crate) fn endless(mut self) -> Self {
         self.is_endless = true;
         self
     }
 }
 
-type Answer = dyn Fn(&Request) -> Option<Reply> + Send + Sync;
+type Handler = dyn Fn(&Request) -> Option<Reply> + Send + Sync;
 
 /// A running server. It ends with the test.
 pub(crate) struct HttpServer {
@@ -92,7 +93,7 @@ impl HttpServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
-        let answer: Arc<Answer> = Arc::new(answer);
+        let answer: Arc<Handler> = Arc::new(answer);
         let log = received.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -103,12 +104,12 @@ impl HttpServer {
         Self { url, received, task }
     }
 
-    /// Returns the requests so far.
+    /// Returns the received requests in order.
     pub(crate) fn received(&self) -> Vec<Request> {
         self.received.lock().unwrap().clone()
     }
 
-    /// Returns the requests with this method of the protocol.
+    /// Returns the requests with this JSON-RPC method.
     pub(crate) fn received_of(&self, method: &str) -> Vec<Request> {
         let received = self.received().into_iter();
         received.filter(|request| request.message["method"] == method).collect()
@@ -121,7 +122,7 @@ impl Drop for HttpServer {
     }
 }
 
-async fn serve(stream: TcpStream, answer: &Answer, log: &Mutex<Vec<Request>>) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, answer: &Handler, log: &Mutex<Vec<Request>>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let mut line = String::new();
@@ -183,7 +184,7 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: &Reply) -> std::io::Res
     }
 }
 
-/// Answers like a server with a handshake, without sessions. The tool `echo` returns its text.
+/// Answers like a server of revision 2025-06-18, which begins with a handshake, without session ids. The tool `echo` returns its text.
 pub(crate) fn handshake(request: &Request) -> Option<Reply> {
     if request.method != "POST" {
         return Some(Reply::status(405));
@@ -202,7 +203,7 @@ pub(crate) fn handshake(request: &Request) -> Option<Reply> {
     })
 }
 
-/// Answers like a server of the revision in which each request stands alone.
+/// Answers like a server of revision 2026-07-28, in which each request is independent.
 pub(crate) fn stateless(request: &Request) -> Option<Reply> {
     if request.method != "POST" {
         return Some(Reply::status(405));

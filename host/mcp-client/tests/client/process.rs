@@ -241,6 +241,12 @@ async fn resources_and_prompts_can_be_read_where_asked() {
         .value
         .unwrap();
     assert_eq!(listed["resources"][0]["uri"], "test://greeting");
+    let cursor = json!({"cursor": listed["next_cursor"]});
+    let second = call(&server, "test_list_resources", cursor).await.unwrap();
+    assert_eq!(
+        second.value.unwrap(),
+        json!({"resources": [{"uri": "test://farewell", "name": "farewell", "description": "", "mime_type": null}], "templates": []})
+    );
     let read = call(&server, "test_read_resource", json!({"uri": "test://greeting"}))
         .await
         .unwrap();

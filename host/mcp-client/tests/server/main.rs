@@ -63,9 +63,15 @@ impl Server {
                 answer(id, &list);
             }
             "tools/call" => tools::call(self, id, parameters),
+            "resources/list" if parameters["cursor"] == "page 2" => {
+                answer(
+                    id,
+                    &json!({"resources": [{"uri": "test://farewell", "name": "farewell"}]}),
+                );
+            }
             "resources/list" => {
                 let resource = json!({"uri": "test://greeting", "name": "greeting", "mimeType": "text/plain"});
-                answer(id, &json!({"resources": [resource]}));
+                answer(id, &json!({"resources": [resource], "nextCursor": "page 2"}));
             }
             "resources/read" if parameters["uri"] == "test://greeting" => {
                 answer(id, &json!({"contents": [{"uri": "test://greeting", "text": "hello"}]}));

@@ -12,11 +12,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::access_token::Tokens;
+use super::connections::{Connections, OpenConnection};
 use super::options::HttpOptions;
 use super::origin::OriginRules;
 use super::router::{ANSWER_KEPT, MCP, Router};
@@ -82,7 +82,7 @@ impl HttpListener {
     /// Answers requests until the token is cancelled. Running requests then have three seconds to end.
     pub async fn serve(self, server: &McpServer, cancel: CancellationToken) {
         let router = Arc::new(self.router(server, &cancel));
-        let permits = Arc::new(Semaphore::new(self.options.connections_max));
+        let open = Connections::new(self.options.connections_max);
         let mut connections = JoinSet::new();
         let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
         loop {
@@ -91,13 +91,15 @@ impl HttpListener {
                 () = cancel.cancelled() => break,
                 _ = expiry.tick() => server.expire(),
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                Some((stream, permit)) = accept(&self.listener, &permits) => {
+                Some((stream, connection)) = accept(&self.listener, &open) => {
                     let (router, cancel) = (router.clone(), cancel.clone());
                     connections.spawn(async move {
                         router.metrics.connections.fetch_add(1, Ordering::Relaxed);
-                        serve_connection(stream, &router, &cancel).await;
+                        tokio::select! {
+                            () = serve_connection(stream, &router, &connection, &cancel) => {}
+                            () = connection.replaced() => {}
+                        }
                         router.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-                        drop(permit);
                     });
                 }
             }
@@ -140,17 +142,14 @@ impl HttpListener {
 }
 
 /// Accepts the next connection, as soon as there is room for it. `None` after a failure of a single connection.
-async fn accept(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = permits.clone().acquire_owned().await.ok()?;
+async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Option<(TcpStream, OpenConnection)> {
+    connections.room().await;
     match listener.accept().await {
         Ok((stream, _)) => {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "a connection waits for full packets");
             }
-            Some((stream, permit))
+            connections.open().map(|connection| (stream, connection))
         }
         Err(error) => {
             tracing::warn!(%error, "a connection cannot be accepted");
@@ -162,23 +161,20 @@ async fn accept(
 }
 
 /// Answers the requests of one connection, until it ends or the server is stopped.
-async fn serve_connection(stream: TcpStream, router: &Arc<Router>, cancel: &CancellationToken) {
-    let service = service_fn(|request| {
-        let router = router.clone();
-        async move { Ok::<_, Infallible>(router.answer(request).await) }
-    });
-    let connection = http1::Builder::new()
+async fn serve_connection(stream: TcpStream, router: &Router, connection: &OpenConnection, cancel: &CancellationToken) {
+    let service = service_fn(async |request| Ok::<_, Infallible>(router.answer(request, connection).await));
+    let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WALL_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
+    let mut served = std::pin::pin!(served);
     let ended = tokio::select! {
         biased;
-        ended = connection.as_mut() => ended,
+        ended = served.as_mut() => ended,
         () = cancel.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            served.as_mut().graceful_shutdown();
+            served.await
         }
     };
     if let Err(error) = ended {

@@ -2,6 +2,7 @@
 
 mod access_token;
 mod body;
+mod connections;
 mod listener;
 mod options;
 mod origin;

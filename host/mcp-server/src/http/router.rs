@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 
 use super::access_token::{Caller, Tokens};
 use super::body::{self, BodyError};
+use super::connections::OpenConnection;
 use super::options::ProtectedResource;
 use super::origin::OriginRules;
 use super::response::{self, HttpResponse, with_header};
@@ -49,8 +50,8 @@ pub(super) struct Router {
 
 impl Router {
     /// Answers a request.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
-        let response = match self.route(request).await {
+    pub(super) async fn answer(&self, request: Request<Incoming>, connection: &OpenConnection) -> HttpResponse {
+        let response = match self.route(request, connection).await {
             Ok(response) => response,
             Err(Rejection { reason, response }) => {
                 self.metrics.count_rejection(reason);
@@ -61,7 +62,7 @@ impl Router {
         response
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Result<HttpResponse, Rejection> {
+    async fn route(&self, request: Request<Incoming>, connection: &OpenConnection) -> Result<HttpResponse, Rejection> {
         if !self.rules.allows_host(request.uri(), request.headers()) {
             return Err(rejected(
                 "host",
@@ -78,10 +79,10 @@ impl Router {
         }
         let path = request.uri().path();
         match path {
-            MCP => self.protocol(request).await,
+            MCP => self.protocol(request, connection).await,
             "/healthz" => get(&request, || response::text(StatusCode::OK, "ok\n")),
             "/metrics" => {
-                self.caller(&request)?;
+                self.caller(&request, connection)?;
                 let sessions = self.owners.len().await;
                 get(&request, || response::metrics(self.metrics.render(sessions)))
             }
@@ -99,8 +100,12 @@ impl Router {
     }
 
     /// Passes a request to the protocol.
-    async fn protocol(&self, request: Request<Incoming>) -> Result<HttpResponse, Rejection> {
-        let caller = self.caller(&request)?.clone();
+    async fn protocol(
+        &self,
+        request: Request<Incoming>,
+        connection: &OpenConnection,
+    ) -> Result<HttpResponse, Rejection> {
+        let caller = self.caller(&request, connection)?.clone();
         if let Err(wait) = caller.rate.take() {
             let rejection = rejected("rate", StatusCode::TOO_MANY_REQUESTS, "too many requests");
             let seconds = wait.as_secs().saturating_add(1).to_string();
@@ -155,9 +160,10 @@ impl Router {
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 
-    /// Returns who makes a request.
-    fn caller(&self, request: &Request<Incoming>) -> Result<&Caller, Rejection> {
-        self.tokens.caller(request.headers()).ok_or_else(|| {
+    /// Returns who makes a request, and accepts the connection.
+    fn caller(&self, request: &Request<Incoming>, connection: &OpenConnection) -> Result<&Caller, Rejection> {
+        let caller = self.tokens.caller(request.headers()).inspect(|_| connection.accept());
+        caller.ok_or_else(|| {
             let challenge = match &self.protected_resource {
                 Some(metadata) => {
                     let server = metadata.resource.trim_end_matches('/').trim_end_matches(MCP);

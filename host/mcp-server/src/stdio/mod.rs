@@ -3,6 +3,7 @@
 mod line_reader;
 mod message;
 mod serve;
+mod standard_streams;
 mod transport;
 
 pub(crate) use serve::{serve, serve_streams};

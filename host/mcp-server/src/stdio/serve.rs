@@ -5,6 +5,7 @@ use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::standard_streams::standard_streams;
 use super::transport::LineTransport;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -13,7 +14,8 @@ use toolwit::{Error, ErrorKind, Phase};
 /// # Errors
 /// If the connection fails before it has begun.
 pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
-    serve_streams(connection, tokio::io::stdin(), tokio::io::stdout(), cancel).await
+    let (input, output) = standard_streams();
+    serve_streams(connection, input, output, cancel).await
 }
 
 /// Serves a client over two streams; see [`serve`].

@@ -1,4 +1,4 @@
-//! Artifacts as content of a result.
+//! Converts artifacts to the content of a result.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,8 @@ const RESOURCE_LINK: &str = "resource_link";
 /// - The kinds `image/…` and `audio/…` are media types. The value is base64, or an object with base64 under `data`.
 /// - `resource` is an object with `uri`, `mime_type` and `text` or base64 under `blob`.
 /// - `resource_link` is an object with `uri`, `name`, `description` and `mime_type`.
-/// - Every other artifact is a resource with its JSON. `number` makes its URI unique in the result.
+/// - Every other artifact, and one whose value does not have this form, is a resource with its JSON. `number` makes its URI unique in
+///   the result.
 pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
     let known = match artifact.kind.as_str() {
         RESOURCE => resource(&artifact.value).map(ContentBlock::resource),
@@ -32,7 +33,7 @@ pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
     })
 }
 
-/// Returns an image or a sound, if the kind is such a media type and the data is base64.
+/// Returns image or audio content, if the kind is such a media type and the data is base64.
 fn media(kind: &str, value: &Value) -> Option<ContentBlock> {
     let (class, subtype) = kind.split_once('/')?;
     let is_token = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_and_sounds_are_content_of_their_media_type() {
+    fn images_and_audio_are_content_of_their_media_type() {
         let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         assert_eq!(converted("image/png", json!("AAAA")), image);
         assert_eq!(converted("image/png", json!({"data": "AAAA"})), image);
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_not_base64_is_never_sent_as_a_picture() {
+    fn data_that_is_not_base64_is_never_sent_as_an_image() {
         assert_eq!(converted("image/png", json!("not base64"))["type"], "resource");
         assert_eq!(converted("image/p n\n", json!("AAAA"))["type"], "resource");
         assert_eq!(

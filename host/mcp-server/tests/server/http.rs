@@ -306,6 +306,28 @@ async fn a_principal_cannot_use_up_the_sessions_and_requests_of_others() {
     }
 }
 
+// attack: G17
+#[tokio::test]
+async fn connections_without_a_caller_give_way_to_others() {
+    let token = AccessToken::new(ADA, Principal::new("ada", host().await)).unwrap();
+    let served = serve(|options| options.with_connections_max(3).with_token(token)).await;
+    let mut idle = Vec::new();
+    for text in [
+        "",
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\n",
+        "POST /mcp HTTP/1.1\r\n",
+    ] {
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        idle.push(stream);
+    }
+    let ada = format!("\nauthorization: Bearer {ADA}");
+    served.session(&ada).await;
+    // The session took the place of the oldest.
+    let closed = idle[0].read(&mut [0; 1]).await;
+    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+}
+
 #[tokio::test]
 async fn a_public_address_needs_a_token_and_a_name() {
     let public = || HttpOptions::new(([0, 0, 0, 0], 0).into());

@@ -1,10 +1,10 @@
-//! What a model wrote, as text and calls.
+//! The text and the calls in a response of a model.
 
 use serde_json::Value;
 
 use toolwit_core::text::json_type;
 
-/// A response that was read from its text.
+/// A parsed response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Reply {
     /// The text for the user.
@@ -17,11 +17,11 @@ pub(super) struct Reply {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WrittenCall {
     pub(super) name: String,
-    /// The arguments: an object as JSON text.
+    /// The arguments: the JSON text of an object.
     pub(super) arguments: String,
 }
 
-/// The reason why a response cannot be read. No call of it is executed.
+/// The reason why a response cannot be parsed. None of its calls is executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct InvalidReply(pub(super) String);
@@ -49,7 +49,7 @@ impl WrittenCall {
         Ok(Self { name, arguments })
     }
 
-    /// Reads an object with a name and arguments, whose key is one of these, and no other keys.
+    /// Parses an object with `name` and at most one of `argument_keys`. Other keys are refused.
     pub(super) fn read(call: &Value, argument_keys: &[&str]) -> Result<Self, InvalidReply> {
         let Some(fields) = call.as_object() else {
             return Err(InvalidReply(format!("a call is {}, not an object", json_type(call))));

@@ -1,4 +1,4 @@
-//! Merging discovered tools into the scanned files.
+//! Merges discovered tools into the scanned files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::store::{DynamicToolsRecord, PackageRecord};
 use toolwit_core::{Error, ErrorKind};
 use toolwit_sandbox::Plugin;
 
-/// The changes to write to the store.
+/// The changes of a merge: records to write to the store, and whether the registry must be published again.
 pub(super) struct DiscoveryChanges {
     pub(super) packages: Vec<PackageRecord>,
     pub(super) tools: Vec<DynamicToolsRecord>,
-    /// Whether no scanned file changed.
-    pub(super) is_empty: bool,
+    /// Whether a scanned file changed. A failed discovery changes its file, but adds no records.
+    pub(super) has_changed_files: bool,
 }
 
 /// Merges results into the scanned files. Ignores a result if its file has changed in the meantime.
@@ -31,7 +31,7 @@ pub(super) fn apply(
     let mut changes = DiscoveryChanges {
         packages: Vec::new(),
         tools: Vec::new(),
-        is_empty: true,
+        has_changed_files: false,
     };
     for result in results {
         let DiscoveryResult {
@@ -59,12 +59,12 @@ pub(super) fn apply(
             Err(error) => before.with_failure(plugin, error),
         };
         files.insert(path, Arc::new(after));
-        changes.is_empty = false;
+        changes.has_changed_files = true;
     }
     changes
 }
 
-/// Whether the error means that no function of the component can run.
+/// Returns whether an error means that no function of the component can run.
 fn is_unusable(error: &Error) -> bool {
     matches!(
         error.kind,
@@ -73,10 +73,14 @@ fn is_unusable(error: &Error) -> bool {
 }
 
 impl ScannedFile {
+    /// Returns whether the file still contains the plugin, loaded or with a failed discovery.
     fn has_plugin(&self, plugin: &Arc<Plugin>) -> bool {
-        let failed = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
-        let own = [self.package.plugin(), failed];
-        own.into_iter().flatten().any(|own| Arc::ptr_eq(own, plugin))
+        let undiscovered = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
+        let current = [self.package.plugin(), undiscovered];
+        current
+            .into_iter()
+            .flatten()
+            .any(|current| Arc::ptr_eq(current, plugin))
     }
 
     /// Returns the file with a plugin whose tools were discovered, and its new record.

@@ -74,7 +74,7 @@ impl LiveRegistry {
         let applied = blocking(move || {
             let model = earlier.catalog().embedding_model();
             let changes = apply(&mut next, results, model);
-            if changes.is_empty {
+            if !changes.has_changed_files {
                 return Ok(None);
             }
             or_default_with_warning(store.save_dynamic_tools(&changes.tools));

@@ -3,7 +3,7 @@
 //!
 //! A directory is a retrieval set in BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`, optionally `inputSchema`),
 //! `queries.jsonl` (`_id`, `text`, optionally `need`) and `qrels/test.tsv`. A directory that is not a set is searched for sets and
-//! for `no_answer.jsonl`: queries (`text`) for which none of the `tools` is right. Prints one JSON document per set; with a
+//! for `no_answer.jsonl`: queries (`text`) for which none of the `tools` is relevant. Prints one JSON document per set; with a
 //! directory of word vectors, another one for the search with them.
 //!
 //! `r_at_k` is the recall of the first k hits of the full ranking. `search_tools` measures the hits that a model receives when it
@@ -23,14 +23,14 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolwit::registry::{Cutoff, HITS_DEFAULT, VectorFiles};
 
-use retrieval_set::{Model, RetrievalQuality, RetrievalSet, measure_unanswerable, read_unanswerable};
+use retrieval_set::{OptionalModel, RetrievalQuality, RetrievalSet, measure_unanswerable, read_unanswerable};
 
-/// The file of queries without a right tool.
+/// The file of queries without a relevant tool.
 const UNANSWERABLE: &str = "no_answer.jsonl";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut places: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let mut models: Vec<Model> = vec![None];
+    let mut models: Vec<OptionalModel> = vec![None];
     if places.len() > 1 && places[0] == Path::new("--vectors") {
         let files = VectorFiles::find(&[places.remove(1)])?;
         places.remove(0);
@@ -66,7 +66,7 @@ fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(sets)
 }
 
-fn evaluate(directory: &Path, model: &Model) -> Result<Value, Box<dyn Error>> {
+fn evaluate(directory: &Path, model: &OptionalModel) -> Result<Value, Box<dyn Error>> {
     let set = RetrievalSet::read(directory, model)?;
     let started = Instant::now();
     let ranking = set.measure(10, Cutoff::None);
@@ -87,7 +87,7 @@ fn evaluate(directory: &Path, model: &Model) -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-fn evaluate_unanswerable(file: &Path, model: &Model) -> Result<Value, Box<dyn Error>> {
+fn evaluate_unanswerable(file: &Path, model: &OptionalModel) -> Result<Value, Box<dyn Error>> {
     let queries = read_unanswerable(file, model)?;
     Ok(json!({
         "set": UNANSWERABLE,

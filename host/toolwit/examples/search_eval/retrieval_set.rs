@@ -1,4 +1,4 @@
-//! A set of tools and queries with the tools that are right for each query.
+//! A set of tools and of queries, with the relevant tools of each query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -9,24 +9,24 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwit::registry::{Catalog, Cutoff, Document, EmbeddingModel, Hit, Query};
 
-/// A model for the search by meaning, or none.
-pub(crate) type Model = Option<Arc<dyn EmbeddingModel>>;
+/// The embedding model of semantic search, if it is used.
+pub(crate) type OptionalModel = Option<Arc<dyn EmbeddingModel>>;
 
-/// Tools, and queries with the ids of the right tools.
+/// Tools, and queries with the ids of the relevant tools.
 pub(crate) struct RetrievalSet {
     pub(crate) catalog: Catalog,
     pub(crate) queries: Vec<AnswerableQuery>,
 }
 
-/// A query, and the tools that are right for it.
+/// A query with its relevant tools.
 pub(crate) struct AnswerableQuery {
     text: String,
     /// The capability in the words of a tool description, if the set has it.
     need: Option<String>,
-    right: BTreeSet<String>,
+    relevant: BTreeSet<String>,
 }
 
-/// A query for which none of the tools is right.
+/// A query without a relevant tool.
 pub(crate) struct UnanswerableQuery {
     pub(crate) catalog: Catalog,
     pub(crate) text: String,
@@ -39,24 +39,24 @@ pub(crate) struct RetrievalQuality {
     pub(crate) r_at_5: f64,
     pub(crate) r_at_10: f64,
     pub(crate) ndcg_at_5: f64,
-    /// The share of the right tools among all hits.
+    /// The share of relevant tools among all hits.
     pub(crate) precision: f64,
     pub(crate) hits_mean: f64,
-    /// The share of queries without a hit.
+    /// The share of queries for which the search returned nothing.
     pub(crate) silent: f64,
 }
 
 impl RetrievalSet {
     /// Reads a set in BEIR layout.
-    pub(crate) fn read(directory: &Path, model: &Model) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn read(directory: &Path, model: &OptionalModel) -> Result<Self, Box<dyn Error>> {
         let judgements = judgements(&fs::read_to_string(directory.join("qrels/test.tsv"))?);
         let mut queries = Vec::new();
         for query in lines(&directory.join("queries.jsonl"))? {
-            if let Some(right) = judgements.get(text_of(&query, "_id")?) {
+            if let Some(relevant) = judgements.get(text_of(&query, "_id")?) {
                 queries.push(AnswerableQuery {
                     text: text_of(&query, "text")?.to_owned(),
                     need: query["need"].as_str().map(str::to_owned),
-                    right: right.clone(),
+                    relevant: relevant.clone(),
                 });
             }
         }
@@ -85,14 +85,14 @@ impl RetrievalSet {
     ) -> RetrievalQuality {
         let results = self.queries.iter().map(|query| {
             let search = query_of(query).with_hits_max(hits_max).with_cutoff(cutoff);
-            (self.catalog.search(&search, |_| true), query.right.clone())
+            (self.catalog.search(&search, |_| true), query.relevant.clone())
         });
         RetrievalQuality::of(&results.collect::<Vec<_>>())
     }
 }
 
-/// Reads queries without a right tool: `text`, and the `tools`, which are all wrong.
-pub(crate) fn read_unanswerable(file: &Path, model: &Model) -> Result<Vec<UnanswerableQuery>, Box<dyn Error>> {
+/// Reads queries without a relevant tool. Each line has the `text` and the `tools`, none of which is relevant.
+pub(crate) fn read_unanswerable(file: &Path, model: &OptionalModel) -> Result<Vec<UnanswerableQuery>, Box<dyn Error>> {
     let queries = lines(file)?.into_iter().map(|query| {
         let tools = query["tools"].as_array().ok_or("a line has no `tools`")?;
         Ok(UnanswerableQuery {
@@ -103,7 +103,7 @@ pub(crate) fn read_unanswerable(file: &Path, model: &Model) -> Result<Vec<Unansw
     queries.collect()
 }
 
-/// Searches for each query without a right tool, and measures the hits, which are all wrong.
+/// Searches for each query without a relevant tool, and measures the hits. Every hit is an error.
 pub(crate) fn measure_unanswerable(queries: &[UnanswerableQuery], cutoff: Cutoff) -> RetrievalQuality {
     let results = queries.iter().map(|query| {
         let hits = query
@@ -118,16 +118,20 @@ impl RetrievalQuality {
     fn of(results: &[(Vec<Hit>, BTreeSet<String>)]) -> Self {
         let count = results.len().max(1) as f64;
         let mean = |value: &dyn Fn(&[Hit], &BTreeSet<String>) -> f64| {
-            results.iter().map(|(hits, right)| value(hits, right)).sum::<f64>() / count
+            results
+                .iter()
+                .map(|(hits, relevant)| value(hits, relevant))
+                .sum::<f64>()
+                / count
         };
         let hits: usize = results.iter().map(|(hits, _)| hits.len()).sum();
-        let right: f64 = mean(&|hits, right| found(hits, right, usize::MAX) as f64) * count;
+        let relevant: f64 = mean(&|hits, relevant| found(hits, relevant, usize::MAX) as f64) * count;
         Self {
-            r_at_1: mean(&|hits, right| recall(hits, right, 1)),
-            r_at_5: mean(&|hits, right| recall(hits, right, 5)),
-            r_at_10: mean(&|hits, right| recall(hits, right, 10)),
-            ndcg_at_5: mean(&|hits, right| gain(hits, right, 5)),
-            precision: right / hits.max(1) as f64,
+            r_at_1: mean(&|hits, relevant| recall(hits, relevant, 1)),
+            r_at_5: mean(&|hits, relevant| recall(hits, relevant, 5)),
+            r_at_10: mean(&|hits, relevant| recall(hits, relevant, 10)),
+            ndcg_at_5: mean(&|hits, relevant| gain(hits, relevant, 5)),
+            precision: relevant / hits.max(1) as f64,
             hits_mean: hits as f64 / count,
             silent: mean(&|hits, _| f64::from(u8::from(hits.is_empty()))),
         }
@@ -146,7 +150,7 @@ fn text_of<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
         .ok_or_else(|| format!("a line has no text `{key}`: {value}"))
 }
 
-fn catalog(tools: &[Value], model: &Model) -> Result<Catalog, Box<dyn Error>> {
+fn catalog(tools: &[Value], model: &OptionalModel) -> Result<Catalog, Box<dyn Error>> {
     let mut catalog = model
         .iter()
         .cloned()
@@ -177,7 +181,7 @@ fn document(tool: &Value) -> Result<Document, Box<dyn Error>> {
     Ok(Document::new(id, name, description).with_parameters(parameters))
 }
 
-/// Returns the right tools, by query.
+/// Returns the relevant tools, by query.
 fn judgements(table: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut judgements: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for row in table.lines() {
@@ -194,22 +198,22 @@ fn judgements(table: &str) -> BTreeMap<String, BTreeSet<String>> {
     judgements
 }
 
-fn found(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> usize {
-    hits.iter().take(among).filter(|hit| right.contains(&hit.id)).count()
+fn found(hits: &[Hit], relevant: &BTreeSet<String>, among: usize) -> usize {
+    hits.iter().take(among).filter(|hit| relevant.contains(&hit.id)).count()
 }
 
-fn recall(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
-    found(hits, right, among) as f64 / right.len().max(1) as f64
+fn recall(hits: &[Hit], relevant: &BTreeSet<String>, among: usize) -> f64 {
+    found(hits, relevant, among) as f64 / relevant.len().max(1) as f64
 }
 
 /// Returns the normalised discounted cumulative gain: relevant tools count more at higher ranks.
-fn gain(hits: &[Hit], right: &BTreeSet<String>, among: usize) -> f64 {
-    let worth = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+fn gain(hits: &[Hit], relevant: &BTreeSet<String>, among: usize) -> f64 {
+    let discount = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
     let ranked = hits.iter().take(among).enumerate();
     let found: f64 = ranked
-        .filter(|(_, hit)| right.contains(&hit.id))
-        .map(|(rank, _)| worth(rank))
+        .filter(|(_, hit)| relevant.contains(&hit.id))
+        .map(|(rank, _)| discount(rank))
         .sum();
-    let best: f64 = (0..right.len().clamp(1, among)).map(worth).sum();
+    let best: f64 = (0..relevant.len().clamp(1, among)).map(discount).sum();
     found / best
 }

@@ -1,11 +1,11 @@
-//! What a call is expected to return.
+//! Expected outcomes of calls.
 
 use serde_json::Value;
 
 use toolwit_core::{ToolError, ToolResult};
 
 /// Maximum length of a value in the description of a mismatch, in characters.
-const SHOWN_CHARS_MAX: usize = 400;
+const VALUE_CHARS_MAX: usize = 400;
 
 /// The expected outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,16 +13,16 @@ const SHOWN_CHARS_MAX: usize = 400;
 pub enum Expectation {
     /// Any result that is not an error.
     Success,
-    /// This result. Numbers are compared by value: 4 equals 4.0.
+    /// A result with this value. Numbers are compared by value: 4 equals 4.0.
     Result(Value),
-    /// A result whose text contains this.
+    /// A result whose text contains this text.
     Contains(String),
-    /// An error of the tool or the host whose message or kind contains this.
+    /// An error of the tool or the host whose message or kind contains this text.
     Error(String),
 }
 
 impl Expectation {
-    /// Compares the outcome of a call. Returns how it differs.
+    /// Compares the outcome of a call with the expectation. Returns a description of the difference, or `None` if it matches.
     pub(super) fn mismatch(&self, outcome: &Result<ToolResult, ToolError>) -> Option<String> {
         let (error, result) = match outcome {
             Ok(result) if result.is_error() => (Some(result.content()), None),
@@ -31,25 +31,25 @@ impl Expectation {
         };
         match (self, error, result) {
             (Self::Error(expected), Some(error), _) if error.contains(expected) => None,
-            (Self::Error(expected), Some(error), _) => Some(differs("the error", &error, expected)),
+            (Self::Error(expected), Some(error), _) => Some(not_contained("the error", &error, expected)),
             (Self::Error(expected), None, Some(result)) => Some(format!(
                 "it returned {}, not an error with `{expected}`",
-                shown(&result_value(result).to_string())
+                truncated(&result_value(result).to_string())
             )),
-            (_, Some(error), _) => Some(format!("it failed: {}", shown(&error))),
+            (_, Some(error), _) => Some(format!("it failed: {}", truncated(&error))),
             (Self::Result(expected), _, Some(result)) => {
                 let value = result_value(result);
                 (!is_same(expected, &value)).then(|| {
                     format!(
                         "it returned {}, not {}",
-                        shown(&value.to_string()),
-                        shown(&expected.to_string())
+                        truncated(&value.to_string()),
+                        truncated(&expected.to_string())
                     )
                 })
             }
             (Self::Contains(expected), _, Some(result)) => {
                 let text = result.content();
-                (!text.contains(expected)).then(|| differs("the result", &text, expected))
+                (!text.contains(expected)).then(|| not_contained("the result", &text, expected))
             }
             _ => None,
         }
@@ -61,12 +61,16 @@ fn error_text(error: &ToolError) -> String {
     format!("{}: {error}", error.kind)
 }
 
-fn differs(what: &str, actual: &str, expected: &str) -> String {
-    format!("{what} `{}` does not contain `{}`", shown(actual), shown(expected))
+fn not_contained(what: &str, actual: &str, expected: &str) -> String {
+    format!(
+        "{what} `{}` does not contain `{}`",
+        truncated(actual),
+        truncated(expected)
+    )
 }
 
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+fn truncated(text: &str) -> String {
+    match text.char_indices().nth(VALUE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -8,7 +8,7 @@ use toolwit_core::{
     Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
 };
 
-/// The selection in the id of a method of the current object.
+/// The selection of the current object in the id of a method: `…#func(*current)`.
 const CURRENT: &str = "current";
 
 /// Returns the id of a method that is bound to the current object.
@@ -21,13 +21,13 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
     *id == current_method_id(id)
 }
 
-/// Returns whether the tool is bound to an object. A method without an object may be decorated, but is not another tool under the
-/// id of the current object.
+/// Returns whether the tool is bound to an object: whether it, or a tool that it decorates, was created by [`bound_method`]. An
+/// [`UnboundMethod`] may have decorators, but no layer that only redefines a tool.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
     decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
 }
 
-/// Returns a method of an object as a method of the current object, with the description of the declared one.
+/// Returns the method of an object as the method of the current object, with the same description as its [`UnboundMethod`].
 pub(super) fn bound_method(method: Arc<dyn Tool>, prefix: &str, id: ToolId, names: Vec<String>) -> Arc<dyn Tool> {
     let description = description_of_current(&method.definition().description, prefix);
     Arc::new(method.with_identity(id, names).with_description(description))
@@ -62,7 +62,7 @@ impl Tool for UnboundMethod {
         &self.definition
     }
 
-    /// A call only returns guidance.
+    /// Returns read access, because a call only returns guidance.
     async fn access(&self, _arguments: &Arguments, _context: &ToolContext) -> CallAccess {
         CallAccess::read()
     }

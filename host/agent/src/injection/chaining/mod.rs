@@ -19,15 +19,15 @@ type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send +
 ///
 /// It is the alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a chained type
 /// do not get tools of their own. The tools are declared from the start and are locked until a result holds exactly one
-/// object of the type: an entity, or an [`Artifact`] with a live object. Each such result replaces the current object; a result with
-/// several objects does not change it.
-/// Objects without methods are ignored.
+/// object of the type: an entity, or an [`Artifact`] with a live object. Each such result replaces the current object. A result with
+/// several objects does not change it. Objects without methods are ignored.
 ///
 /// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
 #[derive(Clone, Default)]
 pub struct Chaining {
     types: Vec<ChainedType>,
-    any_type: bool,
+    /// Whether objects of all other types are chained too.
+    has_any_type: bool,
 }
 
 /// A type whose objects are chained.
@@ -96,10 +96,10 @@ impl Chaining {
         self
     }
 
-    /// Adds all types: the tools of the latest object replace those of earlier objects of other types.
+    /// Adds all types. The tools of the latest object replace those of earlier objects of other types.
     #[must_use]
     pub fn with_any_type(mut self) -> Self {
-        self.any_type = true;
+        self.has_any_type = true;
         self
     }
 
@@ -107,14 +107,14 @@ impl Chaining {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.types.extend(other.types);
-        self.any_type |= other.any_type;
+        self.has_any_type |= other.has_any_type;
         self
     }
 
     /// Returns whether the strategy has no types.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.types.is_empty() && !self.any_type
+        self.types.is_empty() && !self.has_any_type
     }
 
     /// Returns the tools that are declared from the start. The conversation must have them.
@@ -143,7 +143,7 @@ impl InjectionStrategy for Chaining {
                 bind(&mut injection, provider.as_ref(), context);
             }
         }
-        if self.any_type {
+        if self.has_any_type {
             let others = providers
                 .iter()
                 .filter(|provider| !matched.iter().any(|matched| Arc::ptr_eq(matched, provider)));
@@ -156,7 +156,7 @@ impl InjectionStrategy for Chaining {
     }
 
     fn claims(&self, provider: &dyn ToolProvider) -> bool {
-        self.any_type || self.types.iter().any(|chained| (chained.matches)(provider))
+        self.has_any_type || self.types.iter().any(|chained| (chained.matches)(provider))
     }
 
     fn gate(&self, tool: &NamedTool, _view: &ConversationView<'_>) -> CallGate {

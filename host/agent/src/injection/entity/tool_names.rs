@@ -1,4 +1,4 @@
-//! Insertion of the tool names of entities into the result that returned them.
+//! Writes the tool names of entities into the result that returned them.
 
 use super::discovered::DiscoveredEntity;
 use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
@@ -8,7 +8,7 @@ use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
 pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[DiscoveredEntity], tools: &ToolSet) {
     let mut remaining: Vec<_> = discovered.iter().collect();
     name_available_tools(result, |provider| {
-        let Some(at) = remaining.iter().position(|found| is_of(found, provider)) else {
+        let Some(at) = remaining.iter().position(|found| is_same_entity(found, provider)) else {
             return Vec::new();
         };
         let named = remaining.remove(at).tools.iter().filter_map(|id| tools.by_id(id));
@@ -16,7 +16,7 @@ pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[Discovered
     });
 }
 
-fn is_of(found: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
+fn is_same_entity(found: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
     match (&found.key, provider.instance_id()) {
         (Some(key), Some(id)) => {
             key.id == id && key.prefix == provider.prefix() && key.namespace == provider.namespace()

@@ -8,8 +8,8 @@ use toolwit_core::Tool;
 
 /// A subject that a model can work with, such as the user's memory: a description, instructions and tools.
 ///
-/// The conversation adds the instructions to its own and the tools to its tool set. [`facade`](Self::facade) offers both
-/// as one tool.
+/// [`LoopConfig::with_reference`](crate::LoopConfig::with_reference) appends the instructions to the system message and adds the
+/// tools. [`facade`](Self::facade) offers both as one tool instead.
 ///
 /// ```
 /// use toolwit_agent::injection::Reference;

@@ -90,7 +90,7 @@ impl<S: MachineState> StateMachine<S> {
             members: Vec::new(),
             global: HashSet::new(),
             references: Vec::new(),
-            failed: None,
+            setter_error: None,
         }
     }
 
@@ -217,7 +217,7 @@ pub struct StateMachineBuilder<S> {
     global: HashSet<ToolId>,
     references: Vec<ToolSelector>,
     /// The error of the first invalid call of a builder method, which building returns.
-    failed: Option<Error>,
+    setter_error: Option<Error>,
 }
 
 impl<S: MachineState> StateMachineBuilder<S> {
@@ -275,7 +275,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     }
 
     fn fail(&mut self, error: Error) {
-        self.failed.get_or_insert(error);
+        self.setter_error.get_or_insert(error);
     }
 
     /// Makes the tool that was added last lead to another state when its call succeeds.
@@ -302,7 +302,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected or without an
     /// id, or if a transition is set before a tool is added.
     pub fn build(self) -> Result<StateMachine<S>, Error> {
-        if let Some(error) = self.failed {
+        if let Some(error) = self.setter_error {
             return Err(error);
         }
         let initial = self.initial.ok_or_else(|| {

@@ -1,0 +1,31 @@
+//! The pages of a list that a model reads.
+
+use rmcp::model::PaginatedRequestParams;
+use serde_json::{Value, json};
+
+use toolwit_core::Arguments;
+
+/// Returns the schema of the arguments of a list.
+pub(super) fn page_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"cursor": {"type": "string", "description": "The `next_cursor` of the previous page. Leave it out for the first page."}},
+        "additionalProperties": false,
+    })
+}
+
+/// Returns the page that a call asks for.
+pub(super) fn page_of(arguments: &Arguments) -> PaginatedRequestParams {
+    let cursor = arguments.get("cursor").and_then(Value::as_str);
+    PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned))
+}
+
+/// Adds to a page how to get the next one, and whether it lacks something.
+pub(super) fn add_continuation(page: &mut Value, next_cursor: Option<String>, is_cut: bool) {
+    if let Some(cursor) = next_cursor {
+        page["next_cursor"] = json!(cursor);
+    }
+    if is_cut {
+        page["note"] = json!("the server has more than this list can show");
+    }
+}

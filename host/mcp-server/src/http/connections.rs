@@ -1,0 +1,149 @@
+//! The connections of a listener.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// The open connections, of which there is a maximum.
+///
+/// A connection is accepted when it has sent a request of a known caller. If there are too many, a new one replaces the oldest
+/// that is not: clients without a token cannot keep others out.
+pub(super) struct Connections {
+    max: usize,
+    state: Mutex<State>,
+    /// Notified when a connection ends.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    open: usize,
+    /// The connections that are not accepted, by the order in which they were opened.
+    pending: BTreeMap<u64, CancellationToken>,
+    next: u64,
+}
+
+/// One open connection. It ends when this is dropped.
+pub(super) struct OpenConnection {
+    connections: Arc<Connections>,
+    number: u64,
+    /// Cancelled when another connection replaces this one.
+    replaced: CancellationToken,
+}
+
+impl Connections {
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max,
+            state: Mutex::default(),
+            ended: Notify::new(),
+        })
+    }
+
+    /// Waits until [`Connections::open`] succeeds.
+    pub(super) async fn room(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.has_room(&self.state()) {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Opens a connection, in place of the oldest one that is not accepted if there are too many. `None` if all are accepted.
+    pub(super) fn open(self: &Arc<Self>) -> Option<OpenConnection> {
+        let mut state = self.state();
+        if !self.has_room(&state) {
+            return None;
+        }
+        if state.open == self.max {
+            let (_, replaced) = state.pending.pop_first()?;
+            replaced.cancel();
+        } else {
+            state.open += 1;
+        }
+        let number = state.next;
+        state.next += 1;
+        let replaced = CancellationToken::new();
+        state.pending.insert(number, replaced.clone());
+        Some(OpenConnection {
+            connections: self.clone(),
+            number,
+            replaced,
+        })
+    }
+
+    fn has_room(&self, state: &State) -> bool {
+        state.open < self.max || !state.pending.is_empty()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenConnection {
+    /// Accepts the connection, because it sent a request of a known caller.
+    pub(super) fn accept(&self) {
+        self.connections.state().pending.remove(&self.number);
+    }
+
+    /// Waits until another connection replaces this one.
+    pub(super) async fn replaced(&self) {
+        self.replaced.cancelled().await;
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        let mut state = self.connections.state();
+        state.pending.remove(&self.number);
+        // The one that replaced it has its place.
+        if !self.replaced.is_cancelled() {
+            state.open -= 1;
+        }
+        drop(state);
+        self.connections.ended.notify_one();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_connection_without_a_caller_is_replaced() {
+        let connections = Connections::new(2);
+        let first = connections.open().unwrap();
+        let second = connections.open().unwrap();
+        first.accept();
+        let third = connections.open().unwrap();
+        second.replaced().await;
+        assert!(!first.replaced.is_cancelled() && !third.replaced.is_cancelled());
+        drop(second);
+        third.accept();
+        assert!(connections.open().is_none(), "both are accepted");
+        drop(first);
+        connections.room().await;
+        assert!(connections.open().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_place_becomes_free_when_an_accepted_connection_ends() {
+        let connections = Connections::new(1);
+        let only = connections.open().unwrap();
+        only.accept();
+        let waiting = tokio::spawn({
+            let connections = connections.clone();
+            async move { connections.room().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(only);
+        waiting.await.unwrap();
+    }
+}

@@ -1,0 +1,77 @@
+//! Standard input and output, read and written without threads where that is possible.
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// The input of a client.
+pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+/// The output to a client.
+pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Returns the standard streams. Clients pass pipes or sockets, which the event loop waits for; tokio serves other files with threads,
+/// between which each message would cross twice. Must be called in a tokio runtime.
+pub(super) fn standard_streams() -> (Input, Output) {
+    #[cfg(unix)]
+    {
+        let input = unix::input().unwrap_or_else(|| Box::new(tokio::io::stdin()));
+        let output = unix::output().unwrap_or_else(|| Box::new(tokio::io::stdout()));
+        (input, output)
+    }
+    #[cfg(not(unix))]
+    (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()))
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+    use tokio::net::UnixStream;
+    use tokio::net::unix::pipe;
+
+    use super::{Input, Output};
+
+    /// Returns standard input if it is a pipe or a socket.
+    pub(super) fn input() -> Option<Input> {
+        let file = duplicate(io::stdin()).ok()?;
+        let kind = file.metadata().ok()?.file_type();
+        if kind.is_fifo() {
+            return Some(Box::new(pipe::Receiver::from_file(file).ok()?));
+        }
+        kind.is_socket()
+            .then(|| socket(file))
+            .flatten()
+            .map(|socket| Box::new(socket) as Input)
+    }
+
+    /// Returns standard output if it is a pipe or a socket, and not the file of standard error: whoever writes an error expects that
+    /// the write waits.
+    pub(super) fn output() -> Option<Output> {
+        let file = duplicate(io::stdout()).ok()?;
+        let metadata = file.metadata().ok()?;
+        let errors = duplicate(io::stderr()).and_then(|errors| errors.metadata());
+        if errors.is_ok_and(|errors| (errors.dev(), errors.ino()) == (metadata.dev(), metadata.ino())) {
+            return None;
+        }
+        let kind = metadata.file_type();
+        if kind.is_fifo() {
+            return Some(Box::new(pipe::Sender::from_file(file).ok()?));
+        }
+        kind.is_socket()
+            .then(|| socket(file))
+            .flatten()
+            .map(|socket| Box::new(socket) as Output)
+    }
+
+    fn duplicate(stream: impl AsFd) -> io::Result<File> {
+        stream.as_fd().try_clone_to_owned().map(File::from)
+    }
+
+    fn socket(file: File) -> Option<UnixStream> {
+        let socket = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
+        socket.set_nonblocking(true).ok()?;
+        UnixStream::from_std(socket).ok()
+    }
+}
