@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use serde::Serialize;
 
+use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use toolwit_core::{
     Approval, ApprovalAnswer, ApprovalDecision, ApprovalRequest, Approver, Arguments, CallAccess, CallChain, Decorator,
@@ -42,17 +43,19 @@ pub(super) struct RecordedCalls {
     pub(super) recording: Arc<Recording>,
     pub(super) fork: Option<u64>,
     pub(super) is_live: Arc<AtomicBool>,
+    check: Arc<DivergenceCheck>,
     /// Held while a call of the model runs, so that calls end in the order in which they start.
     running: tokio::sync::Mutex<()>,
     pub(super) replayed: Mutex<Vec<ReplayedCall>>,
 }
 
 impl RecordedCalls {
-    pub(super) fn new(recording: Arc<Recording>, is_live: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(recording: Arc<Recording>, is_live: Arc<AtomicBool>, check: Arc<DivergenceCheck>) -> Self {
         Self {
             recording,
             fork: None,
             is_live,
+            check,
             running: tokio::sync::Mutex::default(),
             replayed: Mutex::default(),
         }
@@ -95,6 +98,9 @@ impl Decorator for ReplayedTools {
     ) -> Result<ToolResult, ToolError> {
         let id = CallChain::id_of(context);
         let is_nested = CallChain::of(context).len() > 1;
+        if let Some(divergence) = self.0.check.found() {
+            return Err(ToolError::Operator(divergence.into()));
+        }
         if self.0.is_after_fork(id) {
             return tool.call(arguments, context).await;
         }

@@ -27,6 +27,19 @@ pub(crate) struct BudgetFlags {
 }
 
 impl BudgetFlags {
+    /// Adds the limit and the prices of a trace.
+    pub(crate) fn with_recorded(mut self, cost: Option<&String>, prices: Option<&String>) -> Self {
+        self.cost = self.cost.or(cost.and_then(|cost| cost.parse().ok()));
+        self.prices = self.prices.or(prices.map(PathBuf::from));
+        self
+    }
+
+    /// Returns the limit and the file with its prices, for a trace.
+    pub(crate) fn recorded(&self) -> (Option<String>, Option<&PathBuf>) {
+        let prices = self.prices.as_ref().filter(|_| self.cost.is_some());
+        (self.cost.map(|cost| cost.to_string()), prices)
+    }
+
     /// Returns the budget.
     ///
     /// # Errors

@@ -22,7 +22,6 @@ use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
 use crate::output::printer::Printer;
@@ -34,7 +33,7 @@ use toolwit::model::{ChatModel, Delivery};
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink, ToolContext};
-use toolwit::{Conversation, ConversationBuilder, Exposure, ToolwitBuilder};
+use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{answer_file, approvals, forked_approvals};
@@ -42,7 +41,7 @@ use recording::start_trace;
 
 pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
 pub(crate) use progress::RunProgress;
-pub(crate) use recording::Replaying;
+pub(crate) use recording::{Replaying, recorded_value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -212,31 +211,17 @@ impl RunFlags {
         progress: Arc<RunProgress>,
         cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
-        let settings = self.settings();
         let budget = self.budget.budget()?;
         let options = match self.recorded_options() {
             Some(options) => options,
             None => self.model_options.options()?,
         };
         let policy = self.approvals.policy()?;
-        let exposure = self.exposure();
         let servers = self.mcp.servers(&self.authority.secrets)?;
-        let host = self
-            .plugins
-            .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
-        let host = with_word_vectors(host);
-        // A plugin that could write to it would approve its own calls.
-        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
-        let groups = groups_file(self.groups, &self.roles)?;
-        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
-        let frozen = self
-            .replay
-            .as_ref()
-            .map(|replay| replay.recording().started_at_ms() / 1000);
-        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
-        let host = host.exposure(exposure).build().await?;
+        let host = self.host(&servers).await?;
         connect_required(&servers, &*progress, cancel).await?;
-        let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
+        let limits = self.effective_limits(&**model)?;
+        let settings = self.settings(&host, &limits)?;
         let conversation = if self.roles.is_empty() {
             host.conversation()
         } else {
@@ -273,6 +258,26 @@ impl RunFlags {
             .output(progress)
             .observer(move |event: &Event, _: &Origin| observer.print(event));
         Ok(builder.build()?)
+    }
+
+    /// Builds the host of the conversation.
+    async fn host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
+        let host = self
+            .plugins
+            .intercepted(&self.limits, &self.authority, servers, &self.interceptors)?;
+        let host = with_word_vectors(host);
+        // A plugin that could write to it would approve its own calls.
+        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
+        let groups = groups_file(self.groups.clone(), &self.roles)?;
+        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
+        let frozen = self
+            .replay
+            .as_ref()
+            .map(|replay| replay.recording().started_at_ms() / 1000);
+        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
+        let host = host.exposure(self.exposure()).build().await?;
+        self.check_interceptors(&host)?;
+        Ok(host)
     }
 
     /// Returns the exposure. A provider that defers tools searches in all of them.
