@@ -32,6 +32,8 @@ limits! {
         MANIFEST_BYTES_MAX: u64 = 256 << 10, Bytes;
         /// Maximum size of the WIT text next to a component, and of the WIT and docs in it.
         WIT_BYTES_MAX: u64 = 1 << 20, Bytes;
+        /// Maximum size of the user interfaces in a component.
+        UI_BYTES_MAX: u64 = 4 << 20, Bytes;
         /// Maximum size of the grants file.
         /// A hundred plugins with ten rules each need a tenth of it.
         GRANTS_BYTES_MAX: u64 = 1 << 20, Bytes;
