@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::millis::millis;
+use crate::model::ChatModel;
 use toolwit_core::limits::{
     CALLS_MAX, CALLS_PER_RESPONSE_MAX, DECLARED_TOOLS_MAX, ITERATIONS_MAX, RUN_WALL_MAX, SHOWN_RESULT_BYTES_MAX,
 };
@@ -73,6 +74,15 @@ const RESULT_BYTES_MIN: usize = 256;
 const CONTEXT_TOKENS_MIN: u64 = 1000;
 
 impl LoopLimits {
+    /// Returns the limits with the default of `context_tokens_max` for a model: three quarters of its context, since sizes are estimated and
+    /// the response needs space.
+    #[must_use]
+    pub fn for_model(mut self, model: &dyn ChatModel) -> Self {
+        let default = || model.context_tokens().map(|tokens| tokens / 4 * 3);
+        self.context_tokens_max = self.context_tokens_max.or_else(default);
+        self
+    }
+
     /// Checks that a run is possible with these limits.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::manifest::interfaces::Interfaces;
 use crate::manifest::{Manifest, Tier};
 use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -56,6 +57,16 @@ impl Package {
             PackageStatus::Ready(_) => None,
             PackageStatus::Broken(error) => Some(error),
         }
+    }
+
+    /// Reads a user interface of its tools: an HTML document. `None` if the component has no such document. Blocks.
+    ///
+    /// # Errors
+    /// If the component cannot be read, or has changed since it was inspected.
+    pub fn read_interface(&self, name: &str) -> Result<Option<String>, Error> {
+        let Some(plugin) = self.plugin() else { return Ok(None) };
+        let interfaces = Interfaces::embedded(&plugin.read_component()?)?;
+        Ok(interfaces.into_document(name))
     }
 
     /// Returns how complete its manifest is.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolwit_build::{ResolvedWit, embed_wit};
-use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, WIT_BYTES_MAX};
+use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, UI_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::{pack, write_atomically};
 use toolwit_sandbox::read_component;
@@ -127,7 +127,13 @@ impl Packing {
         })?;
         let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
         let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
-        pack(component, &name, &text, &origin).map_err(|error| error.with_plugin(&*name))
+        let read_interface = |name: &str| {
+            read_text(&manifest.with_file_name(name), UI_BYTES_MAX).map_err(|error| {
+                let message = format!("the user interface `{name}` cannot be embedded: {}", error.message);
+                Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+            })
+        };
+        pack(component, &name, &text, &origin, &read_interface).map_err(|error| error.with_plugin(&*name))
     }
 }
 

@@ -43,10 +43,7 @@ impl ConversationBuilder {
         config.limits.check()?;
         let (models, model) = chosen_model(&config, goal.as_deref(), &context)?;
         check_delivery(config.delivery, &*model)?;
-        config.limits.context_tokens_max = config
-            .limits
-            .context_tokens_max
-            .or_else(|| compaction_threshold(&*model));
+        config.limits = config.limits.for_model(&*model);
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
@@ -211,12 +208,6 @@ fn check_events(log: &[Event], history: &History, strategies: &StrategyChain) ->
             "pass the events to `resume`, or begin again with `StateMachine::with_initial_state` or `Playbook::restarted`",
         ),
     )
-}
-
-/// Returns the size of a request beyond which older messages are summarized: three quarters of the model's context, since sizes
-/// are estimated and the response needs space.
-fn compaction_threshold(model: &dyn ChatModel) -> Option<u64> {
-    model.context_tokens().map(|tokens| tokens / 4 * 3)
 }
 
 /// Rejects a delivery that the model does not support.

@@ -12,6 +12,7 @@ use crate::injection::Entities;
 use crate::journal::InterruptedRun;
 use crate::outcome::{RunError, RunOutcome};
 use crate::process::{Budget, Process};
+use crate::replay::StartedReplay;
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
 use toolwit_core::{Blackboard, Message, Tool, ToolId, ToolName, ToolSet};
@@ -122,6 +123,38 @@ impl Conversation {
         self.state.interrupted.as_ref()?;
         let context = self.state.context.clone().with_cancel(cancel);
         Some(ToolLoop::new(&mut self.state, &context).resume().await)
+    }
+
+    /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until one differs from the
+    /// trace or is cancelled. Returns the end of the last one; `None` if the trace has no turns.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and with [`ModelError::Diverged`](crate::model::ModelError::Diverged) or
+    /// [`RunFailure::Tool`](crate::RunFailure::Tool) for a [divergence](StartedReplay::divergence).
+    pub async fn run_replay(
+        &mut self,
+        replay: &StartedReplay,
+        cancel: CancellationToken,
+    ) -> Option<Result<RunOutcome, RunError>> {
+        let mut last = None;
+        for (prompt, schema) in replay.recording().turns() {
+            if cancel.is_cancelled() || replay.divergence().is_some() {
+                break;
+            }
+            let ended = match prompt {
+                Some(prompt) => {
+                    let context = self.state.context.clone().with_cancel(cancel.clone());
+                    let mut run = ToolLoop::new(&mut self.state, &context);
+                    if let Some(schema) = schema {
+                        run = run.answering(schema.clone());
+                    }
+                    Some(run.run(Some(prompt)).await)
+                }
+                None => self.wake().await,
+            };
+            last = ended.or(last);
+        }
+        last
     }
 
     /// Returns the number of calls that run in the background.

@@ -56,6 +56,9 @@ pub enum Event {
         /// The user message; `None` for a turn that answers late results.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
+        /// The JSON Schema of the answer, if the turn has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer_schema: Option<Box<serde_json::Value>>,
     },
     /// Text was appended to the user message: the descriptions of tools that the message added.
     PromptExtended {
@@ -143,8 +146,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<Box<RecordedStart>>,
     },
-    /// A tool returned. Its result is not in the history yet: the results of a response are added in call order. Only conversations
-    /// with a journal emit it.
+    /// A tool returned. Its result enters the history in call order. Only conversations with a journal emit it.
     ToolReturned {
         /// The id of the call.
         id: String,
@@ -205,8 +207,7 @@ pub enum Event {
         /// The text, which the next one replaces.
         text: String,
     },
-    /// A running tool calls another tool: a plugin through `toolwit:plugin/tools`, native code through its context. The model
-    /// does not see the call.
+    /// A running tool calls another tool, through `toolwit:plugin/tools` or its context. The model does not see the call.
     NestedCallStarted {
         /// The id of the model's call that contains it.
         id: String,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::event::{Event, RecordedOutcome, RecordedStart, Resolution};
 use crate::model::FinishReason;
@@ -13,6 +14,8 @@ use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 pub struct InterruptedRun {
     /// The id of the run.
     pub(crate) loop_id: String,
+    /// The JSON Schema of its answer.
+    pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
     /// The number of calls that the model requested so far, without those of `open`.
@@ -114,6 +117,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     }
     let mut run = InterruptedRun {
         loop_id: String::new(),
+        answer_schema: None,
         iterations: 0,
         calls_requested: 0,
         declared: crate::event::visible_tools(events),
@@ -131,7 +135,12 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
 impl InterruptedRun {
     fn apply(&mut self, event: &Event, outcomes: &mut HashMap<String, RecordedOutcome>) {
         match event {
-            Event::TurnStarted { loop_id, .. } => loop_id.clone_into(&mut self.loop_id),
+            Event::TurnStarted {
+                loop_id, answer_schema, ..
+            } => {
+                loop_id.clone_into(&mut self.loop_id);
+                self.answer_schema.clone_from(answer_schema);
+            }
             Event::IterationStarted { iteration, .. } => {
                 self.iterations = *iteration;
                 self.reply = None;

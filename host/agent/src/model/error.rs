@@ -55,6 +55,12 @@ pub enum ModelError {
         /// Expected and actual request.
         message: String,
     },
+    /// The model of a replay received a request that its trace does not have.
+    #[error("{message}")]
+    Diverged {
+        /// The position and the difference.
+        message: String,
+    },
     /// The caller cancelled the request.
     #[error("the request was cancelled")]
     Cancelled,
@@ -80,6 +86,7 @@ impl ModelError {
             Self::Malformed { .. } => {
                 "check that the base URL belongs to an OpenAI-compatible API; it usually ends in `/v1`"
             }
+            Self::Diverged { .. } => "replay with the tools and the settings of the recorded run",
             Self::Script { .. } => "change the script, or the code under test",
             Self::Refused { .. } | Self::Unavailable { .. } | Self::Cancelled => return None,
         };

@@ -1,5 +1,16 @@
 //! The difference of two texts, by lines.
 
+use toolwit_core::text::printable;
+
+/// The maximum number of lines of a difference in an error.
+const LINES_MAX: usize = 40;
+
+/// The maximum length of a line of a difference in an error, in characters.
+const LINE_CHARS_MAX: usize = 200;
+
+/// The number of equal characters that are shown before the first one that differs in a long line.
+const COMMON_CHARS: usize = 40;
+
 /// Returns the lines that differ, after `-` and `+`, without the common beginning and end.
 #[must_use]
 pub fn line_diff(before: &str, after: &str) -> Vec<String> {
@@ -17,6 +28,40 @@ pub fn line_diff(before: &str, after: &str) -> Vec<String> {
     removed.chain(added).collect()
 }
 
+/// Returns the first lines of a difference, each printable and shortened to the part that differs.
+pub(super) fn bounded(diff: Vec<String>) -> Vec<String> {
+    let common = common_chars(&diff);
+    let omitted = diff.len().saturating_sub(LINES_MAX);
+    let mut lines: Vec<_> = diff
+        .iter()
+        .take(LINES_MAX)
+        .map(|line| shortened(line, common))
+        .collect();
+    if omitted > 0 {
+        lines.push(format!("… {omitted} more lines"));
+    }
+    lines
+}
+
+/// Returns the number of characters with which both lines of a difference begin, if it has one of each.
+fn common_chars(diff: &[String]) -> usize {
+    let [removed, added] = diff else { return 0 };
+    let pairs = removed.chars().skip(1).zip(added.chars().skip(1));
+    pairs.take_while(|(one, other)| one == other).count()
+}
+
+fn shortened(line: &str, common: usize) -> String {
+    let skipped = common.saturating_sub(COMMON_CHARS);
+    let (sign, text) = line.split_at(line.chars().next().map_or(0, char::len_utf8));
+    let text = printable(text).replace(['\t', '\n'], " ");
+    let mut short: String = text.chars().skip(skipped).take(LINE_CHARS_MAX).collect();
+    if text.chars().count() > skipped + LINE_CHARS_MAX {
+        short.push('…');
+    }
+    let start = if skipped > 0 { "…" } else { "" };
+    format!("{sign}{start}{short}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +72,23 @@ mod tests {
         assert_eq!(line_diff("a\na", "a"), ["-a"]);
         assert!(line_diff("a\nb", "a\nb").is_empty());
         assert_eq!(line_diff("", "a"), ["+a"]);
+    }
+
+    #[test]
+    fn bounded_difference_is_printable_and_short() {
+        let before: Vec<_> = (0..1000).map(|line| format!("{line}\u{1b}[31m")).collect();
+        let lines = bounded(line_diff(&before.join("\n"), ""));
+        assert_eq!(lines.len(), LINES_MAX + 1);
+        assert_eq!(
+            (lines[0].as_str(), lines[LINES_MAX].as_str()),
+            ("-0[31m", "… 960 more lines")
+        );
+        let long = bounded(line_diff(
+            &format!("{}a", "x".repeat(1000)),
+            &format!("{}b", "x".repeat(1000)),
+        ));
+        let common = "x".repeat(COMMON_CHARS);
+        assert_eq!(long, [format!("-…{common}a"), format!("+…{common}b")]);
+        assert!(bounded(line_diff("", &"ü".repeat(1000)))[0].chars().count() < 210);
     }
 }

@@ -2,6 +2,8 @@
 
 mod calls;
 mod comparison;
+mod divergence;
+mod divergence_check;
 mod line_diff;
 mod model;
 mod recording;
@@ -10,6 +12,7 @@ mod started_replay;
 
 pub use calls::{CallOrigin, ReplayedCall};
 pub use comparison::{Difference, differences};
+pub use divergence::Divergence;
 pub use line_diff::line_diff;
 pub use recording::{RecordedTraceCall, Recording, RecordingError};
 pub use started_replay::{Replay, StartedReplay};

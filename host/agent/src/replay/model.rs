@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 
+use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
@@ -21,19 +22,22 @@ pub(super) struct RecordedModel {
     is_answer_used: AtomicBool,
     /// Whether the fork was passed.
     pub(super) is_live: Arc<AtomicBool>,
+    pub(super) check: Arc<DivergenceCheck>,
 }
 
 impl RecordedModel {
-    pub(super) fn new(recording: Arc<Recording>) -> Self {
+    pub(super) fn new(recording: Arc<Recording>, fork: Option<u64>) -> Self {
+        let is_live: Arc<AtomicBool> = Arc::default();
         Self {
             name: recording.model().unwrap_or("recorded").to_owned(),
+            check: Arc::new(DivergenceCheck::new(recording.clone(), fork, is_live.clone())),
             recording,
-            fork: None,
+            fork,
             answer: None,
             continuation: None,
             next: AtomicUsize::new(0),
             is_answer_used: AtomicBool::new(false),
-            is_live: Arc::default(),
+            is_live,
         }
     }
 
@@ -69,6 +73,13 @@ impl ChatModel for RecordedModel {
             if let Some(model) = &self.continuation {
                 return model.chat(request).await;
             }
+        }
+        self.check
+            .check_request(recorded.and_then(|answer| answer.request.as_ref()), &request);
+        if let Some(divergence) = self.check.found() {
+            return Err(ModelError::Diverged {
+                message: divergence.to_string(),
+            });
         }
         let Some(answer) = recorded else {
             let message = format!("the trace has {number} responses of the model, and the replay needs one more");

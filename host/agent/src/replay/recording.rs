@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use crate::event::{DecidedApproval, Event, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
@@ -52,6 +54,8 @@ impl From<RecordingError> for Error {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedAnswer {
     pub(super) sequence: u64,
+    /// The request that it answers; `None` for a summary.
+    pub(super) request: Option<RecordedRequest>,
     content: String,
     reasoning: String,
     calls: Vec<ToolCall>,
@@ -59,6 +63,13 @@ pub(super) struct RecordedAnswer {
     finish: FinishReason,
     usage: TokenUsage,
     is_refused: bool,
+}
+
+/// A request to the model.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedRequest {
+    pub(super) sequence: u64,
+    pub(super) digest: String,
 }
 
 /// A call that started.
@@ -71,9 +82,10 @@ pub(super) struct RecordedCall {
 }
 
 impl RecordedAnswer {
-    fn refused(sequence: u64) -> Self {
+    fn refused(sequence: u64, request: Option<RecordedRequest>) -> Self {
         Self {
             sequence,
+            request,
             is_refused: true,
             ..Self::default()
         }
@@ -130,15 +142,23 @@ impl Recording {
             calls: HashMap::new(),
             decisions: HashMap::new(),
         };
+        let mut asked = None;
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
-            recording.index(entry);
+            recording.index(entry, &mut asked);
         }
         recording.entries = entries;
         recording
     }
 
-    fn index(&mut self, entry: &TraceEntry) {
+    /// Adds an event. `asked` is the last request without an answer.
+    fn index(&mut self, entry: &TraceEntry, asked: &mut Option<RecordedRequest>) {
         match &entry.event {
+            Event::ModelAsked { request, .. } => {
+                *asked = Some(RecordedRequest {
+                    sequence: entry.sequence,
+                    digest: request.clone(),
+                });
+            }
             Event::ModelAnswered {
                 content,
                 reasoning,
@@ -153,6 +173,7 @@ impl Recording {
                 let calls = if requested.is_empty() { tool_calls } else { requested };
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
+                    request: asked.take(),
                     content: content.clone(),
                     reasoning: reasoning.clone(),
                     calls: calls.clone(),
@@ -164,7 +185,7 @@ impl Recording {
             }
             Event::HistoryCompacted(event) => {
                 if event.is_after_refusal {
-                    self.answers.push(RecordedAnswer::refused(entry.sequence));
+                    self.answers.push(RecordedAnswer::refused(entry.sequence, asked.take()));
                 }
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
@@ -203,12 +224,18 @@ impl Recording {
     /// Returns the user messages, in order; `None` for a turn that answered late results.
     #[must_use]
     pub fn prompts(&self) -> Vec<Option<&str>> {
+        self.turns().map(|(prompt, _)| prompt).collect()
+    }
+
+    /// Returns the turns, in order: the user message, and the JSON Schema of the answer.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (Option<&str>, Option<&Value>)> {
         let own = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
         own.filter_map(|entry| match &entry.event {
-            Event::TurnStarted { prompt, .. } => Some(prompt.as_deref()),
+            Event::TurnStarted {
+                prompt, answer_schema, ..
+            } => Some((prompt.as_deref(), answer_schema.as_deref())),
             _ => None,
         })
-        .collect()
     }
 
     /// Returns the time of the first event, in milliseconds since 1970 UTC.

@@ -1,9 +1,10 @@
 //! The events of a replay.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use crate::event::{Event, Observer, TRACE_VERSION, TraceEntry};
 use toolwit_core::Origin;
@@ -14,6 +15,7 @@ pub(super) struct ReplayLog {
     process: String,
     /// The ids of the recorded runs.
     runs: Vec<String>,
+    check: Arc<DivergenceCheck>,
     state: Mutex<LogState>,
 }
 
@@ -21,10 +23,12 @@ pub(super) struct ReplayLog {
 struct LogState {
     entries: Vec<Value>,
     runs: usize,
+    /// The number of events before the replay differed from the trace.
+    compared: Option<usize>,
 }
 
 impl ReplayLog {
-    pub(super) fn new(recording: &Recording) -> Self {
+    pub(super) fn new(recording: &Recording, check: Arc<DivergenceCheck>) -> Self {
         let own = recording
             .entries()
             .iter()
@@ -41,6 +45,7 @@ impl ReplayLog {
                 .find(is_event)
                 .map_or_else(String::new, |entry| entry.origin.process.clone()),
             runs: runs.collect(),
+            check,
             state: Mutex::default(),
         };
         let first = recording.entries().first();
@@ -55,8 +60,19 @@ impl ReplayLog {
         state.entries.clone()
     }
 
+    /// Returns the events before the replay differed from the trace.
+    pub(super) fn entries_before_divergence(&self) -> Vec<Value> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let compared = state.compared.unwrap_or(state.entries.len());
+        state.entries[..compared.min(state.entries.len())].to_vec()
+    }
+
     fn push(&self, mut event: Event, origin: Origin) {
+        let is_different = self.check.found().is_some();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_different && state.compared.is_none() {
+            state.compared = Some(state.entries.len());
+        }
         if let Event::TurnStarted { loop_id, .. } = &mut event {
             let number = state.runs;
             state.runs += 1;
@@ -89,6 +105,7 @@ impl Observer for ReplayLog {
         if matches!(event, Event::Progress { .. }) || origin.parent_call.is_some() {
             return;
         }
+        self.check.observe(event);
         let origin = Origin {
             process: self.process.clone(),
             ..origin.clone()

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::calls::{CallOrigin, RecordedApprover, RecordedCalls, ReplayedCall, ReplayedTools};
 use super::comparison::{Difference, differences};
+use super::divergence::Divergence;
 use super::model::RecordedModel;
 use super::recording::Recording;
 use super::replay_log::ReplayLog;
@@ -20,6 +21,9 @@ use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator}
 /// The responses of the model are those of the trace. A call that changes nothing and whose result depends only on its plugin and
 /// its arguments runs again, under the current grants; every other one is answered from the trace. Calls run one after the other.
 /// Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`.
+///
+/// A request to the model and a call must be those of the trace. Another one ends the run with an error that has the number of the event and a
+/// diff: a [`Divergence`].
 ///
 /// With a [fork](Self::with_fork), the calls from an event on run as in a new conversation.
 ///
@@ -38,9 +42,7 @@ use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator}
 ///
 /// let replay = Replay::new(Recording::parse(&String::from_utf8(trace.into_inner())?)?).start();
 /// let mut conversation = Conversation::builder().replay(&replay).build()?;
-/// for prompt in replay.recording().prompts().into_iter().flatten() {
-///     conversation.run(prompt).await?;
-/// }
+/// conversation.run_replay(&replay, Default::default()).await.ok_or("the trace has no turns")??;
 /// assert!(replay.differences().is_empty());
 /// # Ok(()) }
 /// ```
@@ -104,14 +106,13 @@ impl Replay {
     #[must_use]
     pub fn start(self) -> StartedReplay {
         let recording = Arc::new(self.recording);
-        let mut model = RecordedModel::new(recording.clone());
-        model.fork = self.fork;
+        let mut model = RecordedModel::new(recording.clone(), self.fork);
         model.answer = self.answer;
         model.continuation = self.model;
-        let mut calls = RecordedCalls::new(recording.clone(), model.is_live.clone());
+        let mut calls = RecordedCalls::new(recording.clone(), model.is_live.clone(), model.check.clone());
         calls.fork = self.fork;
         StartedReplay {
-            log: Arc::new(ReplayLog::new(&recording)),
+            log: Arc::new(ReplayLog::new(&recording, model.check.clone())),
             calls: Arc::new(calls),
             model: Arc::new(model),
             recording,
@@ -158,14 +159,24 @@ impl StartedReplay {
         calls.clone()
     }
 
-    /// Returns what differs from the trace.
+    /// Returns the request or the call at which the replay ended because its trace has another one.
+    #[must_use]
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.model.check.found()
+    }
+
+    /// Returns what differs from the trace, up to a [divergence](Self::divergence) and without it.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
         let answered = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);
         let answered: HashSet<_> = answered.map(|call| call.id).collect();
+        let end = self.divergence().map(|divergence| divergence.sequence);
         let recorded = self.recording.entries().iter();
+        let recorded = recorded.filter(|entry| end.is_none_or(|end| entry.sequence <= end));
         let recorded: Vec<_> = recorded.filter_map(|entry| serde_json::to_value(entry).ok()).collect();
-        differences(&recorded, &self.log.entries(), &answered)
+        let mut differences = differences(&recorded, &self.log.entries_before_divergence(), &answered);
+        differences.retain(|difference| end.is_none() || difference.sequence != end);
+        differences
     }
 
     /// Returns the lines of the replay's own trace. Times and random ids are those of the replayed trace, so that two replays of a

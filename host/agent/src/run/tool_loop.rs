@@ -146,6 +146,7 @@ impl<'c> ToolLoop<'c> {
         self.prepare().await?;
         let run = &mut self.run;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
+        run.answer_schema = interrupted.answer_schema.as_deref().cloned();
         run.tally.iterations = interrupted.iterations;
         run.tally.calls_requested = interrupted.calls_requested;
         run.conversation.process.begin_run(None);
@@ -233,6 +234,7 @@ impl<'c> ToolLoop<'c> {
             turn: conversation.turns,
             tools: conversation.toolbox.start_turn(),
             prompt: prompt.map(str::to_owned),
+            answer_schema: self.run.answer_schema.clone().map(Box::new),
         };
         self.run.emit(&event);
         if prompt.is_some() {

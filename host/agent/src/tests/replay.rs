@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::model::ScriptedModel;
-use crate::{CallOrigin, Conversation, ConversationBuilder, Journal, Recording, Replay, Trace};
+use crate::{
+    AnswerSchema, CallOrigin, Conversation, ConversationBuilder, Divergence, Journal, Recording, Replay, RunError,
+    RunOutcome, StartedReplay, Trace,
+};
 use toolwit_core::{
     Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, EffectClass, NativeTool, ToolError, ToolResult,
 };
@@ -59,19 +63,111 @@ async fn call_that_changes_something_is_answered_from_the_trace() {
 }
 
 #[tokio::test]
-async fn other_result_and_other_request_are_differences() {
+async fn other_result_is_a_difference_and_the_request_with_it_ends_the_replay() {
     let calls = Arc::default();
     let trace = recorded(both(&calls), model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
     let builder = both(&calls).tool(counting("look", EffectClass::Read, &Arc::new(AtomicUsize::new(7))));
     let mut conversation = builder.replay(&replay).build().unwrap();
-    conversation.run("Pay.").await.unwrap();
+    let failed = run_again(&mut conversation, &replay).await.unwrap_err();
     let events: Vec<_> = replay
         .differences()
         .into_iter()
         .map(|difference| difference.event)
         .collect();
-    assert_eq!(events, ["tool_returned", "tool_finished", "model_asked"]);
+    assert_eq!(events, ["tool_returned", "tool_finished"]);
+    let divergence = replay.divergence().unwrap();
+    assert_eq!(divergence.diff, ["-result: 0", "+result: 7"]);
+    assert_eq!(
+        replay.recording().entries()[divergence.sequence as usize].sequence,
+        divergence.sequence
+    );
+    assert!(failed.report().message.contains(&divergence.to_string()), "{failed}");
+}
+
+/// Runs the recorded turns.
+async fn run_again(conversation: &mut Conversation, replay: &StartedReplay) -> Result<RunOutcome, RunError> {
+    conversation.run_replay(replay, CancellationToken::new()).await.unwrap()
+}
+
+/// Returns the divergence of a replay of the trace with another text in the line of the call `pay`.
+async fn changed_start(from: &str, to: &str) -> Divergence {
+    let calls = Arc::default();
+    let trace = recorded(both(&calls), model()).await;
+    let line = trace
+        .lines()
+        .find(|line| line.contains("\"event\":\"tool_started\""))
+        .unwrap();
+    let changed = line.replacen(from, to, 1);
+    assert_ne!(line, changed);
+    let replay = Replay::new(Recording::parse(&trace.replace(line, &changed)).unwrap()).start();
+    let mut conversation = both(&calls).replay(&replay).build().unwrap();
+    let failed = run_again(&mut conversation, &replay).await.unwrap_err();
+    assert_eq!(
+        calls.load(Ordering::Relaxed),
+        1,
+        "the call ran when it was recorded only"
+    );
+    let divergence = replay.divergence().unwrap();
+    assert!(failed.report().message.contains(&divergence.to_string()), "{failed}");
+    assert!(replay.differences().is_empty(), "{:?}", replay.differences());
+    divergence
+}
+
+#[tokio::test]
+async fn call_with_other_arguments_ends_the_replay() {
+    let found = changed_start(
+        "\"arguments\":{}",
+        "\"arguments\":{\"amount\":5,\"note\":\"\\u001b[31m\"}",
+    )
+    .await;
+    assert_eq!(found.diff, ["-amount: 5", "-note: \"\\u001b[31m\""]);
+}
+
+#[tokio::test]
+async fn call_of_another_tool_ends_the_replay() {
+    let found = changed_start("#pay\"", "#pay_twice\"").await;
+    assert!(
+        found.diff[0].ends_with("#pay_twice") && found.diff[1].ends_with("#pay"),
+        "{:?}",
+        found.diff
+    );
+}
+
+#[tokio::test]
+async fn request_with_other_tools_or_instructions_ends_the_replay() {
+    let calls = Arc::default();
+    let trace = recorded(both(&calls), model()).await;
+    let more = both(&calls).tool(counting("more", EffectClass::Read, &Arc::default()));
+    let other = both(&calls).system("Be brief.");
+    let expected = [(more, "+tool: more"), (other, "the trace has their digest only")];
+    for (builder, line) in expected {
+        let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+        let mut conversation = builder.replay(&replay).build().unwrap();
+        run_again(&mut conversation, &replay).await.unwrap_err();
+        let divergence = replay.divergence().unwrap();
+        assert!(divergence.diff[0].ends_with(line), "{divergence}");
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn schema_of_an_answer_is_restored() {
+    let schema = AnswerSchema::new(json!({"type": "object", "properties": {"n": {"type": "integer"}}})).unwrap();
+    let trace = Arc::new(Trace::new(Vec::new()));
+    let model = ScriptedModel::new().answer("none").answer("{\"n\": 1}");
+    let builder = Conversation::builder().model(model).journal(Journal::unstored());
+    let mut conversation = builder.shared_observer(trace.clone()).build().unwrap();
+    conversation.turn("Count.").run_json(&schema).await.unwrap();
+    drop(conversation);
+    let trace = String::from_utf8(Arc::into_inner(trace).unwrap().into_inner()).unwrap();
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let mut conversation = Conversation::builder().replay(&replay).build().unwrap();
+    assert_eq!(
+        run_again(&mut conversation, &replay).await.unwrap().text(),
+        "{\"n\": 1}"
+    );
+    assert!(replay.differences().is_empty(), "{:?}", replay.differences());
 }
 
 #[tokio::test]

@@ -108,6 +108,7 @@ fn the_last_of_too_many_new_tools_are_evicted() {
         turn: 1,
         tools: vec![name("base")],
         prompt: None,
+        answer_schema: None,
     };
     assert_eq!(visible_tools([start].iter().chain(&events)), toolbox.declared_names());
 }

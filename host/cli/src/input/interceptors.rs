@@ -15,15 +15,37 @@ pub(crate) struct InterceptorFlags {
 }
 
 impl InterceptorFlags {
-    /// Adds the interceptors of the options, then those that were accepted for the project.
+    /// Selects the interceptors of a trace.
+    ///
+    /// # Errors
+    /// For a text that is not an interceptor.
+    pub(crate) fn recorded(settings: &[String]) -> Result<Self, Error> {
+        let interceptors = settings
+            .iter()
+            .map(|setting| setting.parse())
+            .collect::<Result<_, _>>()?;
+        Ok(Self { interceptors })
+    }
+
+    /// Adds the interceptors to a host.
     ///
     /// # Errors
     /// If the record of the accepted project cannot be read.
     pub(crate) fn around(&self, builder: ToolwitBuilder) -> Result<ToolwitBuilder, Error> {
+        Ok(self
+            .all()?
+            .into_iter()
+            .fold(builder, ToolwitBuilder::plugin_interceptor))
+    }
+
+    /// Returns the interceptors of the options, then those that were accepted for the project.
+    ///
+    /// # Errors
+    /// If the record of the accepted project cannot be read.
+    pub(crate) fn all(&self) -> Result<Vec<InterceptorSettings>, Error> {
         let project = ProjectTrust::find()?;
         let accepted = project.accepted_interceptors().iter();
         let additional = accepted.filter(|setting| !self.interceptors.contains(setting));
-        let all = self.interceptors.iter().chain(additional).cloned();
-        Ok(all.fold(builder, ToolwitBuilder::plugin_interceptor))
+        Ok(self.interceptors.iter().chain(additional).cloned().collect())
     }
 }

@@ -1,5 +1,7 @@
 //! Options that limit calls and runs.
 
+use std::time::Duration;
+
 use toolwit::agent::LoopLimits;
 use toolwit::limits::{ByteCount, LimitRequest, Span};
 use toolwit::registry::RunSettings;
@@ -107,36 +109,34 @@ pub(crate) struct RunLimitFlags {
 }
 
 impl RunLimitFlags {
-    /// Returns the size of a request beyond which older messages are summarized, for a trace.
-    pub(crate) fn context_tokens(&self) -> Option<String> {
-        self.context_tokens.map(|tokens| tokens.to_string())
-    }
-
-    /// Adds the recorded size of a request, unless the option is set: a replay summarizes at the same positions.
-    pub(crate) fn with_recorded(mut self, context_tokens: Option<&String>) -> Self {
-        self.context_tokens = self
-            .context_tokens
-            .or(context_tokens.and_then(|tokens| tokens.parse().ok()));
-        self
-    }
-
     /// Returns the limits of a run. Options take precedence over those of the project.
     pub(crate) fn limits(&self, settings: &RunSettings) -> LoopLimits {
         let defaults = LoopLimits::default();
-        let wall = self.run_wall.map(|Span(time)| time).or(settings.wall());
-        let millis = wall.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        LoopLimits {
-            iterations_max: self
-                .iterations
-                .or(settings.iterations)
-                .unwrap_or(defaults.iterations_max),
-            calls_max: self.calls.or(settings.calls).unwrap_or(defaults.calls_max),
-            tokens_max: self.tokens.or(settings.tokens),
-            context_tokens_max: self.context_tokens.or(settings.context_tokens),
-            wall_ms_max: millis.unwrap_or(defaults.wall_ms_max),
+        self.over(LoopLimits {
+            iterations_max: settings.iterations.unwrap_or(defaults.iterations_max),
+            calls_max: settings.calls.unwrap_or(defaults.calls_max),
+            tokens_max: settings.tokens,
+            context_tokens_max: settings.context_tokens,
+            wall_ms_max: settings.wall().map_or(defaults.wall_ms_max, millis),
             ..defaults
+        })
+    }
+
+    /// Returns other limits, such as those of a trace, with the options in their place.
+    pub(crate) fn over(&self, limits: LoopLimits) -> LoopLimits {
+        LoopLimits {
+            iterations_max: self.iterations.unwrap_or(limits.iterations_max),
+            calls_max: self.calls.unwrap_or(limits.calls_max),
+            tokens_max: self.tokens.or(limits.tokens_max),
+            context_tokens_max: self.context_tokens.or(limits.context_tokens_max),
+            wall_ms_max: self.run_wall.map_or(limits.wall_ms_max, |Span(time)| millis(time)),
+            ..limits
         }
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -195,15 +195,13 @@ mod tests {
             calls: Some(2),
             ..RunLimitFlags::default()
         };
-        let recorded = flags.clone().with_recorded(Some(&"5000".to_owned()));
-        assert_eq!(recorded.context_tokens().as_deref(), Some("5000"));
-        assert_eq!(
-            recorded
-                .with_recorded(Some(&"6000".to_owned()))
-                .context_tokens()
-                .as_deref(),
-            Some("5000")
-        );
+        let recorded = LoopLimits {
+            calls_max: 50,
+            context_tokens_max: Some(5000),
+            ..LoopLimits::default()
+        };
+        let replayed = flags.over(recorded);
+        assert_eq!((replayed.calls_max, replayed.context_tokens_max), (2, Some(5000)));
         let limits = flags.limits(&project.of_runs(&nothing));
         assert_eq!((limits.iterations_max, limits.calls_max), (7, 2));
     }

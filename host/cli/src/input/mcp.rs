@@ -29,6 +29,16 @@ pub(crate) struct McpFlags {
 }
 
 impl McpFlags {
+    /// Returns the files of the options.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Returns whether the options select servers, or none.
+    pub(crate) fn is_set(&self) -> bool {
+        self.no_mcp || !self.files.is_empty()
+    }
+
     /// Returns the servers. Nothing is started or contacted.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Options for the responses of a model.
 
+use clap::ValueEnum;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +31,7 @@ pub(crate) struct ModelOptionFlags {
 
 /// A format of tool calls.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ToolCallFlag {
+pub(crate) enum ToolCallFlag {
     Native,
     Json,
     Text,
@@ -59,6 +60,18 @@ impl From<EffortFlag> for ReasoningEffort {
 }
 
 impl ModelOptionFlags {
+    /// Selects the format of tool calls.
+    pub(crate) fn with_tool_calls(mut self, flag: Option<ToolCallFlag>) -> Self {
+        self.tool_calls = flag;
+        self
+    }
+
+    /// Returns the name of the format of tool calls, if it is set.
+    pub(crate) fn tool_calls_name(&self) -> Option<String> {
+        let value = self.tool_calls?.to_possible_value()?;
+        Some(value.get_name().to_owned())
+    }
+
     /// Returns the format in which the model calls tools, if it is set.
     pub(crate) fn tool_calls(&self) -> Option<ToolCallFormat> {
         self.tool_calls.map(|flag| match flag {

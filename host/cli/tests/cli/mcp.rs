@@ -146,3 +146,88 @@ fn output_and_errors_may_be_one_pipe() {
     assert!(child.wait().unwrap().success());
     assert_answers(&text);
 }
+
+const CHART: &str = r#"(component
+    (core module $m (func (export "f") (result i32) i32.const 1))
+    (core instance $i (instantiate $m))
+    (func (export "draw") (result s32) (canon lift (core func $i "f")))
+    (func (export "count") (result s32) (canon lift (core func $i "f"))))"#;
+
+/// Sends messages of revision 2026-07-28 to a server with the plugins of a workspace, and returns the results.
+fn results(workspace: &Workspace, requests: &[(&str, Value)]) -> Vec<Value> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let lines = requests.iter().enumerate().map(|(id, (method, params))| {
+        let mut params = params.clone();
+        params["_meta"] = meta.clone();
+        format!(
+            "{}\n",
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        )
+    });
+    let run = workspace.run_with_input(&["mcp", "--plugins", "tools"], &lines.collect::<String>());
+    let mut answers: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    answers.into_iter().map(|mut answer| answer["result"].take()).collect()
+}
+
+#[test]
+fn a_packed_user_interface_is_linked_and_read() {
+    let manifest = "[[tools]]\nexport = \"draw\"\nui = \"chart.html\"";
+    let workspace = Workspace::with("chart", CHART)
+        .file("chart.toml", manifest)
+        .file("chart.html", "<!doctype html><p>a chart</p>");
+    let pack = ["pack", "tools/chart.wasm", "--manifest", "chart.toml"];
+    let packed = workspace.run(&pack);
+    assert_eq!(packed.code, Some(0), "{packed}");
+    let read = |uri: &str| ("resources/read", json!({"uri": uri}));
+    let found = results(
+        &workspace,
+        &[
+            ("tools/list", json!({})),
+            ("resources/list", json!({})),
+            read("ui://chart/chart.html"),
+            read("ui://chart/../chart.toml"),
+            read("ui://other/chart.html"),
+        ],
+    );
+    let links: Vec<_> = found[0]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["_meta"])
+        .collect();
+    let link = json!({"ui": {"resourceUri": "ui://chart/chart.html"}});
+    assert_eq!(links, [&link, &Value::Null], "only `draw` has one: {}", found[0]);
+    let listed = found[1]["resources"].as_array().unwrap();
+    assert!(
+        listed.iter().any(|resource| resource["uri"] == "ui://chart/chart.html"),
+        "{listed:?}"
+    );
+    let contents = &found[2]["contents"][0];
+    assert_eq!(contents["text"], "<!doctype html><p>a chart</p>");
+    assert_eq!(contents["mimeType"], "text/html;profile=mcp-app");
+    assert_eq!(contents.get("_meta"), None, "it may reach no domain");
+    assert_eq!((&found[3], &found[4]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_manifest_that_names_a_missing_user_interface_is_refused() {
+    let manifest = "[[tools]]\nexport = \"draw\"\nui = \"chart.html\"";
+    let workspace = Workspace::with("chart", CHART).file("tools/chart.toml", manifest);
+    let listed = workspace.run(&["list"]);
+    assert!(
+        listed.stdout.contains("`chart.html`") && listed.stdout.contains("pack the component again"),
+        "{listed}"
+    );
+    let packed = workspace.run(&["pack", "tools/chart.wasm"]);
+    assert_eq!(packed.code, Some(3), "{packed}");
+    assert!(packed.stderr.contains("`chart.html` cannot be embedded"), "{packed}");
+}

@@ -138,3 +138,116 @@ fn what_if_lists_the_accesses_that_other_grants_refuse() {
     assert_eq!(run.stdout.matches("GET https://api.example.com").count(), 2, "{run}");
     assert!(run.stdout.contains("2 of 2 recorded accesses"), "{run}");
 }
+
+/// Records a run with options, and replays it.
+fn recorded_with(workspace: Workspace, options: &[&str]) -> Workspace {
+    let command = [
+        "run",
+        "Count.",
+        "--model",
+        "scripted:counting.toml",
+        "--trace",
+        "t.jsonl",
+    ];
+    let run = workspace.run(&[&command[..], options].concat());
+    assert!(matches!(run.code, Some(0 | 4)), "{run}");
+    workspace
+}
+
+/// Returns the trace without a setting.
+fn without_setting(workspace: &Workspace, name: &str) -> String {
+    let text = text(workspace, "t.jsonl");
+    let (first, rest) = text.split_once('\n').unwrap();
+    let mut started: serde_json::Value = serde_json::from_str(first).unwrap();
+    let removed = started["settings"].as_object_mut().unwrap().remove(name);
+    assert!(removed.is_some(), "{first}");
+    format!("{started}\n{rest}")
+}
+
+#[test]
+fn settings_of_the_run_are_restored() {
+    let counting = || Workspace::with("counter", COUNTER).file("counting.toml", COUNTING);
+    let limited = COUNTING.replace(
+        "answer = ",
+        "call = [{ tool = \"counter_new\", arguments = { start = 1 } }]\n\n[[turn]]\nanswer = ",
+    );
+    let models = "[counting]\ncontext = 2000\n";
+    let restored: [(&str, Workspace, &[&str]); 4] = [
+        ("system", counting(), &["--system", "Be brief."]),
+        ("delivery", counting(), &["--delivery", "gateway"]),
+        ("budget-tools", counting(), &["--budget-tools"]),
+        (
+            "limits",
+            counting().file("counting.toml", limited),
+            &["--iterations", "2"],
+        ),
+    ];
+    for (name, workspace, options) in restored {
+        let workspace = recorded_with(workspace, options);
+        let run = workspace.run(&["replay", "t.jsonl"]);
+        assert_eq!(run.code, Some(0), "{name} {run}");
+        let trace = without_setting(&workspace, name);
+        let run = workspace.file("less.jsonl", trace).run(&["replay", "less.jsonl"]);
+        assert_eq!(run.code, Some(1), "{name} {run}");
+    }
+    let workspace = recorded_with(
+        counting().file("models.toml", models),
+        &["--model-table", "models.toml"],
+    );
+    assert!(
+        text(&workspace, "t.jsonl").contains(r#"\"context_tokens_max\":1500"#),
+        "the context of the model"
+    );
+}
+
+#[test]
+fn schema_of_an_answer_is_restored() {
+    let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
+    let answers = "[[turn]]\nanswer = \"{\\\"n\\\": 1}\"\n";
+    let workspace = Workspace::with("counter", COUNTER)
+        .file("schema.json", schema)
+        .file("counting.toml", answers);
+    let workspace = recorded_with(workspace, &["--answer-schema", "schema.json"]);
+    let run = workspace.run(&["replay", "t.jsonl"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    let recorded = text(&workspace, "t.jsonl");
+    let without = recorded.replace("\"answer_schema\"", "\"unknown\"");
+    assert_ne!(without, recorded);
+    let run = workspace.file("less.jsonl", without).run(&["replay", "less.jsonl"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stdout.contains("another request to the model"), "{run}");
+}
+
+#[test]
+fn other_system_prompt_and_other_arguments_end_the_replay_with_a_diff() {
+    let workspace = traced();
+    let trace = text(&workspace, "t.jsonl");
+    let other = trace.replacen("\"arguments\":{\"start\":41}", "\"arguments\":{\"start\":40}", 1);
+    assert_ne!(trace, other);
+    let run = workspace.file("other.jsonl", other).run(&["replay", "other.jsonl"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    for line in ["another start of the call", "-start: 40", "+start: 41", "1 difference"] {
+        assert!(run.stdout.contains(line), "{line} {run}");
+    }
+}
+
+#[test]
+fn replay_names_what_it_lacks() {
+    let workspace = traced();
+    let trace = text(&workspace, "t.jsonl");
+    let with = |setting: &str| trace.replacen("\"settings\":{", &format!("\"settings\":{{{setting},"), 1);
+    let workspace = workspace
+        .file("absent.jsonl", with("\"interceptor\":[\"quota\"]"))
+        .file("mcp.jsonl", with("\"mcp\":[\"servers.toml\"]"))
+        .file("limits.jsonl", trace.replacen("iterations_max", "of_tomorrow", 1));
+    for (file, message) in [
+        ("absent.jsonl", "the interceptor `quota` is not installed"),
+        ("mcp.jsonl", "the MCP servers of `servers.toml`"),
+        ("limits.jsonl", "of_tomorrow"),
+    ] {
+        let run = workspace.run(&["replay", file]);
+        assert_eq!(run.code, Some(2), "{file} {run}");
+        assert!(run.stderr.contains(message), "{file} {run}");
+    }
+    assert_eq!(workspace.run(&["replay", "mcp.jsonl", "--no-mcp"]).code, Some(0));
+}

@@ -243,9 +243,8 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.content(&context)
-            .resource(&request.uri)
-            .map(ReadResourceResponse::Complete)
+        let read = self.content(&context).resource(request.uri).await;
+        read.map(ReadResourceResponse::Complete)
     }
 
     async fn complete(
@@ -275,7 +274,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // Only a resource that the client can read.
-        self.content(&context).resource(&request.uri)?;
+        self.content(&context).resource(request.uri.clone()).await?;
         self.session(&context).await?.subscribe(request.uri)
     }
 

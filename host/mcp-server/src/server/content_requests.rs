@@ -6,13 +6,14 @@ use std::sync::Arc;
 use rmcp::model::{
     CacheScope, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
+    ResourceContents,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionStates};
-use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, complete};
+use crate::content::{Interfaces, MissingArgument, PluginDocs, ServedContent, ServedPrompt, complete};
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
 
@@ -84,6 +85,7 @@ impl ContentRequests<'_> {
     pub(super) fn resources(&self, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
         let mut resources = self.content.resources();
         resources.extend(PluginDocs(self.principal).resources());
+        resources.extend(Interfaces(self.principal).resources());
         let (resources, next) = wire::slice(resources, |resource| &resource.uri, cursor(&request))?;
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = next;
@@ -101,15 +103,10 @@ impl ContentRequests<'_> {
         Ok(result.with_ttl_ms(CONTENT_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-        let contents = match self.content.resource(uri) {
-            Some(Ok(contents)) => contents,
-            Some(Err(problem)) => {
-                tracing::error!(uri, problem, "a resource cannot be read");
-                return Err(not_found(uri));
-            }
-            None => PluginDocs(self.principal).read(uri).ok_or_else(|| not_found(uri))?,
-        };
+    pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
+        let (content, principal) = (self.content.clone(), self.principal.clone());
+        let read = tokio::task::spawn_blocking(move || read(&content, &principal, &uri));
+        let contents = read.await.map_err(|_panic| unreadable())??;
         let result = ReadResourceResult::new(vec![contents]);
         Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
@@ -117,6 +114,22 @@ impl ContentRequests<'_> {
     pub(super) fn complete(&self, request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
         let completion = complete(&self.content, &request.r#ref, &request.argument);
         completion.map(CompleteResult::new).map_err(wire::invalid_params)
+    }
+}
+
+/// Reads a resource. Blocks.
+fn read(content: &ServedContent, principal: &Principal, uri: &str) -> Result<ResourceContents, ErrorData> {
+    match content.resource(uri) {
+        Some(Ok(contents)) => Ok(contents),
+        Some(Err(problem)) => {
+            tracing::error!(uri, problem, "a resource cannot be read");
+            Err(not_found(uri))
+        }
+        None => {
+            let docs = PluginDocs(principal).read(uri);
+            let contents = docs.or_else(|| Interfaces(principal).read(uri));
+            contents.ok_or_else(|| not_found(uri))
+        }
     }
 }
 
@@ -160,5 +173,5 @@ fn not_found(uri: &str) -> ErrorData {
 }
 
 fn unreadable() -> ErrorData {
-    ErrorData::internal_error("the prompt cannot be read; the log of the server has the reason", None)
+    ErrorData::internal_error("it cannot be read; the log of the server has the reason", None)
 }

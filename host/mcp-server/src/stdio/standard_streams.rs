@@ -46,7 +46,7 @@ mod unix {
             .map(|socket| Box::new(socket) as Input)
     }
 
-    /// Returns standard output if it is a pipe or a socket, and not the file of standard error: whoever writes an error expects that
+    /// Returns standard output if it is a pipe or a socket, and not the file of standard error: a program that writes an error expects that
     /// the write waits.
     pub(super) fn output() -> Option<Output> {
         let file = duplicate(io::stdout()).ok()?;

@@ -2,39 +2,49 @@
 
 use wasm_encoder::{ComponentNameSection, ComponentSection, ProducersField, ProducersSection};
 
+use crate::manifest::interfaces::Interfaces;
 use crate::manifest::{MANIFEST_SECTION, Manifest};
 use crate::scan::{DESCRIPTION_SECTION, VERSION_SECTION};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::{Inspection, Origin, replace_custom_sections};
-use toolwit_sections::custom_section;
+use toolwit_sections::{UI_SECTION, custom_section};
 
 /// The standard sections for a component's name and for the programs that produced it.
 const NAME_SECTION: &str = "component-name";
 const PRODUCERS_SECTION: &str = "producers";
 
 /// Embeds a manifest in a component and replaces an earlier one. `toml` is its text; `origin` names its file in errors.
+/// `read_interface` returns a user interface that the manifest names, an HTML document.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
-/// Those of [`Manifest::parse`]; [`ErrorKind::Configuration`] for a manifest that describes an export that the component
+/// Those of [`Manifest::parse`] and of `read_interface`; [`ErrorKind::Configuration`] for a manifest that describes an export that the component
 /// does not have; those of [`Inspection::from_bytes`] for bytes that are not a usable component.
-pub fn pack(component: &[u8], name: &str, toml: &str, origin: &str) -> Result<Vec<u8>, Error> {
+pub fn pack(
+    component: &[u8],
+    name: &str,
+    toml: &str,
+    origin: &str,
+    read_interface: &dyn Fn(&str) -> Result<String, Error>,
+) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, origin)?;
+    let interfaces = Interfaces::of(&manifest, component, read_interface)?;
     let component_origin = Origin {
         name,
         adjacent_wit: None,
     };
     Inspection::from_bytes_with(component, component_origin, &manifest.annotations())?;
-    let mut packed = with_section(component, MANIFEST_SECTION, toml.as_bytes().to_vec())?;
+    let mut packed = with_section(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
+    packed = with_section(&packed, UI_SECTION, &interfaces.sections()?)?;
     let standard = [
         (VERSION_SECTION, &manifest.version),
         (DESCRIPTION_SECTION, &manifest.description),
     ];
     for (section, text) in standard {
         if let Some(text) = text {
-            packed = with_section(&packed, section, text.as_bytes().to_vec())?;
+            packed = with_section(&packed, section, &[text.as_bytes().to_vec()])?;
         }
     }
     if custom_section(&packed, NAME_SECTION).is_none() {
@@ -52,8 +62,8 @@ pub fn pack(component: &[u8], name: &str, toml: &str, origin: &str) -> Result<Ve
     Ok(packed)
 }
 
-fn with_section(component: &[u8], section: &str, content: Vec<u8>) -> Result<Vec<u8>, Error> {
-    replace_custom_sections(component, section, &[content]).map_err(|error| {
+fn with_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
+    replace_custom_sections(component, section, contents).map_err(|error| {
         let message = format!("the manifest cannot be embedded: {error}");
         Error::new(ErrorKind::MalformedComponent, Phase::Load, message).with_source(error)
     })
@@ -63,6 +73,15 @@ fn with_section(component: &[u8], section: &str, content: Vec<u8>) -> Result<Vec
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    /// A directory without user interfaces.
+    fn none(name: &str) -> Result<String, Error> {
+        Err(Error::new(
+            ErrorKind::Io,
+            Phase::Registry,
+            format!("there is no {name}"),
+        ))
+    }
 
     fn component() -> Vec<u8> {
         wat::parse_str(
@@ -82,6 +101,7 @@ mod tests {
             "one",
             "version = \"1.0.0\"\ncategory = \"numbers\"",
             "one.toml",
+            &none,
         )
         .unwrap();
         let manifest = Manifest::embedded(&first).unwrap().unwrap();
@@ -89,26 +109,48 @@ mod tests {
         assert_eq!(custom_section(&first, "version"), Some(&b"1.0.0"[..]));
         assert!(custom_section(&first, NAME_SECTION).is_some() && custom_section(&first, PRODUCERS_SECTION).is_some());
         assert!(first.starts_with(&component()), "the other bytes are unchanged");
-        let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml").unwrap();
+        let second = pack(&first, "one", "version = \"2.0.0\"", "one.toml", &none).unwrap();
         assert_eq!(custom_section(&second, "version"), Some(&b"2.0.0"[..]));
         assert_eq!(Manifest::embedded(&second).unwrap().unwrap().category, None);
         assert_eq!(
-            pack(&second, "one", "version = \"2.0.0\"", "one.toml").unwrap(),
+            pack(&second, "one", "version = \"2.0.0\"", "one.toml", &none).unwrap(),
             second,
             "packing twice changes nothing"
         );
+    }
+
+    #[test]
+    fn user_interfaces_are_embedded_kept_and_removed() {
+        let manifest = "[[tools]]\nexport = \"one\"\nui = \"one.html\"";
+        let missing = pack(&component(), "one", manifest, "one.toml", &none).unwrap_err();
+        assert!(missing.message.contains("one.html"), "{missing}");
+        let read = |name: &str| Ok(format!("<p>{name}</p>"));
+        let first = pack(&component(), "one", manifest, "one.toml", &read).unwrap();
+        let document = |component: &[u8]| Interfaces::embedded(component).unwrap().into_document("one.html");
+        assert_eq!(document(&first).as_deref(), Some("<p>one.html</p>"));
+        let again = pack(&first, "one", manifest, "one.toml", &none).unwrap();
+        assert_eq!(document(&again).as_deref(), Some("<p>one.html</p>"), "without its file");
+        let without = pack(&first, "one", "version = \"2\"", "one.toml", &none).unwrap();
+        assert_eq!(document(&without), None);
+        let large = |_: &str| Ok("x".repeat(5 << 20));
+        assert!(pack(&component(), "one", manifest, "one.toml", &large).is_err());
+        for name in ["../x.html", "/etc/passwd", ".html", "a b", ""] {
+            let manifest = format!("[[tools]]\nexport = \"one\"\nui = {name:?}");
+            let refused = pack(&component(), "one", &manifest, "one.toml", &read).unwrap_err();
+            assert!(refused.message.contains("file name"), "{refused}");
+        }
     }
 
     // accept: 138
     #[test]
     fn manifest_of_another_component_is_refused() {
         let wrong = "[[tools]]\nexport = \"two\"";
-        let error = pack(&component(), "one", wrong, "one.toml").unwrap_err();
+        let error = pack(&component(), "one", wrong, "one.toml", &none).unwrap_err();
         assert!(error.message.contains("`two`"), "{error}");
         assert!(
             error.suggestion.as_deref().unwrap_or_default().contains("`one`"),
             "{error:?}"
         );
-        assert!(pack(b"not a component", "one", "", "one.toml").is_err());
+        assert!(pack(b"not a component", "one", "", "one.toml", &none).is_err());
     }
 }

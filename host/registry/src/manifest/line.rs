@@ -22,6 +22,19 @@ pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     }
 }
 
+pub(super) fn file_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_allowed) {
+        return Err(de::Error::custom(
+            "it must be a file name of letters, digits, `-`, `_` and `.`",
+        ));
+    }
+    limited(name, NAME_CHARS_MAX).map(Some)
+}
+
 pub(super) fn description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     limited(String::deserialize(deserializer)?, DESCRIPTION_CHARS_MAX)
 }

@@ -5,13 +5,14 @@
 //! capabilities of a component.
 
 pub(crate) mod amounts;
+pub(crate) mod interfaces;
 mod line;
 mod parse;
 mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -177,6 +178,10 @@ pub struct ToolSettings {
     /// Its effects, as text for models.
     #[serde(default)]
     pub hints: Hints,
+    /// The name of an HTML file that shows its results, in clients of the extension MCP Apps. `toolwit pack` embeds the file, which is
+    /// next to the manifest.
+    #[serde(default, deserialize_with = "line::file_name")]
+    pub ui: Option<String>,
 }
 
 /// How instances of a resource are identified and rebound.
@@ -270,6 +275,12 @@ impl Manifest {
             annotations.entities.insert(name.clone(), options);
         }
         annotations
+    }
+
+    /// Returns the names of the user interfaces of its tools, each once.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        let names: BTreeSet<_> = self.tools.iter().filter_map(|tool| tool.ui.as_deref()).collect();
+        names.into_iter()
     }
 
     /// Returns the settings of a tool, by its id and name.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::manifest::Manifest;
+use crate::manifest::interfaces::Interfaces;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
 use toolwit_sandbox::{Inspection, Lint, Origin, lint, read_component, read_wit};
@@ -41,6 +42,9 @@ pub(super) fn inspect_component(
         None => Manifest::embedded(bytes)?,
     };
     let manifest = with_standard_sections(manifest, bytes);
+    if let Some(manifest) = &manifest {
+        Interfaces::embedded(bytes)?.check(manifest)?;
+    }
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     Ok((Inspection::from_bytes_with(bytes, origin, &annotations)?, manifest))
 }

@@ -143,6 +143,15 @@ impl Plugin {
             .retain(self.digest(), self.inspection().size_bytes, bytes_max);
     }
 
+    /// Reads the bytes of the component. Blocks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be read, or has changed since it was inspected.
+    pub fn read_component(&self) -> Result<Arc<[u8]>, Error> {
+        let bytes_max = self.runtime.engines.limits.component_bytes_max;
+        self.source.read(self.digest(), bytes_max)
+    }
+
     /// Returns whether the component is ready for calls in this process.
     #[must_use]
     pub fn is_compiled(&self) -> bool {

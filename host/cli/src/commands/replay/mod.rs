@@ -10,18 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 use self::report::ReplayOutcome;
 use self::what_if::what_if;
-use crate::commands::run::{Replaying, RunFlags, RunProgress, print_end};
+use crate::commands::run::{Replaying, RunFlags, RunProgress, print_end, recorded_value};
 use crate::commands::trace::read_recording;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::ApprovalFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
+use crate::input::model_options::ToolCallFlag;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::sessions::SessionFlags;
 use crate::output::printer::Printer;
-use toolwit::Conversation;
-use toolwit::agent::{Journal, Recording, Replay, RunError, RunOutcome, SessionId, StartedReplay};
+use toolwit::agent::{Journal, Recording, Replay, SessionId, StartedReplay};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -55,6 +55,9 @@ pub(crate) struct ReplayTrace {
     /// Base URL of the provider's API
     #[arg(long, value_name = "URL", requires = "model")]
     base_url: Option<String>,
+    /// Format in which the model after the fork calls tools [default: that of the trace]
+    #[arg(long, value_name = "FORMAT", requires = "model")]
+    tool_calls: Option<ToolCallFlag>,
     /// Name of the session that stores the fork
     #[arg(long, value_name = "NAME", requires = "fork")]
     session: Option<SessionId>,
@@ -97,11 +100,11 @@ impl ReplayTrace {
             None => None,
         };
         let replay = self.start(recording, cancel).await?;
-        let flags = self.into_flags(&replay);
-        let model = flags.priced(replay.model(), cancel).await?;
+        let flags = self.into_flags(&replay)?;
+        let model = flags.described(replay.model(), cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
-        let ended = run_prompts(&mut conversation, &replay, cancel).await;
+        let ended = conversation.run_replay(&replay, cancel.clone()).await;
         drop(conversation);
         if cancel.is_cancelled() {
             return Ok(Exit::Interrupted);
@@ -132,6 +135,7 @@ impl ReplayTrace {
 
     /// Creates the replay, and connects to the model after the fork.
     async fn start(&self, recording: Recording, cancel: &CancellationToken) -> Result<StartedReplay, Failure> {
+        let recorded_tool_calls = recorded_value(&recording, "tool-calls");
         let mut replay = Replay::new(recording);
         if let Some(fork) = self.fork {
             replay = replay.with_fork(fork);
@@ -140,13 +144,14 @@ impl ReplayTrace {
             replay = replay.with_answer(answer);
         }
         if self.model.is_some() {
-            let flags = RunFlags::default().with_model(self.model.clone(), self.base_url.clone());
+            let tool_calls = self.tool_calls.or(recorded_tool_calls);
+            let flags = RunFlags::default().with_model(self.model.clone(), self.base_url.clone(), tool_calls);
             replay = replay.with_model(flags.connect(cancel).await?);
         }
         Ok(replay.start())
     }
 
-    fn into_flags(self, replay: &StartedReplay) -> RunFlags {
+    fn into_flags(self, replay: &StartedReplay) -> Result<RunFlags, Error> {
         let options = Replaying {
             is_forked: self.fork.is_some(),
             plugins: self.plugins,
@@ -158,26 +163,6 @@ impl ReplayTrace {
         };
         RunFlags::replaying(replay, options)
     }
-}
-
-/// Runs the recorded turns. Returns the end of the last one.
-async fn run_prompts(
-    conversation: &mut Conversation,
-    replay: &StartedReplay,
-    cancel: &CancellationToken,
-) -> Option<Result<RunOutcome, RunError>> {
-    let mut last = None;
-    for prompt in replay.recording().prompts() {
-        let ended = match prompt {
-            Some(prompt) => Some(conversation.turn(prompt).cancel(cancel.clone()).run().await),
-            None => conversation.wake().await,
-        };
-        last = ended.or(last);
-        if cancel.is_cancelled() {
-            break;
-        }
-    }
-    last
 }
 
 fn write_trace(path: &PathBuf, replay: &StartedReplay) -> Result<(), Error> {

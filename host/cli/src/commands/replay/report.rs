@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted};
 use crate::output::printer::{Format, Printer};
-use toolwit::agent::{CallOrigin, Difference, ReplayedCall, StartedReplay, line_diff};
+use toolwit::agent::{CallOrigin, Difference, Divergence, ReplayedCall, StartedReplay, line_diff};
 
 /// What a replay executed, and what differs.
 #[derive(Serialize)]
@@ -14,15 +14,17 @@ pub(super) struct ReplayOutcome {
     ok: bool,
     calls: Vec<ReplayedCall>,
     differences: Vec<Difference>,
+    divergence: Option<Divergence>,
 }
 
 impl ReplayOutcome {
     pub(super) fn of(replay: &StartedReplay) -> Self {
-        let differences = replay.differences();
+        let (differences, divergence) = (replay.differences(), replay.divergence());
         Self {
-            ok: differences.is_empty(),
+            ok: differences.is_empty() && divergence.is_none(),
             calls: replay.calls(),
             differences,
+            divergence,
         }
     }
 
@@ -42,22 +44,49 @@ impl ReplayOutcome {
                 CallOrigin::Trace => "from the trace",
             };
             page.styled(FAINT, format_args!("{origin:<15}"));
-            page.styled(NAME, &call.tool).text(format_args!("  {}", call.id)).end();
+            page.styled(NAME, &call.tool).text(format_args!("  {}", call.id));
+            if !call.omitted_artifacts.is_empty() {
+                let kinds = call.omitted_artifacts.join(", ");
+                page.styled(
+                    FAINT,
+                    format_args!("  without artifacts that were too large for the trace: {kinds}"),
+                );
+            }
+            page.end();
         }
         for difference in &self.differences {
             heading(&mut page, difference);
             let recorded = difference.recorded.as_deref().unwrap_or_default();
             for line in line_diff(recorded, difference.replayed.as_deref().unwrap_or_default()) {
-                let style = if line.starts_with('-') { BAD } else { GOOD };
-                page.indent(2).styled(style, line).end();
+                print_line(&mut page, &line);
             }
         }
-        match self.differences.len() {
+        if let Some(divergence) = &self.divergence {
+            let Divergence {
+                sequence,
+                subject,
+                diff,
+                ..
+            } = divergence;
+            page.text(format_args!("event {sequence}: "))
+                .styled(NAME, subject)
+                .text(", the replay ends here")
+                .end();
+            for line in diff {
+                print_line(&mut page, line);
+            }
+        }
+        match self.differences.len() + usize::from(self.divergence.is_some()) {
             0 => page.styled(GOOD, "no differences").end(),
             count => page.styled(BAD, counted(count, "difference")).end(),
         };
         page
     }
+}
+
+fn print_line(page: &mut Page, line: &str) {
+    let style = if line.starts_with('-') { BAD } else { GOOD };
+    page.indent(2).styled(style, line).end();
 }
 
 fn heading(page: &mut Page, difference: &Difference) {

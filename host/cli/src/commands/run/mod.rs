@@ -22,7 +22,6 @@ use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use crate::input::project_trust::ProjectTrust;
 use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
 use crate::output::printer::Printer;
@@ -34,7 +33,7 @@ use toolwit::model::{ChatModel, Delivery};
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink, ToolContext};
-use toolwit::{Conversation, ConversationBuilder, Exposure, ToolwitBuilder};
+use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{answer_file, approvals, forked_approvals};
@@ -42,7 +41,7 @@ use recording::start_trace;
 
 pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
 pub(crate) use progress::RunProgress;
-pub(crate) use recording::Replaying;
+pub(crate) use recording::{Replaying, recorded_value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -192,16 +191,16 @@ pub(crate) fn interrupted(session: &SessionId) -> Error {
 impl RunFlags {
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
-        self.priced(self.unpriced_model().await?, cancel).await
+        self.described(self.plain_model().await?, cancel).await
     }
 
-    /// Adds the price to a model, if it is known.
-    pub(crate) async fn priced(
+    /// Adds the price and the size of the context to a model, if they are known.
+    pub(crate) async fn described(
         &self,
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.budget.priced(model, cancel).await?)
+        Ok(self.budget.described(model, cancel).await?)
     }
 
     /// Builds the conversation, which prints its events.
@@ -212,31 +211,17 @@ impl RunFlags {
         progress: Arc<RunProgress>,
         cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
-        let settings = self.settings();
         let budget = self.budget.budget()?;
         let options = match self.recorded_options() {
             Some(options) => options,
             None => self.model_options.options()?,
         };
         let policy = self.approvals.policy()?;
-        let exposure = self.exposure();
         let servers = self.mcp.servers(&self.authority.secrets)?;
-        let host = self
-            .plugins
-            .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
-        let host = with_word_vectors(host);
-        // A plugin that could write to it would approve its own calls.
-        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
-        let groups = groups_file(self.groups, &self.roles)?;
-        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
-        let frozen = self
-            .replay
-            .as_ref()
-            .map(|replay| replay.recording().started_at_ms() / 1000);
-        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
-        let host = host.exposure(exposure).build().await?;
+        let host = self.host(&servers).await?;
         connect_required(&servers, &*progress, cancel).await?;
-        let limits = self.run_limits.limits(&ProjectTrust::find()?.run_limits());
+        let limits = self.effective_limits(&**model)?;
+        let settings = self.settings(&host, &limits)?;
         let conversation = if self.roles.is_empty() {
             host.conversation()
         } else {
@@ -275,6 +260,26 @@ impl RunFlags {
         Ok(builder.build()?)
     }
 
+    /// Builds the host of the conversation.
+    async fn host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
+        let host = self
+            .plugins
+            .intercepted(&self.limits, &self.authority, servers, &self.interceptors)?;
+        let host = with_word_vectors(host);
+        // A plugin that could write to it would approve its own calls.
+        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
+        let groups = groups_file(self.groups.clone(), &self.roles)?;
+        let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
+        let frozen = self
+            .replay
+            .as_ref()
+            .map(|replay| replay.recording().started_at_ms() / 1000);
+        let host = frozen.into_iter().fold(host, ToolwitBuilder::frozen_at);
+        let host = host.exposure(self.exposure()).build().await?;
+        self.check_interceptors(&host)?;
+        Ok(host)
+    }
+
     /// Returns the exposure. A provider that defers tools searches in all of them.
     fn exposure(&self) -> Exposure {
         match (self.exposure, self.delivery) {
@@ -283,7 +288,7 @@ impl RunFlags {
         }
     }
 
-    async fn unpriced_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
+    async fn plain_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
         let Some(name) = &self.model else {
             let message = "no model was given";
             return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)

@@ -8,14 +8,18 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::RunFlags;
-use crate::input::exposure::ExposureFlag;
+use crate::input::budget::BudgetFlags;
+use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
+use crate::input::model_options::ToolCallFlag;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
-use toolwit::agent::{Event, Journal, Observer, Recording, StartedReplay, Trace};
-use toolwit::model::ChatOptions;
+use crate::input::project_trust::ProjectTrust;
+use toolwit::agent::{Event, Journal, LoopLimits, Observer, Recording, StartedReplay, Trace};
+use toolwit::model::{ChatModel, ChatOptions};
+use toolwit::registry::InterceptorSettings;
 use toolwit::tool::Origin;
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::{Error, ErrorKind, Phase, Toolwit};
 
 /// Creates a trace with the options of the run, and with the earlier entries of its session.
 pub(super) fn start_trace(
@@ -51,31 +55,42 @@ pub(crate) struct Replaying {
 }
 
 impl RunFlags {
-    /// Returns the options that a replay needs, each with its values.
-    pub(super) fn settings(&self) -> BTreeMap<String, Vec<String>> {
+    /// Returns the options that a replay needs, each with its values. `limits` are those of the run.
+    pub(super) fn settings(&self, host: &Toolwit, limits: &LoopLimits) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let one = |value: Option<String>| value.into_iter().collect();
         let grants = self.authority.grants.existing().ok().flatten();
-        let exposure = self.exposure.and_then(|flag| flag.to_possible_value());
-        let budget_tools = self.budget.budget_tools.then(|| "true".to_owned());
         let options = self.model_options.options().ok();
         let options = options.filter(|options| *options != ChatOptions::default());
-        let options = options.and_then(|options| serde_json::to_string(&options).ok());
-        let settings: [(&str, Vec<String>); 9] = [
-            ("options", options.into_iter().collect()),
+        let interceptors = self.interceptors.all()?;
+        let digests = interceptors
+            .iter()
+            .map(|setting| interceptor_digest(host, &setting.plugin));
+        let (cost, table) = self.budget.recorded();
+        let settings: [(&str, Vec<String>); 15] = [
+            (
+                "options",
+                one(options.and_then(|options| serde_json::to_string(&options).ok())),
+            ),
             ("plugins", paths(self.plugins.directories().unwrap_or_default())),
             ("grants", paths(grants.into_iter().collect())),
-            ("system", self.system.iter().cloned().collect()),
+            ("mcp", paths(self.mcp.files().to_vec())),
+            ("interceptor", interceptors.iter().map(ToString::to_string).collect()),
+            ("interceptor-digest", digests.collect()),
+            ("system", one(self.system.clone())),
             ("role", self.roles.clone()),
             ("groups", paths(self.groups.iter().cloned().collect())),
-            (
-                "exposure",
-                exposure.map(|value| value.get_name().to_owned()).into_iter().collect(),
-            ),
-            ("budget-tools", budget_tools.into_iter().collect()),
-            ("context-tokens", self.run_limits.context_tokens().into_iter().collect()),
+            ("exposure", one(name(self.exposure))),
+            ("delivery", one(name(self.delivery))),
+            ("tool-calls", one(self.model_options.tool_calls_name())),
+            ("budget-tools", one(self.budget.budget_tools.then(|| "true".to_owned()))),
+            ("cost", one(cost)),
+            ("model-table", paths(table.into_iter().cloned().collect())),
         ];
         let set = settings.into_iter().filter(|(_, values)| !values.is_empty());
-        set.map(|(name, values)| (name.to_owned(), values)).collect()
+        let mut settings: BTreeMap<_, _> = set.map(|(name, values)| (name.to_owned(), values)).collect();
+        settings.insert("limits".to_owned(), one(serde_json::to_string(limits).ok()));
+        Ok(settings)
     }
 
     /// Returns the options of the model in the trace that is replayed.
@@ -84,40 +99,136 @@ impl RunFlags {
         serde_json::from_str(replay.recording().setting("options").first()?).ok()
     }
 
+    /// Returns the limits of the run: those of the trace that is replayed or else of the project, with the options in their place.
+    pub(super) fn effective_limits(&self, model: &dyn ChatModel) -> Result<LoopLimits, Error> {
+        let recorded = self
+            .replay
+            .as_ref()
+            .and_then(|replay| replay.recording().setting("limits").first());
+        let limits = match recorded {
+            Some(text) => self.run_limits.over(serde_json::from_str(text).map_err(|error| {
+                let message = format!("the trace has limits that this version does not know: {error}");
+                Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            })?),
+            None => self.run_limits.limits(&ProjectTrust::find()?.run_limits()),
+        };
+        Ok(limits.for_model(model))
+    }
+
+    /// Checks that the interceptors of the trace that is replayed are the same components.
+    pub(super) fn check_interceptors(&self, host: &Toolwit) -> Result<(), Error> {
+        let Some(replay) = &self.replay else { return Ok(()) };
+        let recorded = replay.recording().setting("interceptor-digest");
+        check_digests(&self.interceptors.all()?, recorded, |plugin| {
+            interceptor_digest(host, plugin)
+        })
+    }
+
     /// Creates the options of a replay.
-    pub(crate) fn replaying(replay: &StartedReplay, options: Replaying) -> Self {
+    ///
+    /// # Errors
+    /// If the trace needs something that the options must name, or has a setting that is not valid.
+    pub(crate) fn replaying(replay: &StartedReplay, options: Replaying) -> Result<Self, Error> {
         let recording = replay.recording();
         let first = |name: &str| recording.setting(name).first();
+        if let (Some(file), false) = (first("mcp"), options.mcp.is_set()) {
+            // A trace must not start programs.
+            let message = format!("the run had the MCP servers of `{}`", file.escape_debug());
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("pass the file with `--mcp FILE`, or `--no-mcp` to replay without them"));
+        }
         let mut authority = options.authority;
         authority.grants = authority.grants.with_recorded(first("grants"));
         let mut flags = Self {
             system: first("system").cloned(),
-            exposure: exposure(recording),
+            exposure: recorded_value(recording, "exposure"),
+            delivery: recorded_value(recording, "delivery"),
             roles: recording.setting("role").to_vec(),
             groups: first("groups").map(PathBuf::from),
             plugins: options.plugins.with_recorded(recording.setting("plugins")),
             mcp: options.mcp,
             authority,
+            interceptors: InterceptorFlags::recorded(recording.setting("interceptor"))?,
             approvals: options.approvals,
-            run_limits: options.run_limits.with_recorded(first("context-tokens")),
+            budget: BudgetFlags::default().with_recorded(first("cost"), first("model-table")),
+            run_limits: options.run_limits,
             limits: options.limits,
             replay: Some(replay.clone()),
             is_forked: options.is_forked,
             ..Self::default()
         };
         flags.budget.budget_tools = first("budget-tools").is_some();
-        flags
+        Ok(flags)
     }
 
-    /// Connects to the model of a replay.
-    pub(crate) fn with_model(mut self, model: Option<String>, base_url: Option<String>) -> Self {
+    /// Selects the model after the fork of a replay.
+    pub(crate) fn with_model(
+        mut self,
+        model: Option<String>,
+        base_url: Option<String>,
+        tool_calls: Option<ToolCallFlag>,
+    ) -> Self {
         self.model = model;
         self.base_url = base_url;
+        self.model_options = self.model_options.with_tool_calls(tool_calls);
         self
     }
 }
 
-fn exposure(recording: &Recording) -> Option<ExposureFlag> {
-    let name = recording.setting("exposure").first()?;
-    ExposureFlag::from_str(name, false).ok()
+/// Checks that interceptors have the recorded digests, which are in the same order.
+fn check_digests(
+    interceptors: &[InterceptorSettings],
+    recorded: &[String],
+    digest: impl Fn(&str) -> String,
+) -> Result<(), Error> {
+    for (setting, recorded) in interceptors.iter().zip(recorded) {
+        let (plugin, digest) = (&setting.plugin, digest(&setting.plugin));
+        if digest != *recorded {
+            let message = format!(
+                "the interceptor `{plugin}` is not the component of the trace: its digest is `{digest}`, not `{}`",
+                recorded.escape_debug()
+            );
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("add the recorded version to a directory, and pass it with `--plugins DIR`"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the value of an option in a trace.
+pub(crate) fn recorded_value<V: ValueEnum>(recording: &Recording, name: &str) -> Option<V> {
+    V::from_str(recording.setting(name).first()?, false).ok()
+}
+
+/// Returns the name of the value of an option.
+fn name<V: ValueEnum>(flag: Option<V>) -> Option<String> {
+    Some(flag?.to_possible_value()?.get_name().to_owned())
+}
+
+/// Returns the digest of the component of an interceptor, which a host with it has.
+fn interceptor_digest(host: &Toolwit, plugin: &str) -> String {
+    let registry = host.registry();
+    registry
+        .plugin_of(plugin)
+        .map(|plugin| plugin.digest().to_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interceptor_with_another_digest_is_named() {
+        let settings = ["quota=pay", "redact"].map(|text| text.parse().unwrap());
+        let recorded = ["11".to_owned(), "22".to_owned()];
+        let same = |plugin: &str| if plugin == "quota" { "11" } else { "22" }.to_owned();
+        check_digests(&settings, &recorded, same).unwrap();
+        let error = check_digests(&settings, &recorded, |_| "11".to_owned()).unwrap_err();
+        assert!(
+            error.message.contains("`redact`") && error.message.contains("not `22`"),
+            "{error}"
+        );
+    }
 }

@@ -1,0 +1,148 @@
+//! The point at which a replay asks for something that its trace does not hold.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::line_diff::{bounded, line_diff};
+use crate::event::{Event, RecordedStart, TraceEntry, visible_tools};
+use crate::journal::messages;
+use crate::model::ChatRequest;
+use crate::state::{error_text, interrupted_call};
+use toolwit_core::{Error, ErrorKind, Message, Phase, Role, ToolId};
+
+/// A replay asked for something that its trace does not hold: another request to the model, another tool or other arguments. The trace
+/// has no answer to it, so the replay ends there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("the replay differs from event {sequence} of the trace: {subject}\n{}", diff.join("\n"))]
+#[non_exhaustive]
+pub struct Divergence {
+    /// The number of the event in the trace.
+    pub sequence: u64,
+    /// The request or the call that differs.
+    pub subject: String,
+    /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and they contain only
+    /// printable characters.
+    pub diff: Vec<String>,
+}
+
+impl From<Divergence> for Error {
+    fn from(divergence: Divergence) -> Self {
+        Self::new(ErrorKind::Configuration, Phase::Execute, divergence.to_string())
+            .with_suggestion(SUGGESTION)
+            .with_source(divergence)
+    }
+}
+
+/// What to do about a divergence.
+pub(super) const SUGGESTION: &str = "replay with the tools and the settings of the recorded run";
+
+impl Divergence {
+    fn new(sequence: u64, subject: String, recorded: &str, replayed: &str) -> Self {
+        let mut diff = bounded(line_diff(recorded, replayed));
+        if diff.is_empty() {
+            let unknown =
+                "the instructions, the definitions of the tools or the options differ; the trace has their digest only";
+            diff.push(unknown.to_owned());
+        }
+        Self {
+            sequence,
+            subject,
+            diff,
+        }
+    }
+
+    /// Describes another request to the model than the one that the event `sequence` announced.
+    pub(super) fn of_request(entries: &[TraceEntry], sequence: u64, request: &ChatRequest<'_>) -> Self {
+        let own = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
+        let before = own.take_while(|entry| entry.sequence < sequence);
+        let events: Vec<_> = before.map(|entry| entry.event.clone()).collect();
+        let recorded = messages(&events, &error_text(&interrupted_call()));
+        let tools = visible_tools(&events);
+        let recorded = request_text(tools.iter().map(ToString::to_string), &recorded);
+        let names = request.tools.iter().map(|tool| tool.name.to_string());
+        let replayed = request_text(names, request.messages);
+        Self::new(
+            sequence,
+            "another request to the model".to_owned(),
+            &recorded,
+            &replayed,
+        )
+    }
+
+    /// Describes a call that the trace does not have, or has with another tool or other arguments.
+    pub(super) fn of_call(
+        sequence: u64,
+        id: &str,
+        recorded: Option<(&ToolId, Option<&RecordedStart>)>,
+        replayed: (&ToolId, Option<&RecordedStart>),
+    ) -> Self {
+        let recorded = recorded.map_or_else(String::new, |(tool, start)| call_text(tool, start));
+        let replayed = call_text(replayed.0, replayed.1);
+        Self::new(
+            sequence,
+            format!("another start of the call `{id}`"),
+            &recorded,
+            &replayed,
+        )
+    }
+}
+
+/// Returns whether two starts have the same arguments. A trace without a start has no arguments to compare.
+pub(super) fn has_same_arguments(one: Option<&RecordedStart>, other: Option<&RecordedStart>) -> bool {
+    one.zip(other)
+        .is_none_or(|(one, other)| one.arguments == other.arguments)
+}
+
+/// Returns the tool and the arguments, one line for each.
+fn call_text(tool: &ToolId, start: Option<&RecordedStart>) -> String {
+    let mut lines = vec![format!("tool: {tool}")];
+    let arguments = start.into_iter().flat_map(|start| &start.arguments);
+    let mut arguments: Vec<_> = arguments
+        .map(|(name, value)| format!("{name}: {}", canonical(value)))
+        .collect();
+    arguments.sort();
+    lines.extend(arguments);
+    lines.join("\n")
+}
+
+/// Returns the tools and the messages of a request without its instructions, which a trace does not have.
+fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> String {
+    let mut lines: Vec<_> = tools.map(|name| format!("tool: {name}")).collect();
+    for message in messages {
+        let role = match &message.role {
+            Role::System { .. } => continue,
+            Role::User { .. } => "user",
+            Role::Assistant { .. } => "model",
+            Role::Tool { .. } => "result",
+        };
+        lines.push(format!("{role}: {}", message.content()));
+        let calls = message.tool_calls().iter();
+        lines.extend(calls.map(|call| format!("call: {} {}", call.name, call.arguments)));
+    }
+    lines.join("\n")
+}
+
+/// Returns JSON whose objects have their fields in alphabetical order.
+fn canonical(value: &Value) -> String {
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let mut fields: Vec<_> = fields.iter().collect();
+                fields.sort_by_key(|(name, _)| *name);
+                let fields = fields.into_iter().map(|(name, value)| (name.clone(), sorted(value)));
+                Value::Object(fields.collect())
+            }
+            Value::Array(items) => items.iter().map(sorted).collect(),
+            other => other.clone(),
+        }
+    }
+    sorted(value).to_string()
+}
+
+/// Returns the id of the call that an event answers without a start.
+pub(super) fn refused_call(event: &Event) -> Option<&str> {
+    match event {
+        Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => Some(id),
+        _ => None,
+    }
+}

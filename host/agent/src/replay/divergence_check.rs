@@ -1,0 +1,108 @@
+//! Compares the requests and calls of a replay with those of its trace, before they are answered.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::divergence::{Divergence, has_same_arguments, refused_call};
+use super::recording::{RecordedRequest, Recording};
+use crate::event::Event;
+use crate::model::ChatRequest;
+
+/// Finds the first request or call that differs from the trace.
+pub(super) struct DivergenceCheck {
+    recording: Arc<Recording>,
+    fork: Option<u64>,
+    /// Whether the fork was passed.
+    is_live: Arc<AtomicBool>,
+    state: Mutex<CheckState>,
+}
+
+#[derive(Default)]
+struct CheckState {
+    /// The digest of the announced request that was not answered yet.
+    announced: Option<String>,
+    found: Option<Divergence>,
+}
+
+impl DivergenceCheck {
+    pub(super) fn new(recording: Arc<Recording>, fork: Option<u64>, is_live: Arc<AtomicBool>) -> Self {
+        Self {
+            recording,
+            fork,
+            is_live,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn found(&self) -> Option<Divergence> {
+        self.lock().found.clone()
+    }
+
+    /// Compares an event of the conversation, before what it announces.
+    pub(super) fn observe(&self, event: &Event) {
+        match event {
+            Event::ModelAsked { request, .. } => self.lock().announced = Some(request.clone()),
+            Event::ToolStarted { .. } => {
+                if let Some(divergence) = self.compared_start(event) {
+                    self.lock().found.get_or_insert(divergence);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares the announced request with the recorded one. A request without an announcement, such as one for a summary, is not
+    /// compared.
+    pub(super) fn check_request(&self, recorded: Option<&RecordedRequest>, request: &ChatRequest<'_>) {
+        let announced = self.lock().announced.take();
+        let Some((recorded, announced)) = recorded.zip(announced) else {
+            return;
+        };
+        if recorded.digest != announced && !self.is_after_fork(recorded.sequence) {
+            let divergence = Divergence::of_request(self.recording.entries(), recorded.sequence, request);
+            self.lock().found.get_or_insert(divergence);
+        }
+    }
+
+    /// Returns the divergence of the start of a call.
+    fn compared_start(&self, event: &Event) -> Option<Divergence> {
+        let Event::ToolStarted { id, tool, start, .. } = event else {
+            return None;
+        };
+        let start = start.as_deref();
+        let Some(recorded) = self.recording.calls.get(id) else {
+            // A call without an answer was cancelled in the recorded run.
+            let sequence = self.sequence_of_refusal(id)?;
+            let is_compared = !self.is_after_fork(sequence);
+            return is_compared.then(|| Divergence::of_call(sequence, id, None, (tool, start)));
+        };
+        let is_same = recorded.tool == *tool && has_same_arguments(recorded.start.as_ref(), start);
+        if is_same || self.is_after_fork(recorded.sequence) {
+            return None;
+        }
+        let expected = (&recorded.tool, recorded.start.as_ref());
+        Some(Divergence::of_call(
+            recorded.sequence,
+            id,
+            Some(expected),
+            (tool, start),
+        ))
+    }
+
+    /// Returns the number of the event with which the trace answered a call that it did not start.
+    fn sequence_of_refusal(&self, id: &str) -> Option<u64> {
+        let mut entries = self.recording.entries().iter();
+        let refusal = entries.find(|entry| {
+            entry.origin.parent_call.is_none() && refused_call(&entry.event).is_some_and(|refused| refused == id)
+        });
+        refusal.map(|entry| entry.sequence)
+    }
+
+    fn is_after_fork(&self, sequence: u64) -> bool {
+        self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(|fork| sequence >= fork)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CheckState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

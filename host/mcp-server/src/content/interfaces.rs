@@ -1,0 +1,89 @@
+//! The user interfaces of plugins as resources, for clients of the extension MCP Apps (SEP-1865).
+
+use rmcp::model::{MetaObject, Resource, ResourceContents, Tool};
+use serde_json::json;
+
+use crate::principal::Principal;
+use toolwit::registry::Package;
+use toolwit::{Scope, ToolDefinition};
+
+/// The beginning of the URI of a user interface. The names of its plugin and of its document follow.
+const SCHEME: &str = "ui://";
+
+/// The type of a user interface.
+const MIME_TYPE: &str = "text/html;profile=mcp-app";
+
+/// The user interfaces of the tools that a principal may use.
+///
+/// A client shows them in a sandbox of its own. They declare no network domains, so that they reach nothing but the tools of this
+/// server, through the client.
+pub(crate) struct Interfaces<'p>(pub(crate) &'p Principal);
+
+impl Interfaces<'_> {
+    /// Returns the entries of the list of resources, in the order of the plugins.
+    pub(crate) fn resources(&self) -> Vec<Resource> {
+        let registry = self.0.host().registry();
+        let listed = registry.packages().iter().flat_map(|package| {
+            let names = self.names(package).into_iter();
+            names.map(|name| {
+                Resource::new(uri(&package.name, &name), name)
+                    .with_description(format!("User interface of the plugin {}", package.name))
+                    .with_mime_type(MIME_TYPE)
+            })
+        });
+        listed.collect()
+    }
+
+    /// Reads the user interface at a URI. `None` if there is none, or the principal may not use its tools. Blocks.
+    pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
+        let (plugin, name) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+        let registry = self.0.host().registry();
+        let package = registry.package(plugin)?;
+        self.names(package).iter().find(|known| *known == name)?;
+        let document = package.read_interface(name);
+        let document = document.inspect_err(|error| tracing::error!(%error, uri, "a user interface cannot be read"));
+        Some(ResourceContents::text(document.ok()??, uri).with_mime_type(MIME_TYPE))
+    }
+
+    /// Adds to the entry of a tool which user interface shows its results.
+    pub(crate) fn link(&self, listed: Tool, definition: &ToolDefinition) -> Tool {
+        let registry = self.0.host().registry();
+        let manifest = registry
+            .package(definition.id.owner())
+            .and_then(|package| package.manifest.clone());
+        let settings = manifest
+            .as_ref()
+            .and_then(|manifest| manifest.tool(definition.id.as_str(), definition.name()));
+        let Some(name) = settings.and_then(|settings| settings.ui.as_deref()) else {
+            return listed;
+        };
+        let mut meta = MetaObject::new();
+        let link = json!({"resourceUri": uri(definition.id.owner(), name)});
+        meta.0.insert("ui".to_owned(), link);
+        listed.with_meta(meta)
+    }
+
+    /// Returns the names of the user interfaces of a package that belong to tools which the principal may use.
+    fn names(&self, package: &Package) -> Vec<String> {
+        let (Some(plugin), Some(manifest)) = (package.plugin(), &package.manifest) else {
+            return Vec::new();
+        };
+        if manifest.interfaces().next().is_none() {
+            return Vec::new();
+        }
+        let tools = self.0.host().registry().tools_of(plugin, &Scope::new());
+        let usable = tools
+            .iter()
+            .map(|tool| tool.definition())
+            .filter(|definition| self.0.may_use(definition.id.as_str()));
+        let settings = usable.filter_map(|definition| manifest.tool(definition.id.as_str(), definition.name()));
+        let mut names: Vec<_> = settings.filter_map(|settings| settings.ui.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+fn uri(plugin: &str, name: &str) -> String {
+    format!("{SCHEME}{plugin}/{name}")
+}

@@ -1,0 +1,94 @@
+//! The user interfaces of a package: HTML documents in its component, which show the results of tools.
+//!
+//! The format is that of the extension MCP Apps (SEP-1865); the documents are embedded when the package is packed.
+
+use std::collections::BTreeMap;
+
+use toolwit_core::limits::{ByteCount, UI_BYTES_MAX};
+use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_sections::{UI_SECTION, custom_section};
+
+use super::Manifest;
+
+/// The HTML documents of a package by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Interfaces(BTreeMap<String, String>);
+
+impl Interfaces {
+    /// Reads the documents that a component contains.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MalformedComponent`] if their section is invalid or too large.
+    pub(crate) fn embedded(component: &[u8]) -> Result<Self, Error> {
+        let Some(section) = custom_section(component, UI_SECTION) else {
+            return Ok(Self::default());
+        };
+        check_size(section.len())?;
+        serde_json::from_slice(section).map(Self).map_err(|error| {
+            let message = format!("its section `{UI_SECTION}` is not an object of HTML documents");
+            Error::new(ErrorKind::MalformedComponent, Phase::Load, message).with_source(error)
+        })
+    }
+
+    /// Collects the documents that a manifest names. One without a file stays as it is in the component.
+    ///
+    /// # Errors
+    /// Those of `read`; [`ErrorKind::Configuration`] if the documents are too large.
+    pub(crate) fn of(
+        manifest: &Manifest,
+        component: &[u8],
+        read: &dyn Fn(&str) -> Result<String, Error>,
+    ) -> Result<Self, Error> {
+        let mut earlier = Self::embedded(component)?.0;
+        let mut documents = BTreeMap::new();
+        for name in manifest.interfaces() {
+            let document = match (read(name), earlier.remove(name)) {
+                (Ok(document), _) | (Err(_), Some(document)) => document,
+                (Err(error), None) => return Err(error),
+            };
+            documents.insert(name.to_owned(), document);
+        }
+        Ok(Self(documents))
+    }
+
+    /// Checks that every document exists that a manifest names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] with the first one that does not.
+    pub(crate) fn check(&self, manifest: &Manifest) -> Result<(), Error> {
+        match manifest.interfaces().find(|name| !self.0.contains_key(*name)) {
+            None => Ok(()),
+            Some(name) => {
+                let message =
+                    format!("its manifest names the user interface `{name}`, which the component does not contain");
+                Err(Error::new(ErrorKind::Configuration, Phase::Load, message)
+                    .with_suggestion("pack the component again, with the file next to the manifest"))
+            }
+        }
+    }
+
+    /// Returns the contents of the sections for a component.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if they are too large.
+    pub(crate) fn sections(&self) -> Result<Vec<Vec<u8>>, Error> {
+        if self.0.is_empty() {
+            return Ok(Vec::new());
+        }
+        let section = serde_json::to_vec(&self.0).unwrap_or_default();
+        check_size(section.len())?;
+        Ok(vec![section])
+    }
+
+    pub(crate) fn into_document(mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+}
+
+fn check_size(bytes: usize) -> Result<(), Error> {
+    if bytes as u64 <= UI_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("its user interfaces have more than {}", ByteCount(UI_BYTES_MAX));
+    Err(Error::new(ErrorKind::Configuration, Phase::Load, message))
+}
