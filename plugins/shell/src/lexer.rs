@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::syntax::{Document, Part, Word, literal};
+use crate::syntax::{Document, Part, PartKind, Word, literal};
 
 /// Maximum depth of compound commands, substitutions and expansions inside each other.
 const NESTING_MAX: usize = 32;
@@ -115,7 +115,15 @@ impl<'a> Lexer<'a> {
                 self.at += operator.len();
                 self.operator(operator, at)?
             }
-            None => TokenKind::Word(self.word()?),
+            None => {
+                let word = self.word()?;
+                if has_braces(&word) {
+                    let message =
+                        "brace expansion is not supported; write each word, use `$(seq 1 3)`, or quote the braces";
+                    return self.error(at, message);
+                }
+                TokenKind::Word(word)
+            }
         };
         Ok(Token { at, kind })
     }
@@ -203,4 +211,17 @@ impl<'a> Lexer<'a> {
         );
         self.error(pending.at, message)
     }
+}
+
+/// Returns whether other shells would expand a word such as `{1..3}` or `{a,b}`.
+fn has_braces(word: &Word) -> bool {
+    let unquoted: String = word
+        .iter()
+        .map(|part| match &part.kind {
+            PartKind::Text(text) if !part.is_quoted => text.as_str(),
+            _ => "",
+        })
+        .collect();
+    let inner = unquoted.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}'));
+    inner.is_some_and(|(inner, _)| inner.contains(',') || inner.contains(".."))
 }

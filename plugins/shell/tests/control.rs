@@ -86,6 +86,10 @@ fn loops_repeat_and_are_left() {
         run_with("{ read first; cat; } | tr a-z A-Z; cat", "a\nb\n").stdout,
         "B\n"
     );
+    assert_eq!(
+        stdout("echo {} '{a,b}' \\{1..2} {x} {\"a,b\"}"),
+        "{} {a,b} {1..2} {x} {a,b}\n"
+    );
     assert_eq!(run("break").status, 1);
 }
 
@@ -237,6 +241,8 @@ fn syntax_errors_have_a_line_and_a_column() {
         ("cat <<E\n$(\nE\n", "in the here-document `E`: the `$(` is not closed"),
         ("cat <<E\n", "line 1, column 5: the here-document is not closed"),
         ("for ((i=0;i<3;i++)); do :; done", "use `for i in $(seq 1 10)`"),
+        ("for i in {1..3}; do :; done", "line 1, column 10: brace expansion"),
+        ("mkdir src/{a,b}", "quote the braces"),
         ("ls |", "the script ends where a command is expected"),
     ] {
         let error = error(script);
