@@ -79,6 +79,7 @@ async fn anthropic_defers_tools_and_gets_its_search_back() {
         (&tools[1]["name"], &tools[1]["defer_loading"]),
         (&json!("weather"), &json!(true))
     );
+    assert_eq!(tools[1]["allowed_callers"], json!(["direct"]));
     assert_eq!(bodies[1]["tools"], *tools, "the prefix of the next request is the same");
     let kinds = |message: &Value| -> Vec<String> {
         let blocks = message["content"].as_array().unwrap().iter();
@@ -151,6 +152,7 @@ async fn openai_responses_defer_tools_and_get_their_search_back() {
         (&tools[1]["name"], &tools[1]["defer_loading"]),
         (&json!("weather"), &json!(true))
     );
+    assert_eq!(tools[1]["allowed_callers"], json!(["direct"]));
     let input = bodies[1]["input"].as_array().unwrap();
     let kinds: Vec<_> = input.iter().filter_map(|item| item["type"].as_str()).collect();
     let expected = [

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use toolwit::agent::communicate_tool;
-use toolwit::model::{Cost, Price, PricedModel};
+use toolwit::model::{Cost, DescribedModel, Price};
 use toolwit::tool::Origin;
 use toolwit::{
     AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Subagent, Tool, ToolContext,
@@ -110,7 +110,7 @@ fn clerk(shop: Shop) -> Result<AgenticTool, toolwit::Error> {
             toolwit::Event::ToolFinished { name, content, .. } => println!("    {name}: {content}"),
             _ => {}
         }))
-        .with_model(PricedModel::new(script, Price::per_million(1.0, 4.0))))
+        .with_model(DescribedModel::new(script).with_price(Price::per_million(1.0, 4.0))))
 }
 
 #[tokio::main(flavor = "current_thread")]

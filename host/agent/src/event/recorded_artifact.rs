@@ -30,26 +30,49 @@ pub struct OmittedValue {
     pub sha256: String,
 }
 
+impl OmittedValue {
+    /// Describes a value that is larger than the remaining bytes; otherwise subtracts its size from them.
+    fn beyond(remaining: &mut usize, value: &Value) -> Option<Self> {
+        let bytes = json_bytes(value);
+        if let Some(rest) = remaining.checked_sub(bytes) {
+            *remaining = rest;
+            return None;
+        }
+        Some(Self {
+            bytes: bytes as u64,
+            sha256: sha256(&value.to_string()),
+        })
+    }
+}
+
 impl RecordedArtifact {
     /// Records the artifacts of a result, with their values up to [`RECORDED_ARTIFACTS_BYTES_MAX`] in total.
     pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
         let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {
-            let bytes = json_bytes(&artifact.value);
-            let is_kept = bytes <= remaining;
-            if is_kept {
-                remaining -= bytes;
-            }
+            let omitted = OmittedValue::beyond(&mut remaining, &artifact.value);
             Self {
                 kind: artifact.kind.clone(),
-                value: if is_kept { artifact.value.clone() } else { Value::Null },
-                omitted: (!is_kept).then(|| OmittedValue {
-                    bytes: bytes as u64,
-                    sha256: sha256(&artifact.value.to_string()),
-                }),
+                value: if omitted.is_some() {
+                    Value::Null
+                } else {
+                    artifact.value.clone()
+                },
+                omitted,
             }
         };
         artifacts.iter().map(record).collect()
+    }
+
+    /// Omits the value if its JSON is larger than the remaining bytes, otherwise subtracts its size from them.
+    pub(super) fn omit_beyond(&mut self, remaining: &mut usize) {
+        if self.omitted.is_some() {
+            return;
+        }
+        self.omitted = OmittedValue::beyond(remaining, &self.value);
+        if self.omitted.is_some() {
+            self.value = Value::Null;
+        }
     }
 
     /// Returns the artifact; `None` if its value is omitted, which is logged.
@@ -98,6 +121,24 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["first", "second"]);
         assert_eq!(restored.artifacts[0].value, result.artifacts[0].value);
+    }
+
+    // attack: B21
+    #[test]
+    fn artifacts_of_a_run_are_limited_in_total() {
+        let mut remaining = 100;
+        let result = ToolResult::text("").with_artifact(artifact("file", 50));
+        let mut first = RecordedOutcome::of(&result);
+        first.omit_artifacts_beyond(&mut remaining);
+        assert!(first.artifacts[0].omitted.is_none() && first.omission().is_none());
+        let mut second = RecordedOutcome::of(&result);
+        second.omit_artifacts_beyond(&mut remaining);
+        assert_eq!(
+            (second.artifacts[0].omitted.as_ref().unwrap().bytes, remaining),
+            (52, 48)
+        );
+        let omission = second.omission().unwrap();
+        assert!(omission.contains("`file` (52 bytes)"), "{omission}");
     }
 
     #[test]

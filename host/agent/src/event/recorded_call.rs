@@ -145,6 +145,25 @@ impl RecordedOutcome {
         }
     }
 
+    /// Omits the values of artifacts that do not fit into the remaining bytes.
+    pub(crate) fn omit_artifacts_beyond(&mut self, remaining: &mut usize) {
+        self.artifacts
+            .iter_mut()
+            .for_each(|artifact| artifact.omit_beyond(remaining));
+    }
+
+    /// Returns which artifacts were too large to be recorded, as a sentence; `None` if all were recorded.
+    #[must_use]
+    pub fn omission(&self) -> Option<String> {
+        let omitted = self.artifacts.iter().filter_map(|artifact| {
+            let bytes = artifact.omitted.as_ref()?.bytes;
+            Some(format!("`{}` ({bytes} bytes)", artifact.kind))
+        });
+        let omitted: Vec<_> = omitted.collect();
+        let list = omitted.join(", ");
+        (!omitted.is_empty()).then(|| format!("these artifacts of the result were too large to be stored: {list}"))
+    }
+
     /// Returns the result, without artifacts that were too large to be recorded. Live objects and background work ended with the
     /// process that had them.
     #[must_use]

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 
 use super::error::JournalError;
 use super::port::{JournalStore, JournalWriter, SessionId};
-use crate::event::{Event, Observer, TraceEntry};
+use crate::event::{Event, Observer, RecordedOutcome, TraceEntry};
 use toolwit_core::Origin;
+use toolwit_core::limits::RECORDED_RUN_ARTIFACTS_BYTES_MAX;
 
 /// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
 ///
@@ -27,6 +28,8 @@ struct JournalState {
     pending: Vec<TraceEntry>,
     /// The number of the next entry.
     next: u64,
+    /// The number of bytes that are left for the artifacts of the run.
+    artifact_bytes: usize,
     /// Why the store failed. Nothing is stored after a failure, so that no entry is missing among later ones.
     failed: Option<String>,
 }
@@ -73,6 +76,7 @@ impl Journal {
             state: Mutex::new(JournalState {
                 pending: Vec::new(),
                 next: earlier.last().map_or(0, |entry| entry.sequence + 1),
+                artifact_bytes: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
                 failed: None,
             }),
             earlier: Mutex::new(earlier),
@@ -123,6 +127,11 @@ impl Journal {
         entries
     }
 
+    /// Omits the values of artifacts that exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`] together with those of the earlier calls of the run.
+    pub(crate) fn limit_artifacts(&self, outcome: &mut RecordedOutcome) {
+        outcome.omit_artifacts_beyond(&mut self.lock().artifact_bytes);
+    }
+
     /// Returns the idempotency key of a call.
     pub(crate) fn key(&self, call: &str) -> String {
         format!("{}/{call}", self.session)
@@ -149,6 +158,9 @@ impl Observer for Journal {
             return;
         }
         let mut state = self.lock();
+        if matches!(event, Event::TurnStarted { .. }) && origin.parent_call.is_none() {
+            state.artifact_bytes = RECORDED_RUN_ARTIFACTS_BYTES_MAX;
+        }
         let entry = TraceEntry::now(state.next, event.clone(), origin.clone());
         state.next += 1;
         state.pending.push(entry);

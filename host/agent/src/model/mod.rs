@@ -5,22 +5,22 @@
 
 mod choice;
 mod delta;
+mod described_model;
 mod error;
+mod model_table;
 mod port;
 mod price;
-mod price_table;
-mod priced_model;
 mod request;
 mod response;
 mod scripted;
 
 pub use choice::{ModelChoice, ModelTask, Models};
 pub use delta::ChatDelta;
+pub use described_model::DescribedModel;
 pub use error::ModelError;
+pub use model_table::ModelTable;
 pub use port::ChatModel;
 pub use price::{Cost, Price};
-pub use price_table::PriceTable;
-pub use priced_model::PricedModel;
 pub use request::{ChatOptions, ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
 pub use response::{ChatResponse, FinishReason, TokenUsage};
 pub use scripted::{Expectation, RecordedRequest, ScriptedModel, ScriptedTurn, TextMatch};

@@ -26,7 +26,7 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
-    /// Returns the price of its tokens, if known. [`PricedModel`](super::PricedModel) adds a price to any model.
+    /// Returns the price of its tokens, if known. [`DescribedModel`](super::DescribedModel) adds a price to any model.
     fn price(&self) -> Option<Price> {
         None
     }

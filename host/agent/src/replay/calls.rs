@@ -36,6 +36,9 @@ pub struct ReplayedCall {
     pub tool: ToolId,
     /// The origin of its result.
     pub origin: CallOrigin,
+    /// The types of the artifacts that the trace does not have, because they were too large.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub omitted_artifacts: Vec<String>,
 }
 
 /// Decides about each call of a replay.
@@ -67,12 +70,13 @@ impl RecordedCalls {
         self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(is_recorded_after)
     }
 
-    fn record(&self, id: &str, tool: &dyn Tool, origin: CallOrigin) {
+    fn record(&self, id: &str, tool: &dyn Tool, origin: CallOrigin, omitted_artifacts: Vec<String>) {
         let mut replayed = self.replayed.lock().unwrap_or_else(PoisonError::into_inner);
         replayed.push(ReplayedCall {
             id: id.to_owned(),
             tool: tool.definition().id.clone(),
             origin,
+            omitted_artifacts,
         });
     }
 }
@@ -114,14 +118,16 @@ impl Decorator for ReplayedTools {
         }
         let _running = self.0.running.lock().await;
         if is_repeatable(&access) {
-            self.0.record(id, tool, CallOrigin::Executed);
+            self.0.record(id, tool, CallOrigin::Executed, Vec::new());
             return tool.call(arguments, context).await;
         }
         let recorded = self.0.recording.calls.get(id);
         let recorded = recorded.filter(|call| call.tool == tool.definition().id);
         let outcome = recorded.and_then(|call| call.outcome.clone());
         let outcome = outcome.ok_or_else(|| not_recorded(tool))?;
-        self.0.record(id, tool, CallOrigin::Trace);
+        let omitted = outcome.artifacts.iter().filter(|artifact| artifact.omitted.is_some());
+        let omitted = omitted.map(|artifact| artifact.kind.clone()).collect();
+        self.0.record(id, tool, CallOrigin::Trace, omitted);
         Ok(outcome.into_result())
     }
 }

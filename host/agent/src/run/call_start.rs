@@ -91,10 +91,9 @@ impl CallStart {
         }
         let (id, tool, observers) = (self.id.clone(), self.tool.clone(), self.observers.clone());
         let finished = self.run().await;
-        observers.emit(&Event::ToolReturned {
-            id,
-            outcome: Box::new(finished.outcome.recorded(&tool)),
-        });
+        let mut outcome = Box::new(finished.outcome.recorded(&tool));
+        journal.limit_artifacts(&mut outcome);
+        observers.emit(&Event::ToolReturned { id, outcome });
         // After a failure, nothing with an effect begins: the next commit fails too.
         if let Err(error) = journal.commit().await {
             tracing::error!(%error, "the outcome of a call is not stored");

@@ -248,7 +248,11 @@ pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool
 
 /// Returns the end of a call that an earlier process ran. A facade opens again.
 fn recovered(run: &RunState<'_>, call: &PreparedCall, tool: &NamedTool, outcome: RecordedOutcome) -> FinishedCall {
+    let omission = outcome.omission();
     let mut result = outcome.into_result();
+    if let Some(omission) = omission {
+        result.for_llm.push_str(&format!("\n[{omission}]"));
+    }
     if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
         result.revealed_tools = facade.reopen(arguments, &run.context);
     }

@@ -1,7 +1,7 @@
 //! Histories that no longer fit into the context of the model.
 
 use super::*;
-use crate::model::{Price, PricedModel};
+use crate::model::{DescribedModel, Price};
 use crate::{Journal, JournalStore, MemoryJournalStore, SessionId, TraceEntry};
 
 fn id() -> SessionId {
@@ -163,8 +163,8 @@ async fn a_request_without_older_messages_is_not_sent_again() {
 #[tokio::test]
 async fn the_context_of_a_known_model_is_the_default_limit() {
     let (_, model) = TestModel::playing(steps());
-    let known = PricedModel::new(model.clone(), Price::per_million(1.0, 1.0));
-    let builder = Conversation::builder().model(known.with_context_tokens(Some(2000)));
+    let known = DescribedModel::new(model.clone()).with_price(Price::per_million(1.0, 1.0));
+    let builder = Conversation::builder().model(known.with_context_tokens(2000));
     let outcome = builder
         .tools([long()])
         .build()

@@ -1,7 +1,7 @@
 //! Process and blackboard tools.
 
 use super::*;
-use crate::model::{Cost, Price, PricedModel};
+use crate::model::{Cost, DescribedModel, Price};
 use toolwit_core::{Artifact, Blackboard, BlackboardEntry, MemoryBlackboard};
 
 async fn ask(
@@ -38,7 +38,7 @@ async fn process_tools_show_the_process() {
         reply("Done."),
     ]);
     let mut conversation = Conversation::builder()
-        .model(PricedModel::new(model.clone(), Price::per_million(1.0, 1.0)))
+        .model(DescribedModel::new(model.clone()).with_price(Price::per_million(1.0, 1.0)))
         .goal("look around")
         .budget(Budget {
             tokens_max: Some(1_000),

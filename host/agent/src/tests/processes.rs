@@ -1,7 +1,7 @@
 //! Processes and budgets.
 
 use super::*;
-use crate::model::{ChatModel, Cost, ModelChoice, Models, Price, PricedModel};
+use crate::model::{ChatModel, Cost, DescribedModel, ModelChoice, Models, Price};
 use toolwit_core::ErrorKind;
 
 /// A step that costs tokens.
@@ -69,7 +69,7 @@ async fn a_cost_budget_requires_a_price_and_ends_the_process() {
         costing(reply("Never."), 1, 1),
     ];
     let (_, model) = TestModel::playing(steps);
-    let priced = PricedModel::new(model.clone(), Price::per_million(2.0, 8.0));
+    let priced = DescribedModel::new(model.clone()).with_price(Price::per_million(2.0, 8.0));
     let builder = Conversation::builder().model(priced).tools([echo("look")]);
     let mut conversation = builder
         .budget(Budget {

@@ -8,7 +8,7 @@ use super::configuration::configuration_file;
 use tokio_util::sync::CancellationToken;
 use toolwit::agent::Budget;
 use toolwit::limits::PROJECT_BYTES_MAX;
-use toolwit::model::{ChatModel, Cost, PriceTable, PricedModel};
+use toolwit::model::{ChatModel, Cost, DescribedModel, ModelTable};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Options for the cost of a run, and for what its model knows of it.
@@ -18,26 +18,26 @@ pub(crate) struct BudgetFlags {
     /// Maximum cost in US dollars, such as 0.50 [default: unlimited]
     #[arg(long, value_name = "USD")]
     cost: Option<f64>,
-    /// Path to a file with prices and context sizes of models [default: toolwit/prices.toml in the configuration directory]
+    /// Path to a file with prices and context sizes of models [default: toolwit/models.toml in the configuration directory]
     #[arg(long, value_name = "FILE")]
-    prices: Option<PathBuf>,
+    model_table: Option<PathBuf>,
     /// Give the model tools that show its budget and usage
     #[arg(long)]
     pub(crate) budget_tools: bool,
 }
 
 impl BudgetFlags {
-    /// Adds the limit and the prices of a trace.
-    pub(crate) fn with_recorded(mut self, cost: Option<&String>, prices: Option<&String>) -> Self {
+    /// Adds the limit and the table of a trace.
+    pub(crate) fn with_recorded(mut self, cost: Option<&String>, table: Option<&String>) -> Self {
         self.cost = self.cost.or(cost.and_then(|cost| cost.parse().ok()));
-        self.prices = self.prices.or(prices.map(PathBuf::from));
+        self.model_table = self.model_table.or(table.map(PathBuf::from));
         self
     }
 
-    /// Returns the limit and the file with its prices, for a trace.
+    /// Returns the limit and the file with the price of the model, for a trace.
     pub(crate) fn recorded(&self) -> (Option<String>, Option<&PathBuf>) {
-        let prices = self.prices.as_ref().filter(|_| self.cost.is_some());
-        (self.cost.map(|cost| cost.to_string()), prices)
+        let table = self.model_table.as_ref().filter(|_| self.cost.is_some());
+        (self.cost.map(|cost| cost.to_string()), table)
     }
 
     /// Returns the budget.
@@ -55,43 +55,43 @@ impl BudgetFlags {
         })
     }
 
-    /// Adds the price to a model, if it is known.
+    /// Adds the price and the size of the context to a model, if they are known.
     ///
     /// # Errors
-    /// If the prices cannot be read, or a cost is limited and the model has no price.
-    pub(crate) async fn priced(
+    /// If the table cannot be read, or a cost is limited and the model has no price.
+    pub(crate) async fn described(
         &self,
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Error> {
-        let mut table = PriceTable::list();
-        let default = || configuration_file("prices.toml").ok().filter(|path| path.exists());
-        if let Some(path) = self.prices.clone().or_else(default) {
+        let mut table = ModelTable::well_known();
+        let default = || configuration_file("models.toml").ok().filter(|path| path.exists());
+        if let Some(path) = self.model_table.clone().or_else(default) {
             let text = read_text(format!("@{}", path.display()), PROJECT_BYTES_MAX, cancel).await?;
-            table = table.extended_with(PriceTable::parse(&text)?);
+            table = table.extended_with(ModelTable::parse(&text)?);
         }
-        if model.price().is_some() {
-            return Ok(model);
+        let mut described = DescribedModel::new(model.clone());
+        if model.context_tokens().is_none()
+            && let Some(tokens) = table.context_tokens(model.name())
+        {
+            described = described.with_context_tokens(tokens);
         }
         match table.price(model.name()) {
-            Some(price) => {
-                let context_tokens = table.context_tokens(model.name());
-                Ok(Arc::new(
-                    PricedModel::new(model, price).with_context_tokens(context_tokens),
-                ))
-            }
-            None if self.cost.is_none() => Ok(model),
+            _ if model.price().is_some() => {}
+            Some(price) => described = described.with_price(price),
+            None if self.cost.is_none() => {}
             None => {
                 let message = format!(
                     "the model `{}` has no price, so its cost cannot be limited",
                     model.name()
                 );
                 let hint = format!(
-                    "add a section `[{}]` with `input` and `output`, in dollars per million tokens, to a file and pass `--prices FILE`",
+                    "add a section `[{}]` with `input` and `output`, in dollars per million tokens, to a file and pass `--model-table FILE`",
                     model.name()
                 );
-                Err(Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(hint))
+                return Err(Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(hint));
             }
         }
+        Ok(Arc::new(described))
     }
 }

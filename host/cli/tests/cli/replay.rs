@@ -171,7 +171,7 @@ fn settings_of_the_run_are_restored() {
         "answer = ",
         "call = [{ tool = \"counter_new\", arguments = { start = 1 } }]\n\n[[turn]]\nanswer = ",
     );
-    let prices = "[counting]\ninput = 1.0\noutput = 1.0\ncontext = 2000\n";
+    let models = "[counting]\ncontext = 2000\n";
     let restored: [(&str, Workspace, &[&str]); 4] = [
         ("system", counting(), &["--system", "Be brief."]),
         ("delivery", counting(), &["--delivery", "gateway"]),
@@ -190,7 +190,10 @@ fn settings_of_the_run_are_restored() {
         let run = workspace.file("less.jsonl", trace).run(&["replay", "less.jsonl"]);
         assert_eq!(run.code, Some(1), "{name} {run}");
     }
-    let workspace = recorded_with(counting().file("prices.toml", prices), &["--prices", "prices.toml"]);
+    let workspace = recorded_with(
+        counting().file("models.toml", models),
+        &["--model-table", "models.toml"],
+    );
     assert!(
         text(&workspace, "t.jsonl").contains(r#"\"context_tokens_max\":1500"#),
         "the context of the model"

@@ -234,8 +234,11 @@ limits! {
         /// Maximum size of a result in one message; the model reads the rest with `read_result`.
         SHOWN_RESULT_BYTES_MAX: usize = 32 << 10, Bytes, "`LoopLimits::result_bytes_max`";
         /// Maximum size of the artifacts of a call in a session or trace, as JSON.
-        /// The default suffices for records and small images, and keeps a run of 100 calls below 100 MiB.
+        /// The default suffices for records and small images.
         RECORDED_ARTIFACTS_BYTES_MAX: usize = 1 << 20, Bytes, "fixed";
+        /// Maximum size of the artifacts of a run in a session or trace, as JSON.
+        /// The default keeps a long session small enough to be read at once.
+        RECORDED_RUN_ARTIFACTS_BYTES_MAX: usize = 16 << 20, Bytes, "fixed";
         /// Maximum number of tools that are declared to the model; beyond it, the least recently used are hidden.
         /// Providers reject more.
         DECLARED_TOOLS_MAX: usize = 128, Count, "`LoopLimits::tools_max`";

@@ -111,6 +111,8 @@ fn tools(request: &ChatRequest<'_>) -> Value {
     let deferred = request.tools.iter().map(|one| {
         let mut tool = tool(one);
         tool["defer_loading"] = json!(true);
+        // Never called by a program at the provider, which would combine calls and results out of sight.
+        tool["allowed_callers"] = json!(["direct"]);
         tool
     });
     std::iter::once(search).chain(deferred).collect()

@@ -108,6 +108,8 @@ fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
     let deferred = namespaces.group(request.tools, |one| {
         let mut tool = function(one);
         tool["defer_loading"] = json!(true);
+        // Never called by a program at the provider, which would combine calls and results out of sight.
+        tool["allowed_callers"] = json!(["direct"]);
         tool
     });
     std::iter::once(json!({"type": "tool_search"}))

@@ -101,7 +101,7 @@ impl ReplayTrace {
         };
         let replay = self.start(recording, cancel).await?;
         let flags = self.into_flags(&replay)?;
-        let model = flags.priced(replay.model(), cancel).await?;
+        let model = flags.described(replay.model(), cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
         let ended = conversation.run_replay(&replay, cancel.clone()).await;

@@ -44,7 +44,15 @@ impl ReplayOutcome {
                 CallOrigin::Trace => "from the trace",
             };
             page.styled(FAINT, format_args!("{origin:<15}"));
-            page.styled(NAME, &call.tool).text(format_args!("  {}", call.id)).end();
+            page.styled(NAME, &call.tool).text(format_args!("  {}", call.id));
+            if !call.omitted_artifacts.is_empty() {
+                let kinds = call.omitted_artifacts.join(", ");
+                page.styled(
+                    FAINT,
+                    format_args!("  without artifacts that were too large for the trace: {kinds}"),
+                );
+            }
+            page.end();
         }
         for difference in &self.differences {
             heading(&mut page, difference);

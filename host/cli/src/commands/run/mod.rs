@@ -191,16 +191,16 @@ pub(crate) fn interrupted(session: &SessionId) -> Error {
 impl RunFlags {
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
-        self.priced(self.unpriced_model().await?, cancel).await
+        self.described(self.plain_model().await?, cancel).await
     }
 
-    /// Adds the price to a model, if it is known.
-    pub(crate) async fn priced(
+    /// Adds the price and the size of the context to a model, if they are known.
+    pub(crate) async fn described(
         &self,
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.budget.priced(model, cancel).await?)
+        Ok(self.budget.described(model, cancel).await?)
     }
 
     /// Builds the conversation, which prints its events.
@@ -288,7 +288,7 @@ impl RunFlags {
         }
     }
 
-    async fn unpriced_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
+    async fn plain_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
         let Some(name) = &self.model else {
             let message = "no model was given";
             return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)

@@ -66,7 +66,7 @@ impl RunFlags {
         let digests = interceptors
             .iter()
             .map(|setting| interceptor_digest(host, &setting.plugin));
-        let (cost, prices) = self.budget.recorded();
+        let (cost, table) = self.budget.recorded();
         let settings: [(&str, Vec<String>); 15] = [
             (
                 "options",
@@ -85,7 +85,7 @@ impl RunFlags {
             ("tool-calls", one(self.model_options.tool_calls_name())),
             ("budget-tools", one(self.budget.budget_tools.then(|| "true".to_owned()))),
             ("cost", one(cost)),
-            ("prices", paths(prices.into_iter().cloned().collect())),
+            ("model-table", paths(table.into_iter().cloned().collect())),
         ];
         let set = settings.into_iter().filter(|(_, values)| !values.is_empty());
         let mut settings: BTreeMap<_, _> = set.map(|(name, values)| (name.to_owned(), values)).collect();
@@ -150,7 +150,7 @@ impl RunFlags {
             authority,
             interceptors: InterceptorFlags::recorded(recording.setting("interceptor"))?,
             approvals: options.approvals,
-            budget: BudgetFlags::default().with_recorded(first("cost"), first("prices")),
+            budget: BudgetFlags::default().with_recorded(first("cost"), first("model-table")),
             run_limits: options.run_limits,
             limits: options.limits,
             replay: Some(replay.clone()),

@@ -8,87 +8,94 @@ use super::price::Price;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The list prices and context sizes of well-known models. Providers change them: a table of the user takes precedence.
-const LIST_PRICES: &str = include_str!("list_prices.toml");
+const WELL_KNOWN: &str = include_str!("model_table.toml");
 
 /// The smallest context of a model, in tokens, that leaves space for a conversation.
 const CONTEXT_TOKENS_MIN: u64 = 2_000;
 
-/// Prices of models by name, in dollars per million tokens, and the sizes of their contexts.
+/// Models by name: prices in dollars per million tokens, and sizes of contexts.
 ///
 /// ```
-/// use toolwit_agent::model::{Price, PriceTable};
+/// use toolwit_agent::model::{ModelTable, Price};
 ///
-/// let table = PriceTable::parse("[my-model]\ninput = 1.0\noutput = 4.0\n")?;
+/// let table = ModelTable::parse("[my-model]\ninput = 1.0\noutput = 4.0\n[local]\ncontext = 32_768\n")?;
 /// assert_eq!(table.price("my-model"), Some(Price::per_million(1.0, 4.0)));
-/// assert_eq!(table.price("unknown"), None);
-/// assert_eq!(PriceTable::list().context_tokens("gpt-4o"), Some(128_000));
+/// assert_eq!((table.price("local"), table.context_tokens("local")), (None, Some(32_768)));
+/// assert_eq!(ModelTable::well_known().context_tokens("gpt-4o"), Some(128_000));
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PriceTable(BTreeMap<String, ModelEntry>);
+pub struct ModelTable(BTreeMap<String, ModelEntry>);
 
 /// The price of a model, and the size of its context.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ModelEntry {
-    price: Price,
+    price: Option<Price>,
     context_tokens: Option<u64>,
 }
 
-/// A price in TOML.
+/// A model in TOML.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PriceEntry {
-    input: f64,
-    output: f64,
+struct FileEntry {
+    input: Option<f64>,
+    output: Option<f64>,
     cached: Option<f64>,
     cache_write: Option<f64>,
     context: Option<u64>,
 }
 
-impl PriceTable {
-    /// Returns the list prices that this version knows.
+impl FileEntry {
+    /// Returns the price. The error says what is wrong with it.
+    fn price(&self) -> Result<Option<Price>, &'static str> {
+        let all = [self.input, self.output, self.cached, self.cache_write];
+        if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
+            return Err("has a price that is not a positive number");
+        }
+        match (self.input, self.output) {
+            (Some(input), Some(output)) => {
+                let price = Price::per_million(input, output).with_cached(self.cached.unwrap_or(input));
+                Ok(Some(price.with_cache_write(self.cache_write.unwrap_or(input))))
+            }
+            _ if all.iter().any(Option::is_some) => Err("has no price of both `input` and `output`"),
+            _ if self.context.is_none() => Err("has neither prices nor a `context`"),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl ModelTable {
+    /// Returns the list prices and contexts of well-known models.
     #[must_use]
-    pub fn list() -> Self {
-        Self::parse(LIST_PRICES).unwrap_or_default()
+    pub fn well_known() -> Self {
+        Self::parse(WELL_KNOWN).unwrap_or_default()
     }
 
-    /// Parses a table: one section per model, with `input`, `output` and optionally `cached`, `cache_write` and `context`, the largest
-    /// request in tokens.
+    /// Parses a table: one section per model, with `input`, `output` and optionally `cached` and `cache_write`, or with `context`, the largest
+    /// request in tokens, or with all of them.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for other keys, for a price that is not a positive number, and for a context that is too small.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
-        let entries: BTreeMap<String, PriceEntry> =
-            toml::from_str(text).map_err(|error| refused(format!("the prices are invalid: {}", error.message())))?;
-        let mut prices = BTreeMap::new();
-        for (model, entry) in entries {
-            let PriceEntry {
-                input,
-                output,
-                cached,
-                cache_write,
-                context,
-            } = entry;
-            let all = [Some(input), Some(output), cached, cache_write];
-            if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
-                return Err(refused(format!("a price of `{model}` is not a positive number")));
-            }
-            if context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
+        let file: BTreeMap<String, FileEntry> = toml::from_str(text)
+            .map_err(|error| refused(format!("the table of models is invalid: {}", error.message())))?;
+        let mut entries = BTreeMap::new();
+        for (model, entry) in file {
+            let price = entry
+                .price()
+                .map_err(|why| refused(format!("the model `{model}` {why}")))?;
+            if entry.context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
                 let message = format!("the context of `{model}` is smaller than {CONTEXT_TOKENS_MIN} tokens");
                 return Err(refused(message));
             }
-            let price = Price::per_million(input, output).with_cached(cached.unwrap_or(input));
-            let entry = ModelEntry {
-                price: price.with_cache_write(cache_write.unwrap_or(input)),
-                context_tokens: context,
-            };
-            prices.insert(model, entry);
+            let context_tokens = entry.context;
+            entries.insert(model, ModelEntry { price, context_tokens });
         }
-        Ok(Self(prices))
+        Ok(Self(entries))
     }
 
-    /// Adds the prices of another table, which take precedence.
+    /// Adds the models of another table, which take precedence.
     #[must_use]
     pub fn extended_with(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -98,7 +105,7 @@ impl PriceTable {
     /// Returns the price of a model. A dated version, such as `gpt-5-2025-08-07`, has the price of its model.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
-        self.entry(model).map(|entry| entry.price)
+        self.entry(model)?.price
     }
 
     /// Returns the size of the largest request of a model, in tokens, if it is known.
@@ -130,7 +137,7 @@ mod tests {
 
     #[test]
     fn table_of_the_user_takes_precedence_over_list_prices() {
-        let list = PriceTable::list();
+        let list = ModelTable::well_known();
         assert!(list.price("gpt-5").is_some() && list.price("gpt-5-2025-08-07") == list.price("gpt-5"));
         assert_ne!(
             list.price("gpt-5-mini"),
@@ -138,22 +145,24 @@ mod tests {
             "another model is not a version"
         );
         assert_eq!(list.price("gpt-5-turbo"), None);
-        let own = PriceTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
+        let own = ModelTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
         let expected = Price::per_million(9.0, 9.0).with_cached(1.0);
         assert_eq!(list.extended_with(own).price("gpt-5"), Some(expected));
     }
 
     #[test]
-    fn invalid_prices_are_refused() {
+    fn invalid_tables_are_refused() {
         for text in [
             "[m]\ninput = 1.0\n",
             "[m]\ninput = -1.0\noutput = 1.0\n",
             "[m]\ninput = nan\noutput = 1.0\n",
             "[m]\ninput = 1.0\noutput = 1.0\ncontext = 100\n",
+            "[m]\ncached = 1.0\ncontext = 9000\n",
+            "[m]\n",
             "x",
         ] {
             assert_eq!(
-                PriceTable::parse(text).unwrap_err().kind,
+                ModelTable::parse(text).unwrap_err().kind,
                 ErrorKind::Configuration,
                 "{text}"
             );

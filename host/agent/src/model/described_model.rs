@@ -1,4 +1,4 @@
-//! A model with a price.
+//! A model with a price and the size of its context.
 
 use async_trait::async_trait;
 
@@ -9,33 +9,40 @@ use super::request::ChatRequest;
 use super::response::ChatResponse;
 
 /// A model with a price for its tokens, which cost budgets require, and with the size of its context.
-pub struct PricedModel<M> {
+pub struct DescribedModel<M> {
     model: M,
-    price: Price,
+    price: Option<Price>,
     context_tokens: Option<u64>,
 }
 
-impl<M: ChatModel> PricedModel<M> {
-    /// Adds a price to a model.
+impl<M: ChatModel> DescribedModel<M> {
+    /// Wraps a model. What is not set is that of the model.
     #[must_use]
-    pub fn new(model: M, price: Price) -> Self {
+    pub fn new(model: M) -> Self {
         Self {
             model,
-            price,
+            price: None,
             context_tokens: None,
         }
     }
 
+    /// Sets the price of its tokens.
+    #[must_use]
+    pub fn with_price(mut self, price: Price) -> Self {
+        self.price = Some(price);
+        self
+    }
+
     /// Sets the size of the largest request, in tokens.
     #[must_use]
-    pub fn with_context_tokens(mut self, tokens: Option<u64>) -> Self {
-        self.context_tokens = tokens;
+    pub fn with_context_tokens(mut self, tokens: u64) -> Self {
+        self.context_tokens = Some(tokens);
         self
     }
 }
 
 #[async_trait]
-impl<M: ChatModel> ChatModel for PricedModel<M> {
+impl<M: ChatModel> ChatModel for DescribedModel<M> {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -49,7 +56,7 @@ impl<M: ChatModel> ChatModel for PricedModel<M> {
     }
 
     fn price(&self) -> Option<Price> {
-        Some(self.price)
+        self.price.or_else(|| self.model.price())
     }
 
     fn context_tokens(&self) -> Option<u64> {
