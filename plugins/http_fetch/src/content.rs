@@ -32,6 +32,20 @@ pub fn kind(essence: &str) -> Option<Kind> {
     }
 }
 
+/// Guesses the content type of a body that is UTF-8 text. `None` for other content.
+#[must_use]
+pub fn guess(body: &[u8]) -> Option<&'static str> {
+    let text = std::str::from_utf8(body).ok().filter(|text| !text.contains('\0'))?;
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    Some(if start.starts_with("<?xml") {
+        "application/xml"
+    } else if start.starts_with('<') {
+        "text/html"
+    } else {
+        "text/plain"
+    })
+}
+
 /// Decodes a body by its byte order mark, the `charset` of its content type, or the declaration of an HTML page; else as UTF-8.
 /// Invalid bytes become U+FFFD, and control characters other than tabs and line breaks are removed.
 #[must_use]

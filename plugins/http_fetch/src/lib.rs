@@ -6,6 +6,7 @@
 pub mod content;
 pub mod excerpt;
 pub mod html;
+pub mod page;
 pub mod redirect;
 
 #[cfg(target_family = "wasm")]

@@ -1,19 +1,19 @@
-//! Execution of scripts.
+//! Execution of scripts: lists, pipelines, simple commands and functions.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::commands;
 use crate::parser::parse;
-use crate::syntax::{Command, Condition, Pipeline, Redirect, Stream};
+use crate::state::{Flow, Input, Options, State};
+use crate::syntax::{Command, Condition, List, Pipeline, Script, Simple};
 
-/// Maximum depth of command substitutions.
-const DEPTH_MAX: usize = 16;
+/// Maximum depth of functions, compound commands and substitutions that run inside each other.
+const DEPTH_MAX: usize = 160;
 
 /// Maximum size of the output of a script in bytes.
-const OUTPUT_BYTES_MAX: usize = 4 << 20;
+pub(crate) const OUTPUT_BYTES_MAX: usize = 4 << 20;
 
 /// The output of a script or of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,15 +43,58 @@ impl Outcome {
             ..Self::default()
         }
     }
+
+    /// A status without output.
+    pub(crate) fn status(status: u8) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
+    /// Appends the output of a later command, and takes its status.
+    pub(crate) fn append(&mut self, later: &Self) -> Run<()> {
+        self.stdout.push_str(&later.stdout);
+        self.stderr.push_str(&later.stderr);
+        self.status = later.status;
+        if self.stdout.len() + self.stderr.len() > OUTPUT_BYTES_MAX {
+            let message = "the output is larger than 4 MiB; use `head`, `tail` or `grep`";
+            return Err(Failure::Limit(message.to_owned()));
+        }
+        Ok(())
+    }
 }
+
+/// Why a command did not run to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The shell exits with a message, as after `${name:?}`.
+    Script(String),
+    /// A limit is exceeded. The call fails.
+    Limit(String),
+}
+
+/// The result of execution.
+pub(crate) type Run<T> = Result<T, Failure>;
 
 /// A shell with its variables and its working directory.
 #[derive(Debug)]
 pub struct Shell {
-    pub(crate) directory: PathBuf,
+    pub(crate) state: State,
     roots: Vec<String>,
-    variables: BTreeMap<String, String>,
-    status: u8,
+    pub(crate) status: u8,
+    pub(crate) flow: Option<Flow>,
+    pub(crate) input: Input,
+    /// Whether the command that runs read its standard input.
+    pub(crate) reads_input: Cell<bool>,
+    /// The number of loops around the command that runs.
+    pub(crate) loops: usize,
+    /// The number of conditions around it, in which a failure does not end the script.
+    pub(crate) conditions: usize,
+    /// The status of the last command substitution.
+    substituted: u8,
+    /// What command substitutions wrote to standard error, until a command takes it.
+    pub(crate) errors: String,
     depth: usize,
 }
 
@@ -60,10 +103,23 @@ impl Shell {
     #[must_use]
     pub fn new(directory: PathBuf, roots: Vec<String>) -> Self {
         Self {
-            directory,
+            state: State {
+                directory,
+                variables: BTreeMap::new(),
+                functions: BTreeMap::new(),
+                parameters: Vec::new(),
+                options: Options::default(),
+                locals: Vec::new(),
+            },
             roots,
-            variables: BTreeMap::new(),
             status: 0,
+            flow: None,
+            input: Input::new(""),
+            reads_input: Cell::new(false),
+            loops: 0,
+            conditions: 0,
+            substituted: 0,
+            errors: String::new(),
             depth: 0,
         }
     }
@@ -71,12 +127,36 @@ impl Shell {
     /// Runs a script.
     ///
     /// # Errors
-    /// For a syntax error, before anything runs, and for an output that is too large.
+    /// For a syntax error, before anything runs, and for an output or a recursion that exceeds its limit.
     pub fn run(&mut self, script: &str, input: &str) -> Result<Outcome, String> {
-        let lists = parse(script)?;
+        let script = parse(script)?;
+        self.input = Input::new(input);
+        let outcome = self.script(&script);
+        self.flow = None;
+        outcome.map_err(|failure| match failure {
+            Failure::Script(message) | Failure::Limit(message) => message,
+        })
+    }
+
+    /// The granted directories.
+    pub(crate) fn roots(&self) -> &[String] {
+        &self.roots
+    }
+
+    pub(crate) fn script(&mut self, script: &Script) -> Run<Outcome> {
         let mut total = Outcome::default();
-        let mut input = input.to_owned();
-        for (condition, pipeline) in lists.iter().flatten() {
+        for list in script {
+            self.list(list, &mut total)?;
+            if self.flow.is_some() {
+                break;
+            }
+        }
+        total.status = self.status;
+        Ok(total)
+    }
+
+    fn list(&mut self, list: &List, total: &mut Outcome) -> Run<()> {
+        for (position, (condition, pipeline)) in list.iter().enumerate() {
             let runs = match condition {
                 Condition::Always => true,
                 Condition::Success => self.status == 0,
@@ -85,148 +165,183 @@ impl Shell {
             if !runs {
                 continue;
             }
-            let outcome = self.pipeline(pipeline, std::mem::take(&mut input))?;
-            self.status = if pipeline.is_negated {
-                u8::from(outcome.status == 0)
-            } else {
-                outcome.status
-            };
-            total.stdout.push_str(&outcome.stdout);
-            total.stderr.push_str(&outcome.stderr);
-            if total.stdout.len() + total.stderr.len() > OUTPUT_BYTES_MAX {
-                return Err("the output is larger than 4 MiB; use `head`, `tail` or `grep`".to_owned());
+            let is_condition = position + 1 < list.len() || pipeline.is_negated;
+            self.conditions += usize::from(is_condition);
+            let outcome = self.pipeline(pipeline);
+            self.conditions -= usize::from(is_condition);
+            let outcome = outcome?;
+            self.status = outcome.status;
+            total.append(&outcome)?;
+            if self.flow.is_some() {
+                return Ok(());
+            }
+            if pipeline.is_negated {
+                self.status = u8::from(outcome.status == 0);
+            }
+            let exits = self.state.options.exits_on_failure && self.conditions == 0 && !is_condition;
+            if exits && self.status != 0 {
+                self.flow = Some(Flow::Exit);
+                return Ok(());
             }
         }
-        total.status = self.status;
+        Ok(())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Run<Outcome> {
+        if let [command] = &pipeline.commands[..] {
+            return self.command(command);
+        }
+        let mut total = Outcome::default();
+        let mut failed = 0;
+        for (position, command) in pipeline.commands.iter().enumerate() {
+            let outcome = if position == 0 {
+                self.subshell(|shell| shell.command(command))?
+            } else {
+                let input = Input::new(&std::mem::take(&mut total.stdout));
+                self.with_input(input, |shell| shell.subshell(|shell| shell.command(command)))?
+            };
+            if outcome.status != 0 {
+                failed = outcome.status;
+            }
+            total.append(&outcome)?;
+        }
+        if self.state.options.fails_on_pipe {
+            total.status = failed;
+        }
         Ok(total)
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, mut input: String) -> Result<Outcome, String> {
-        let mut outcome = Outcome::default();
-        let mut stderr = String::new();
-        for command in &pipeline.commands {
-            outcome = self.command(command, input)?;
-            stderr.push_str(&outcome.stderr);
-            input = std::mem::take(&mut outcome.stdout);
-        }
-        Ok(Outcome {
-            stdout: input,
-            stderr,
-            status: outcome.status,
-        })
+    pub(crate) fn with_input<T>(&mut self, input: Input, run: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.input, input);
+        let result = run(self);
+        self.input = before;
+        result
     }
 
-    fn command(&mut self, command: &Command, mut input: String) -> Result<Outcome, String> {
-        let arguments = self.arguments(&command.words)?;
-        for (name, value) in &command.assignments {
+    /// Runs something that cannot change the variables, the directory and the course of this shell.
+    pub(crate) fn subshell(&mut self, run: impl FnOnce(&mut Self) -> Run<Outcome>) -> Run<Outcome> {
+        let state = self.state.clone();
+        let loops = std::mem::take(&mut self.loops);
+        let outcome = run(self);
+        self.flow = None;
+        self.loops = loops;
+        self.state = state;
+        outcome
+    }
+
+    /// Runs something nested, up to a limit of depth.
+    pub(crate) fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Run<T>) -> Run<T> {
+        if self.depth >= DEPTH_MAX {
+            return Err(Failure::Limit(format!(
+                "functions, compound commands and substitutions run deeper than {DEPTH_MAX} levels; a function may call itself without end"
+            )));
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(crate) fn command(&mut self, command: &Command) -> Run<Outcome> {
+        let result = match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Compound(compound, redirects) => {
+                self.redirected(redirects, |shell| shell.nested(|shell| shell.compound(compound)))
+            }
+            Command::Function(name, body) => {
+                self.state.functions.insert(name.clone(), body.clone());
+                Ok(Outcome::default())
+            }
+        };
+        match result {
+            Err(Failure::Script(message)) => {
+                self.status = 1;
+                self.flow = Some(Flow::Exit);
+                Ok(Outcome::failure(1, &message))
+            }
+            result => result,
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple) -> Run<Outcome> {
+        self.substituted = 0;
+        let arguments = self.arguments(&simple.words)?;
+        let mut before = Vec::new();
+        for (name, value) in &simple.assignments {
             let value = self.text(value)?;
-            self.variables.insert(name.clone(), value);
+            before.push((name.clone(), self.state.variables.insert(name.clone(), value)));
         }
-        for redirect in &command.redirects {
-            match redirect {
-                Redirect::Text(text) => input = self.text(text)?,
-                Redirect::Input(file) => {
-                    let file = self.text(file)?;
-                    match commands::read(self, &file) {
-                        Ok(text) => input = text,
-                        Err(error) => return Ok(Outcome::failure(1, &error)),
-                    }
-                }
-                _ => {}
-            }
-        }
-        let mut outcome = match arguments.split_first() {
-            Some((name, arguments)) => commands::run(self, name, arguments, &input),
-            None => Outcome::default(),
+        let Some((name, arguments)) = arguments.split_first() else {
+            let status = self.substituted;
+            return self.redirected(&simple.redirects, |_| Ok(Outcome::status(status)));
         };
-        for redirect in &command.redirects {
-            if let Err(error) = self.redirect(redirect, &mut outcome)? {
-                outcome.stderr.push_str(&format!("{error}\n"));
-                outcome.status = 1;
-            }
+        let outcome = self.redirected(&simple.redirects, |shell| shell.call(name, arguments));
+        // The assignments before a command last as long as it.
+        for (name, value) in before.into_iter().rev() {
+            self.restore(name, value);
         }
-        Ok(outcome)
+        outcome
     }
 
-    /// Moves output to where a redirect sends it. The inner error is one of the file.
-    fn redirect(&mut self, redirect: &Redirect, outcome: &mut Outcome) -> Result<Result<(), String>, String> {
-        let (stream, file, append) = match redirect {
-            Redirect::ErrorToOutput => {
-                outcome.stdout.push_str(&std::mem::take(&mut outcome.stderr));
-                return Ok(Ok(()));
-            }
-            Redirect::OutputToError => {
-                outcome.stderr.push_str(&std::mem::take(&mut outcome.stdout));
-                return Ok(Ok(()));
-            }
-            Redirect::Output { stream, file, append } => (*stream, self.text(file)?, *append),
-            Redirect::Input(_) | Redirect::Text(_) => return Ok(Ok(())),
-        };
-        let text = match stream {
-            Stream::Output => std::mem::take(&mut outcome.stdout),
-            Stream::Error => std::mem::take(&mut outcome.stderr),
-            Stream::Both => std::mem::take(&mut outcome.stdout) + &std::mem::take(&mut outcome.stderr),
-        };
-        if file == "/dev/null" {
-            return Ok(Ok(()));
+    /// Calls a function or a command.
+    fn call(&mut self, name: &str, arguments: &[String]) -> Run<Outcome> {
+        if let Some(body) = self.state.functions.get(name).cloned() {
+            return self.nested(|shell| shell.function(&body, arguments));
         }
-        let path = self.path(&file);
-        let written = if append {
-            let file = fs::OpenOptions::new().append(true).create(true).open(path);
-            file.and_then(|mut file| file.write_all(text.as_bytes()))
-        } else {
-            fs::write(path, text)
-        };
-        Ok(written.map_err(|error| commands::describe(&file, &error)))
+        match (name, arguments) {
+            ("eval", _) => {
+                let script = arguments.join(" ");
+                self.nested(|shell| shell.sourced("eval", &script))
+            }
+            ("." | "source", [file, ..]) => match commands::read(self, file) {
+                Ok(script) => self.nested(|shell| shell.sourced(file, &script)),
+                Err(error) => Ok(Outcome::failure(1, &error)),
+            },
+            _ => {
+                let input = self.input.clone();
+                self.reads_input.set(false);
+                let rest = input.text.get(input.at..).unwrap_or_default();
+                let outcome = commands::run(self, name, arguments, rest);
+                if self.reads_input.get() {
+                    self.input.at = self.input.text.len();
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    fn sourced(&mut self, name: &str, script: &str) -> Run<Outcome> {
+        match parse(script) {
+            Ok(script) => {
+                self.status = 0;
+                self.script(&script)
+            }
+            Err(error) => Ok(Outcome::failure(2, &format!("{name}: {error}"))),
+        }
+    }
+
+    fn function(&mut self, body: &Command, arguments: &[String]) -> Run<Outcome> {
+        let parameters = std::mem::replace(&mut self.state.parameters, arguments.to_vec());
+        let loops = std::mem::take(&mut self.loops);
+        self.state.locals.push(BTreeMap::new());
+        let outcome = self.command(body);
+        for (name, value) in self.state.locals.pop().unwrap_or_default() {
+            self.restore(name, value);
+        }
+        self.loops = loops;
+        self.state.parameters = parameters;
+        if self.flow == Some(Flow::Return) {
+            self.flow = None;
+        }
+        outcome
     }
 
     /// Runs a command substitution and returns its output without line breaks at the end.
-    pub(crate) fn substitute(&mut self, script: &str) -> Result<String, String> {
-        if self.depth >= DEPTH_MAX {
-            return Err(format!("command substitutions are nested deeper than {DEPTH_MAX}"));
-        }
-        self.depth += 1;
-        let outcome = self.run(script, "");
-        self.depth -= 1;
-        Ok(outcome?.stdout.trim_end_matches('\n').to_owned())
-    }
-
-    /// Returns the value of a variable; one that is not set is empty.
-    pub(crate) fn variable(&self, name: &str) -> String {
-        match name {
-            "?" => self.status.to_string(),
-            "PWD" => self.directory.display().to_string(),
-            _ => self.variables.get(name).cloned().unwrap_or_default(),
-        }
-    }
-
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
-        self.variables.insert(name.to_owned(), value.to_owned());
-    }
-
-    /// Resolves a path against the working directory. `..` is resolved in the text, because `/` is not a directory of the sandbox.
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        let mut resolved = PathBuf::new();
-        for component in self.directory.join(path).components() {
-            match component {
-                Component::ParentDir => {
-                    resolved.pop();
-                }
-                Component::CurDir => {}
-                component => resolved.push(component),
-            }
-        }
-        resolved
-    }
-
-    /// Returns whether a path is `/` or one of the granted directories.
-    pub(crate) fn is_root(&self, path: &str) -> bool {
-        let path = self.path(path);
-        path == Path::new("/") || self.roots.iter().any(|root| path == Path::new(root))
-    }
-
-    /// The granted directories.
-    pub(crate) fn roots(&self) -> &[String] {
-        &self.roots
+    pub(crate) fn substitute(&mut self, script: &Script) -> Run<String> {
+        let outcome = self.nested(|shell| shell.subshell(|shell| shell.script(script)))?;
+        self.substituted = outcome.status;
+        self.status = outcome.status;
+        self.errors.push_str(&outcome.stderr);
+        Ok(outcome.stdout.trim_end_matches('\n').to_owned())
     }
 }

@@ -1,11 +1,12 @@
-//! Expansion of words: variables, substitutions, fields and globs.
+//! Expansion of words: parameters, substitutions, fields and globs.
 
 use std::fs;
 
 use glob::{MatchOptions, Pattern};
 
-use crate::execute::Shell;
-use crate::syntax::{PartKind, Word};
+use crate::arithmetic::evaluate;
+use crate::execute::{Failure, OUTPUT_BYTES_MAX, Run, Shell};
+use crate::syntax::{Part, PartKind, Word};
 
 /// A field: its text, and a glob in which quoted characters are escaped.
 #[derive(Default)]
@@ -21,18 +22,26 @@ impl Field {
     fn push(&mut self, text: &str, is_quoted: bool) {
         self.text.push_str(text);
         self.is_quoted |= is_quoted;
-        if is_quoted {
-            self.pattern.push_str(&Pattern::escape(text));
-        } else {
-            self.pattern.push_str(text);
-            self.is_glob |= text.contains(['*', '?', '[']);
-        }
+        push_pattern(&mut self.pattern, text, is_quoted);
+        self.is_glob |= !is_quoted && text.contains(['*', '?', '[']);
     }
+}
+
+/// A piece of an expanded word.
+pub(crate) enum Piece {
+    Text {
+        text: String,
+        is_quoted: bool,
+        /// Whether the text is split into fields.
+        splits: bool,
+    },
+    /// The end of a field, as between the parameters of `$@`.
+    Break,
 }
 
 impl Shell {
     /// Expands words to arguments.
-    pub(crate) fn arguments(&mut self, words: &[Word]) -> Result<Vec<String>, String> {
+    pub(crate) fn arguments(&mut self, words: &[Word]) -> Run<Vec<String>> {
         let mut arguments = Vec::new();
         for word in words {
             for field in self.fields(word)? {
@@ -52,52 +61,110 @@ impl Shell {
     }
 
     /// Expands a word to one text, without splitting and globs.
-    pub(crate) fn text(&mut self, word: &Word) -> Result<String, String> {
-        let mut text = String::new();
-        for part in word {
-            text.push_str(&self.part(&part.kind)?);
-        }
-        Ok(text)
-    }
-
-    fn part(&mut self, kind: &PartKind) -> Result<String, String> {
-        match kind {
-            PartKind::Text(text) => Ok(text.clone()),
-            PartKind::Variable(name, default) => {
-                let value = self.variable(name);
-                Ok(match default {
-                    Some(default) if value.is_empty() => default.clone(),
-                    _ => value,
-                })
+    pub(crate) fn text(&mut self, word: &Word) -> Run<String> {
+        let mut all = String::new();
+        for piece in self.pieces(word)? {
+            match piece {
+                Piece::Text { text, .. } => all.push_str(&text),
+                Piece::Break => all.push(' '),
             }
-            PartKind::Script(script) => self.substitute(script),
         }
+        Ok(all)
     }
 
-    /// Expands a word and splits the results of unquoted expansions at white space.
-    fn fields(&mut self, word: &Word) -> Result<Vec<Field>, String> {
+    /// Expands a word to a pattern in which quoted characters are escaped.
+    pub(crate) fn pattern(&mut self, word: &Word) -> Run<Pattern> {
+        let mut pattern = String::new();
+        for piece in self.pieces(word)? {
+            match piece {
+                Piece::Text { text, is_quoted, .. } => push_pattern(&mut pattern, &text, is_quoted),
+                Piece::Break => pattern.push(' '),
+            }
+        }
+        while pattern.contains("**") {
+            pattern = pattern.replace("**", "*");
+        }
+        // An invalid pattern, such as one with an open bracket, matches itself.
+        Ok(Pattern::new(&pattern)
+            .or_else(|_| Pattern::new(&Pattern::escape(&pattern)))
+            .unwrap_or_default())
+    }
+
+    /// Expands a word to its pieces.
+    pub(crate) fn pieces(&mut self, word: &Word) -> Run<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        for part in word {
+            self.expand(part, &mut pieces)?;
+        }
+        let bytes: usize = pieces.iter().map(Piece::len).sum();
+        if bytes > OUTPUT_BYTES_MAX {
+            return Err(Failure::Limit(
+                "a word is longer than 4 MiB after its expansion".to_owned(),
+            ));
+        }
+        Ok(pieces)
+    }
+
+    fn expand(&mut self, part: &Part, pieces: &mut Vec<Piece>) -> Run<()> {
+        let is_quoted = part.is_quoted;
+        let text = match &part.kind {
+            PartKind::Text(text) => {
+                let (text, splits) = (text.clone(), false);
+                pieces.push(Piece::Text {
+                    text,
+                    is_quoted,
+                    splits,
+                });
+                return Ok(());
+            }
+            PartKind::Parameter(name, operation) => {
+                return self.expand_parameter(name, operation.as_ref(), is_quoted, pieces);
+            }
+            PartKind::Script(script) => self.substitute(script)?,
+            PartKind::Arithmetic(expression) => {
+                let expression = self.text(expression)?;
+                evaluate(self, &expression).map_err(Failure::Script)?.to_string()
+            }
+        };
+        pieces.push(Piece::Text {
+            text,
+            is_quoted,
+            splits: !is_quoted,
+        });
+        Ok(())
+    }
+
+    /// Expands a word and splits the results of unquoted expansions.
+    fn fields(&mut self, word: &Word) -> Run<Vec<Field>> {
+        let separators = self.separators();
         let mut fields = Vec::new();
         let mut field = Field::default();
-        for part in word {
-            let text = self.part(&part.kind)?;
-            if part.is_quoted || matches!(part.kind, PartKind::Text(_)) {
-                field.push(&text, part.is_quoted);
-                continue;
-            }
-            let starts_apart = text.starts_with(char::is_whitespace);
-            for (index, piece) in text.split_whitespace().enumerate() {
-                if index > 0 || starts_apart && !field.text.is_empty() {
+        for piece in self.pieces(word)? {
+            let (text, is_quoted) = match piece {
+                Piece::Break => {
                     fields.push(std::mem::take(&mut field));
+                    continue;
                 }
-                field.push(piece, false);
-            }
-            if text.ends_with(char::is_whitespace) && !field.text.is_empty() {
-                fields.push(std::mem::take(&mut field));
-            }
+                Piece::Text {
+                    text,
+                    is_quoted,
+                    splits: true,
+                } if !is_quoted => {
+                    split(&text, &separators, &mut field, &mut fields);
+                    continue;
+                }
+                Piece::Text { text, is_quoted, .. } => (text, is_quoted),
+            };
+            field.push(&text, is_quoted);
         }
         fields.push(field);
         fields.retain(|field| !field.text.is_empty() || field.is_quoted);
         Ok(fields)
+    }
+
+    /// The characters at which fields are split: the value of `IFS`.
+    pub(crate) fn separators(&self) -> String {
+        self.parameter("IFS").unwrap_or_else(|| " \t\n".to_owned())
     }
 
     /// Returns the paths that match a glob, sorted.
@@ -142,5 +209,48 @@ impl Shell {
         let mut names: Vec<_> = names.filter(|name| pattern.matches_with(name, options)).collect();
         names.sort();
         names.iter().map(|name| joined(name)).collect()
+    }
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text { text, .. } => text.len(),
+            Self::Break => 1,
+        }
+    }
+}
+
+/// Appends a text to a pattern. The brackets of a quoted text are escaped, and `[!` negates as `[^` does elsewhere.
+fn push_pattern(pattern: &mut String, text: &str, is_quoted: bool) {
+    if is_quoted {
+        pattern.push_str(&Pattern::escape(text));
+    } else {
+        pattern.push_str(&text.replace("[^", "[!"));
+    }
+}
+
+/// Splits the result of an expansion. White space separates fields in any number, another separator ends one field each.
+fn split(text: &str, separators: &str, field: &mut Field, fields: &mut Vec<Field>) {
+    let mut after_blank = false;
+    for piece in text.split_inclusive(|c| separators.contains(c)) {
+        let separator = piece.chars().next_back().filter(|c| separators.contains(*c));
+        let content = &piece[..piece.len() - separator.map_or(0, char::len_utf8)];
+        if !content.is_empty() {
+            field.push(content, false);
+            after_blank = false;
+        }
+        let Some(separator) = separator else { continue };
+        let is_empty = field.text.is_empty() && !field.is_quoted;
+        if separator.is_whitespace() {
+            after_blank |= !is_empty;
+        } else {
+            // `a : b` with the separators ` :` has two fields.
+            field.is_quoted |= !(after_blank && is_empty);
+            after_blank = false;
+        }
+        if !field.text.is_empty() || field.is_quoted {
+            fields.push(std::mem::take(field));
+        }
     }
 }

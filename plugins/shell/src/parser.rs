@@ -1,55 +1,138 @@
-//! Parses the tokens of a script.
+//! Parses lists, pipelines, simple commands and redirects.
 
-use std::iter::Peekable;
-use std::vec::IntoIter;
+use crate::lexer::{Lexer, Parsed, SyntaxError, Token, TokenKind};
+use crate::syntax::{
+    Command, Condition, List, Part, PartKind, Pipeline, Redirect, Script, Simple, Stream, Word, is_name, literal,
+};
 
-use crate::lexer::{Token, literal, tokens};
-use crate::syntax::{Command, Condition, List, Part, PartKind, Pipeline, Redirect, Script, Stream, Word};
+/// Words that end a script inside a compound command.
+const CLOSING: [&str; 8] = ["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// Words that begin compound commands.
-const RESERVED: [&str; 8] = ["for", "while", "until", "if", "case", "function", "{", "select"];
+/// Operators of redirects to and from files.
+const REDIRECTS: [&str; 14] = [
+    "<", "<<<", ">", ">|", "1>", ">>", "1>>", "2>", "2>>", "&>", "&>>", "2>&1", ">&2", "1>&2",
+];
 
 /// Parses a script.
 ///
 /// # Errors
-/// A description of the syntax error.
+/// A description of the syntax error with its line and column.
 pub(crate) fn parse(script: &str) -> Result<Script, String> {
+    nested_script(script, 0).map_err(|error| error.describe(script))
+}
+
+/// Parses a complete script that is nested in another one.
+pub(crate) fn nested_script(script: &str, nesting: usize) -> Parsed<Script> {
     let mut parser = Parser {
-        tokens: tokens(script)?.into_iter().peekable(),
+        lexer: Lexer::new(script, 0, nesting),
+        peeked: None,
     };
-    let mut lists = Script::new();
-    loop {
-        while parser.take(&["\n", ";"]).is_some() {}
-        if parser.tokens.peek().is_none() {
-            return Ok(lists);
-        }
-        lists.push(parser.list()?);
-        if let Some(token) = parser.tokens.peek()
-            && !matches!(token, Token::Operator("\n" | ";"))
-        {
-            return Err(unexpected(Some(token)));
-        }
+    let lists = parser.script()?;
+    let token = parser.next()?;
+    match token.kind {
+        TokenKind::End => Ok(lists),
+        _ => parser.unexpected(&token),
     }
 }
 
-struct Parser {
-    tokens: Peekable<IntoIter<Token>>,
+/// Parses a command substitution after its `$(`, up to the `)`.
+pub(crate) fn substitution(lexer: &mut Lexer<'_>, start: usize) -> Parsed<Script> {
+    let mut parser = Parser {
+        lexer: Lexer::new(lexer.source, lexer.at, lexer.nesting),
+        peeked: None,
+    };
+    let script = parser.script()?;
+    parser.close_parenthesis(start, "$(")?;
+    lexer.at = parser.lexer.at;
+    Ok(script)
 }
 
-impl Parser {
+pub(crate) struct Parser<'a> {
+    pub(crate) lexer: Lexer<'a>,
+    pub(crate) peeked: Option<Token>,
+}
+
+impl Parser<'_> {
+    pub(crate) fn peek(&mut self) -> Parsed<&Token> {
+        let token = match self.peeked.take() {
+            Some(token) => token,
+            None => self.lexer.token()?,
+        };
+        Ok(self.peeked.insert(token))
+    }
+
+    pub(crate) fn next(&mut self) -> Parsed<Token> {
+        match self.peeked.take() {
+            Some(token) => Ok(token),
+            None => self.lexer.token(),
+        }
+    }
+
     /// Takes the next token if it is one of these operators.
-    fn take(&mut self, operators: &[&str]) -> Option<&'static str> {
-        let is_one = |token: &Token| matches!(token, Token::Operator(operator) if operators.contains(operator));
-        match self.tokens.next_if(is_one) {
-            Some(Token::Operator(operator)) => Some(operator),
+    pub(crate) fn take(&mut self, operators: &[&str]) -> Parsed<Option<&'static str>> {
+        let found = match self.peek()?.kind {
+            TokenKind::Operator(operator) if operators.contains(&operator) => Some(operator),
             _ => None,
+        };
+        if found.is_some() {
+            self.peeked = None;
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn skip_lines(&mut self) -> Parsed<()> {
+        while self.take(&["\n"])?.is_some() {}
+        Ok(())
+    }
+
+    /// Returns the next token if it is a plain word, as reserved words are.
+    pub(crate) fn reserved(&mut self) -> Parsed<Option<String>> {
+        Ok(match &self.peek()?.kind {
+            TokenKind::Word(word) => plain(word),
+            _ => None,
+        })
+    }
+
+    /// Takes the next token if it is this reserved word.
+    pub(crate) fn take_reserved(&mut self, expected: &str) -> Parsed<bool> {
+        let is_next = self.reserved()?.as_deref() == Some(expected);
+        if is_next {
+            self.peeked = None;
+        }
+        Ok(is_next)
+    }
+
+    /// Parses lists up to a word or operator that ends them.
+    pub(crate) fn script(&mut self) -> Parsed<Script> {
+        let mut lists = Script::new();
+        loop {
+            while self.take(&["\n", ";"])?.is_some() {}
+            let is_closed = match &self.peek()?.kind {
+                TokenKind::End | TokenKind::Operator(")" | ";;") => true,
+                TokenKind::Word(word) => plain(word).is_some_and(|word| CLOSING.contains(&word.as_str())),
+                _ => false,
+            };
+            if is_closed {
+                return Ok(lists);
+            }
+            lists.push(self.list()?);
+            let token = self.next()?;
+            let may_follow = match &token.kind {
+                TokenKind::End | TokenKind::Operator("\n" | ";" | ")" | ";;") => true,
+                TokenKind::Word(word) => plain(word).is_some_and(|word| CLOSING.contains(&word.as_str())),
+                _ => false,
+            };
+            if !may_follow {
+                return self.unexpected(&token);
+            }
+            self.peeked = Some(token);
         }
     }
 
-    fn list(&mut self) -> Result<List, String> {
+    fn list(&mut self) -> Parsed<List> {
         let mut list = vec![(Condition::Always, self.pipeline()?)];
-        while let Some(operator) = self.take(&["&&", "||"]) {
-            while self.take(&["\n"]).is_some() {}
+        while let Some(operator) = self.take(&["&&", "||"])? {
+            self.skip_lines()?;
             let condition = if operator == "&&" {
                 Condition::Success
             } else {
@@ -60,84 +143,133 @@ impl Parser {
         Ok(list)
     }
 
-    fn pipeline(&mut self) -> Result<Pipeline, String> {
+    fn pipeline(&mut self) -> Parsed<Pipeline> {
         let mut pipeline = Pipeline::default();
-        let is_mark = |token: &Token| matches!(token, Token::Word(word) if literal(word).as_deref() == Some("!"));
-        while self.tokens.next_if(is_mark).is_some() {
+        while self.take_reserved("!")? {
             pipeline.is_negated = !pipeline.is_negated;
         }
         loop {
             pipeline.commands.push(self.command()?);
-            if self.take(&["|"]).is_none() {
+            if self.take(&["|"])?.is_none() {
                 return Ok(pipeline);
             }
-            while self.take(&["\n"]).is_some() {}
+            self.skip_lines()?;
         }
     }
 
-    fn command(&mut self) -> Result<Command, String> {
-        let mut command = Command::default();
+    fn command(&mut self) -> Parsed<Command> {
+        if let Some(compound) = self.compound()? {
+            let mut redirects = Vec::new();
+            while let Some(redirect) = self.redirect()? {
+                redirects.push(redirect);
+            }
+            return Ok(Command::Compound(compound, redirects));
+        }
+        let mut simple = Simple::default();
+        let mut is_empty = true;
         loop {
-            match self.tokens.peek() {
-                Some(Token::Word(_)) => self.word(&mut command)?,
-                Some(Token::Document(_)) => {
-                    if let Some(Token::Document(text)) = self.tokens.next() {
-                        command.redirects.push(Redirect::Text(text));
-                    }
+            if let Some(redirect) = self.redirect()? {
+                simple.redirects.push(redirect);
+            } else if let TokenKind::Word(_) = self.peek()?.kind {
+                let token = self.next()?;
+                let TokenKind::Word(word) = token.kind else {
+                    return self.unexpected(&token);
+                };
+                if is_empty && let Some(function) = self.function(token.at, &word)? {
+                    return Ok(function);
                 }
-                _ => match self.take(&["<", ">", ">>", "2>", "2>>", "&>", "2>&1", ">&2", "1>&2"]) {
-                    Some(operator) => {
-                        let redirect = self.redirect(operator)?;
-                        command.redirects.push(redirect);
-                    }
-                    None => break,
-                },
+                match assignment(&word).filter(|_| simple.words.is_empty()) {
+                    Some(assignment) => simple.assignments.push(assignment),
+                    None => simple.words.push(word),
+                }
+            } else {
+                break;
             }
+            is_empty = false;
         }
-        if command == Command::default() {
-            return Err(unexpected(self.tokens.peek()));
+        if is_empty {
+            let token = self.next()?;
+            return self.unexpected(&token);
         }
-        Ok(command)
+        Ok(Command::Simple(simple))
     }
 
-    fn word(&mut self, command: &mut Command) -> Result<(), String> {
-        let Some(Token::Word(word)) = self.tokens.next() else {
-            return Ok(());
+    pub(crate) fn redirect(&mut self) -> Parsed<Option<Redirect>> {
+        if let TokenKind::Document(_) = self.peek()?.kind {
+            let token = self.next()?;
+            return Ok(match token.kind {
+                TokenKind::Document(document) => Some(Redirect::Document(document)),
+                _ => None,
+            });
+        }
+        let at = self.peek()?.at;
+        let Some(operator) = self.take(&REDIRECTS)? else {
+            return Ok(None);
         };
-        if command.words.is_empty() {
-            if let Some(assignment) = assignment(&word) {
-                command.assignments.push(assignment);
-                return Ok(());
-            }
-            let name = literal(&word).filter(|_| word.iter().all(|part| !part.is_quoted));
-            if let Some(name) = name.filter(|name| RESERVED.contains(&name.as_str())) {
-                return Err(format!(
-                    "`{name}` is not supported; use pipes, globs, `find` and `xargs`"
-                ));
-            }
-        }
-        command.words.push(word);
-        Ok(())
-    }
-
-    fn redirect(&mut self, operator: &str) -> Result<Redirect, String> {
         match operator {
-            "2>&1" => return Ok(Redirect::ErrorToOutput),
-            ">&2" | "1>&2" => return Ok(Redirect::OutputToError),
+            "2>&1" => return Ok(Some(Redirect::ErrorToOutput)),
+            ">&2" | "1>&2" => return Ok(Some(Redirect::OutputToError)),
             _ => {}
         }
-        let Some(Token::Word(file)) = self.tokens.next() else {
-            return Err(format!("`{operator}` needs a file"));
+        let TokenKind::Word(file) = self.next()?.kind else {
+            return self.lexer.error(at, format!("`{operator}` needs a file"));
         };
         let stream = match operator {
-            "<" => return Ok(Redirect::Input(file)),
+            "<" => return Ok(Some(Redirect::Input(file))),
+            "<<<" => return Ok(Some(Redirect::Text(file))),
             "2>" | "2>>" => Stream::Error,
-            "&>" => Stream::Both,
+            "&>" | "&>>" => Stream::Both,
             _ => Stream::Output,
         };
         let append = operator.ends_with(">>");
-        Ok(Redirect::Output { stream, file, append })
+        Ok(Some(Redirect::Output { stream, file, append }))
     }
+
+    /// Takes the `)` of something that began at an offset.
+    pub(crate) fn close_parenthesis(&mut self, start: usize, opening: &str) -> Parsed<()> {
+        let token = self.next()?;
+        match token.kind {
+            TokenKind::Operator(")") => Ok(()),
+            TokenKind::End => self
+                .lexer
+                .error(start, format!("the `{opening}` is not closed with `)`")),
+            _ => self.unexpected(&token),
+        }
+    }
+
+    pub(crate) fn unexpected<T>(&self, token: &Token) -> Parsed<T> {
+        let message = match &token.kind {
+            TokenKind::End => "the script ends where a command is expected".to_owned(),
+            TokenKind::Operator("\n") => "the line ends where a command is expected".to_owned(),
+            TokenKind::Operator(operator) => format!("unexpected `{operator}`"),
+            TokenKind::Document(_) => "unexpected here-document".to_owned(),
+            TokenKind::Word(word) => match plain(word) {
+                Some(word) => match opener(&word) {
+                    Some(opener) => format!("unexpected `{word}`: there is no `{opener}` before it"),
+                    None => format!("unexpected `{word}`; a `;` or a line break may be missing before it"),
+                },
+                None => "unexpected word; a `;` or a line break may be missing before it".to_owned(),
+            },
+        };
+        Err(SyntaxError { at: token.at, message })
+    }
+}
+
+/// The word that begins what a closing word continues or ends.
+fn opener(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "then" | "elif" | "else" | "fi" => "if",
+        "do" => "for` or `while",
+        "done" => "do",
+        "esac" => "case",
+        "}" => "{",
+        _ => return None,
+    })
+}
+
+/// Returns the text of a word without quotes and expansions.
+pub(crate) fn plain(word: &Word) -> Option<String> {
+    literal(word).filter(|_| word.iter().all(|part| !part.is_quoted))
 }
 
 /// Splits a word such as `NAME=value`.
@@ -149,24 +281,12 @@ fn assignment(word: &Word) -> Option<(String, Word)> {
     else {
         return None;
     };
-    let (name, value) = text.split_once('=')?;
-    let mut characters = name.chars();
-    let first = characters.next()?;
-    let is_name = (first.is_ascii_alphabetic() || first == '_')
-        && characters.all(|next| next.is_ascii_alphanumeric() || next == '_');
-    let value = Part {
-        kind: PartKind::Text(value.to_owned()),
-        is_quoted: false,
-    };
+    let (name, value) = text.split_once('=').filter(|(name, _)| is_name(name))?;
     let rest = word[1..].iter().cloned();
-    is_name.then(|| (name.to_owned(), std::iter::once(value).chain(rest).collect()))
-}
-
-fn unexpected(token: Option<&Token>) -> String {
-    match token {
-        None => "the script ends where a command is expected".to_owned(),
-        Some(Token::Operator("\n")) => "a line ends where a command is expected".to_owned(),
-        Some(Token::Operator(operator)) => format!("unexpected `{operator}`"),
-        Some(_) => "unexpected word".to_owned(),
-    }
+    Some((
+        name.to_owned(),
+        std::iter::once(Part::text(value.to_owned(), false))
+            .chain(rest)
+            .collect(),
+    ))
 }

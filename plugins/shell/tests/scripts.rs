@@ -115,11 +115,11 @@ fn syntax_errors_are_reported_before_anything_runs() {
     let mut shell = Shell::new(place.0.path().to_owned(), Vec::new());
     for script in [
         "rm a.txt; echo 'x",
-        "rm a.txt; for x in 1; do echo; done",
+        "rm a.txt; for x in 1; do echo",
         "rm a.txt |",
         "rm a.txt &",
-        "rm a.txt; (ls)",
-        "rm a.txt; echo $((1+1))",
+        "rm a.txt; (ls",
+        "rm a.txt; echo $((1+1)",
         "rm a.txt; cat <<E\nx",
         "rm a.txt; && ls",
     ] {
@@ -130,4 +130,31 @@ fn syntax_errors_are_reported_before_anything_runs() {
     assert!(place.run("ls --color").stderr.contains("not supported"));
     let deep = format!("echo {}x{}", "$(echo ".repeat(40), ")".repeat(40));
     assert!(shell.run(&deep, "").unwrap_err().contains("deeper"));
+}
+
+#[test]
+fn redirects_are_applied_in_their_order() {
+    let place = Place::new();
+    assert_eq!(
+        place.stdout("{ echo a; cat missing; } > both 2>&1 || cat both | wc -l"),
+        "2\n"
+    );
+    assert_eq!(
+        place.run("{ echo a; cat missing; } 2>&1 > one").stdout.lines().count(),
+        1
+    );
+    assert_eq!(
+        place.stdout("for f in src/*; do if [ -f \"$f\" ]; then echo \"$f\"; fi; done > list; cat list"),
+        "src/b.rs\nsrc/c d.rs\n"
+    );
+    assert_eq!(
+        place.stdout("while read -r name n; do echo $((n * 2)); done < a.txt"),
+        "6\n20\n2\n"
+    );
+    assert_eq!(
+        place.stdout("cat <<< \"a $(echo b)\"; echo x >| n; echo y 1>> n; cat n"),
+        "a b\nx\ny\n"
+    );
+    assert_eq!(place.stdout("printf 'echo sourced $x' > s; x=1; . ./s"), "sourced 1\n");
+    assert_eq!(place.run("if true; then echo a; fi < missing").status, 1);
 }

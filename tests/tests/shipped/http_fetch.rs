@@ -78,13 +78,19 @@ async fn page_of_a_granted_host_is_read_in_parts() {
     let site = Site::start(|path| match path {
         "/" => html("<title>Home</title><nav>menu</nav><h1>Hello</h1><p>A <a href=/next>link</a>.</p>"),
         "/long" => html(&format!("<p>{}</p>", "word ".repeat(10_000))),
-        "/data" => response("200 OK", "Content-Type: application/json\r\n", "{\"a\": 1}"),
+        "/data" => response(
+            "203 Non-Authoritative",
+            "Content-Type: application/json\r\n",
+            "{\"a\": 1}",
+        ),
+        "/untyped" => response("200 OK", "Content-Type: \r\n", "just text"),
+        "/broken" => response("503 Service Unavailable", "Content-Type: image/png\r\n", "PNG"),
         _ => response("404 Not Found", "Content-Type: text/html\r\n", "<h1>Nothing here</h1>"),
     })
     .await;
     let host = site.granted().await;
     let page = host.value("fetch_page", json!({"url": site.url("/")})).await;
-    assert_eq!(page["title"], "Home");
+    assert_eq!((&page["title"], &page["status"]), (&json!("Home"), &json!(200)));
     let expected = format!("# Hello\n\nA [link]({}).", site.url("/next"));
     assert_eq!(page["text"], expected);
     let source = host
@@ -100,7 +106,17 @@ async fn page_of_a_granted_host_is_read_in_parts() {
         (&json!(null), &first["total_chars"])
     );
     let data = host.value("fetch_page", json!({"url": site.url("/data")})).await;
-    assert_eq!(data["text"], "{\"a\": 1}");
+    assert_eq!((&data["text"], &data["status"]), (&json!("{\"a\": 1}"), &json!(203)));
+    let untyped = host.value("fetch_page", json!({"url": site.url("/untyped")})).await;
+    assert_eq!(
+        (&untyped["text"], &untyped["content_type"]),
+        (&json!("just text"), &json!("text/plain"))
+    );
+    let broken = host.failure("fetch_page", json!({"url": site.url("/broken")})).await;
+    assert!(
+        broken.contains("status 503") && !broken.contains("content type"),
+        "{broken}"
+    );
     let missing = host.failure("fetch_page", json!({"url": site.url("/missing")})).await;
     assert!(
         missing.contains("status 404") && missing.contains("Nothing here"),

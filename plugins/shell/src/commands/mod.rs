@@ -1,15 +1,18 @@
 //! The commands.
 
+mod builtin;
 mod filter;
 mod find;
 mod manage;
 mod sed;
+mod test;
 mod text;
 mod value;
 
 use std::fs;
 use std::io;
 
+pub(crate) use self::value::unescape;
 use crate::execute::{Outcome, Shell};
 
 /// Maximum size of a file in bytes.
@@ -23,15 +26,23 @@ type Result = std::result::Result<Outcome, String>;
 
 /// Runs a command.
 pub(crate) fn run(shell: &mut Shell, name: &str, arguments: &[String], input: &str) -> Outcome {
+    if matches!(name, "tee" | "tr") {
+        shell.reads_input.set(true);
+    }
     let result = match name {
         "true" | ":" => Ok(Outcome::default()),
         "false" => Ok(Outcome {
             status: 1,
             ..Outcome::default()
         }),
-        "echo" | "printf" | "basename" | "dirname" | "seq" | "test" | "[" | "pwd" | "cd" | "export" => {
+        "echo" | "printf" | "basename" | "dirname" | "seq" | "pwd" | "cd" | "export" => {
             value::run(shell, name, arguments)
         }
+        "test" | "[" => Ok(test::run(shell, name, arguments)),
+        "break" | "continue" | "return" | "exit" | "shift" | "set" | "unset" | "local" | "read" => {
+            builtin::run(shell, name, arguments)
+        }
+        "command" | "type" => command(shell, name, arguments, input),
         "cat" | "head" | "tail" | "wc" | "tee" => text::run(shell, name, arguments, input),
         "grep" | "sort" | "uniq" | "cut" | "tr" => filter::run(shell, name, arguments, input),
         "sed" => sed::run(shell, arguments, input),
@@ -48,6 +59,32 @@ pub(crate) fn run(shell: &mut Shell, name: &str, arguments: &[String], input: &s
     result.unwrap_or_else(|message| Outcome::failure(1, &format!("{name}: {message}")))
 }
 
+/// The names of the commands, for `command -v`.
+const NAMES: [&str; 33] = [
+    "[", "basename", "cat", "cd", "cp", "cut", "dirname", "echo", "false", "find", "grep", "head", "ls", "mkdir", "mv",
+    "printf", "pwd", "rm", "sed", "seq", "sort", "tail", "tee", "test", "touch", "tr", "true", "uniq", "wc", "xargs",
+    ":", ".", "export",
+];
+
+/// `command NAME …` runs a command, `command -v NAME` and `type NAME` tell whether there is one.
+fn command(shell: &mut Shell, name: &str, arguments: &[String], input: &str) -> Result {
+    let names = match (name, arguments) {
+        ("command", [flag, names @ ..]) if flag == "-v" => names,
+        ("command", [name, arguments @ ..]) => return Ok(run(shell, name, arguments, input)),
+        (_, names) => names,
+    };
+    let mut outcome = Outcome::status(u8::from(names.is_empty()));
+    for name in names {
+        let exists = NAMES.contains(&name.as_str()) || builtin::NAMES.contains(&name.as_str());
+        if exists || shell.state.functions.contains_key(name) {
+            outcome.stdout.push_str(&format!("{name}\n"));
+        } else {
+            outcome.status = 1;
+        }
+    }
+    Ok(outcome)
+}
+
 /// Runs a command with the words of the input as further arguments.
 fn xargs(shell: &mut Shell, arguments: &[String], input: &str) -> Result {
     let (count, command) = match arguments {
@@ -57,6 +94,7 @@ fn xargs(shell: &mut Shell, arguments: &[String], input: &str) -> Result {
     if let Some(option) = command.first().filter(|first| first.starts_with('-')) {
         return Err(unknown_option(option));
     }
+    shell.reads_input.set(true);
     let echo = ["echo".to_owned()];
     let command = if command.is_empty() { &echo } else { command };
     let words: Vec<String> = input.split_whitespace().map(str::to_owned).collect();
@@ -91,6 +129,9 @@ pub(crate) fn read(shell: &Shell, name: &str) -> std::result::Result<String, Str
 
 /// Reads the files of a command, or the input without files. `-` is the input.
 fn inputs(shell: &Shell, files: &[String], input: &str) -> std::result::Result<Vec<(String, String)>, String> {
+    if files.is_empty() || files.iter().any(|file| file == "-") {
+        shell.reads_input.set(true);
+    }
     if files.is_empty() {
         return Ok(vec![("-".to_owned(), input.to_owned())]);
     }

@@ -1,4 +1,4 @@
-//! Commands that read no files: `echo`, `printf`, `test`, `cd` and others.
+//! Commands that read no files: `echo`, `printf`, `seq`, `cd` and others.
 
 use super::Result;
 use crate::execute::{Outcome, Shell};
@@ -13,10 +13,9 @@ pub(super) fn run(shell: &mut Shell, name: &str, arguments: &[String]) -> Result
         "basename" => basename(arguments),
         "dirname" => dirname(arguments),
         "seq" => seq(arguments),
-        "pwd" => Ok(Outcome::output(format!("{}\n", shell.directory.display()))),
+        "pwd" => Ok(Outcome::output(format!("{}\n", shell.state.directory.display()))),
         "cd" => cd(shell, arguments),
-        "export" => Ok(export(shell, arguments)),
-        _ => test(shell, name, arguments),
+        _ => Ok(export(shell, arguments)),
     }
 }
 
@@ -29,7 +28,7 @@ fn echo(arguments: &[String]) -> Outcome {
 }
 
 /// Replaces escapes such as `\n`.
-pub(super) fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut plain = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
@@ -156,7 +155,7 @@ fn cd(shell: &mut Shell, arguments: &[String]) -> Result {
     if !shell.is_root(target) && !path.is_dir() {
         return Err(format!("{target}: no such directory"));
     }
-    shell.directory = path;
+    shell.state.directory = path;
     Ok(Outcome::default())
 }
 
@@ -167,44 +166,7 @@ fn export(shell: &mut Shell, arguments: &[String]) -> Outcome {
     Outcome::default()
 }
 
-/// `test` and `[`.
-fn test(shell: &Shell, name: &str, arguments: &[String]) -> Result {
-    let arguments = match (name, arguments.split_last()) {
-        ("[", Some((last, rest))) if last == "]" => rest,
-        ("[", _) => return Err("a `]` is missing".to_owned()),
-        _ => arguments,
-    };
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (is_negated, words) = match words.split_first() {
-        Some((&"!", rest)) => (true, rest),
-        _ => (false, &words[..]),
-    };
-    let is_true = match *words {
-        [] => false,
-        [text] => !text.is_empty(),
-        ["-z", text] => text.is_empty(),
-        ["-n", text] => !text.is_empty(),
-        ["-e", path] => shell.path(path).exists() || shell.is_root(path),
-        ["-f", path] => shell.path(path).is_file(),
-        ["-d", path] => shell.path(path).is_dir() || shell.is_root(path),
-        ["-s", path] => shell.path(path).metadata().is_ok_and(|metadata| metadata.len() > 0),
-        [a, "=" | "==", b] => a == b,
-        [a, "!=", b] => a != b,
-        [a, "-eq", b] => integer(a)? == integer(b)?,
-        [a, "-ne", b] => integer(a)? != integer(b)?,
-        [a, "-lt", b] => integer(a)? < integer(b)?,
-        [a, "-le", b] => integer(a)? <= integer(b)?,
-        [a, "-gt", b] => integer(a)? > integer(b)?,
-        [a, "-ge", b] => integer(a)? >= integer(b)?,
-        _ => return Err(format!("`{}` is not supported", words.join(" "))),
-    };
-    Ok(Outcome {
-        status: u8::from(is_true == is_negated),
-        ..Outcome::default()
-    })
-}
-
-fn integer(text: &str) -> std::result::Result<i64, String> {
+pub(super) fn integer(text: &str) -> std::result::Result<i64, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("`{text}` is not a whole number"))
