@@ -89,6 +89,7 @@ impl ConversationBuilder {
             turns: 0,
             interrupted,
             recovered: HashMap::new(),
+            began: HashMap::new(),
             journal,
         };
         replay(&mut state, log);

@@ -8,7 +8,7 @@ use crate::event::{Event, RecordedStart, TraceEntry, visible_tools};
 use crate::journal::messages;
 use crate::model::ChatRequest;
 use crate::state::{error_text, interrupted_call};
-use toolwit_core::{Error, ErrorKind, Message, Phase, Role, ToolId};
+use toolwit_core::{Arguments, Error, ErrorKind, Message, Phase, Role, ToolId};
 
 /// A replay asked for something that its trace does not hold: another request to the model, another tool or other arguments. The trace
 /// has no answer to it, so the replay ends there.
@@ -96,13 +96,24 @@ pub(super) fn has_same_arguments(one: Option<&RecordedStart>, other: Option<&Rec
 /// Returns the tool and the arguments, one line for each.
 fn call_text(tool: &ToolId, start: Option<&RecordedStart>) -> String {
     let mut lines = vec![format!("tool: {tool}")];
-    let arguments = start.into_iter().flat_map(|start| &start.arguments);
-    let mut arguments: Vec<_> = arguments
-        .map(|(name, value)| format!("{name}: {}", canonical(value)))
-        .collect();
-    arguments.sort();
-    lines.extend(arguments);
+    lines.extend(start.into_iter().flat_map(|start| argument_lines(&start.arguments)));
     lines.join("\n")
+}
+
+/// Returns the lines in which arguments differ, as those of a [`Divergence`].
+pub(crate) fn arguments_diff(recorded: &Arguments, replayed: &Arguments) -> Vec<String> {
+    let text = |arguments| argument_lines(arguments).join("\n");
+    bounded(line_diff(&text(recorded), &text(replayed)))
+}
+
+/// Returns the arguments in alphabetical order.
+fn argument_lines(arguments: &Arguments) -> Vec<String> {
+    let lines = arguments
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", canonical(value)));
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort();
+    lines
 }
 
 /// Returns the tools and the messages of a request without its instructions, which a trace does not have.

@@ -13,6 +13,7 @@ mod started_replay;
 pub use calls::{CallOrigin, ReplayedCall};
 pub use comparison::{Difference, differences};
 pub use divergence::Divergence;
+pub(crate) use divergence::arguments_diff;
 pub use line_diff::line_diff;
 pub use recording::{RecordedTraceCall, Recording, RecordingError};
 pub use started_replay::{Replay, StartedReplay};

@@ -8,10 +8,11 @@ use futures::FutureExt;
 use tracing::Instrument;
 
 use super::call_queue::{CallOutcome, FinishedCall, run_tool};
+use super::recovery::check_again;
 use super::refusal::{not_run, with_expectation};
 use super::spans;
 use crate::event::{Event, Observers, RecordedStart};
-use crate::journal::{IDEMPOTENCY_KEY, Journal};
+use crate::journal::{IDEMPOTENCY_KEY, Journal, JournalError};
 use toolwit_core::{
     Arguments, CallAccess, CallChain, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
 };
@@ -25,6 +26,8 @@ pub(super) struct CallStart {
     pub(super) context: ToolContext,
     pub(super) observers: Observers,
     pub(super) journal: Option<Arc<Journal>>,
+    /// The start of the call in an earlier process, if it runs again.
+    pub(super) began: Option<RecordedStart>,
 }
 
 impl CallStart {
@@ -76,6 +79,10 @@ impl CallStart {
         let key = journal.key(&self.id);
         let shown = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
         let is_redacted = shown != self.arguments;
+        let began = self.began.take().filter(|_| !is_edited);
+        if let Some(Err(error)) = began.map(|began| check_again(&self.id, &began, &shown)) {
+            return self.refused_by_journal(error);
+        }
         self.context = self.context.with(IDEMPOTENCY_KEY, key.clone());
         self.announce(Some(RecordedStart {
             is_edited,
@@ -85,9 +92,7 @@ impl CallStart {
             ..RecordedStart::new(self.tool.definition.digest(), shown, access.effect, key)
         }));
         if let Err(error) = journal.commit().await {
-            let error = Error::from(error).with_tool(self.tool.name.as_str());
-            let returned = Box::new(Err(ToolError::Operator(error)));
-            return FinishedCall::new(CallOutcome::Returned(returned), Duration::ZERO);
+            return self.refused_by_journal(error);
         }
         let (id, tool, observers) = (self.id.clone(), self.tool.clone(), self.observers.clone());
         let finished = self.run().await;
@@ -99,6 +104,13 @@ impl CallStart {
             tracing::error!(%error, "the outcome of a call is not stored");
         }
         finished
+    }
+
+    /// Returns the end of a call that did not run, and that ends the run.
+    fn refused_by_journal(&self, error: JournalError) -> FinishedCall {
+        let error = Error::from(error).with_tool(self.tool.name.as_str());
+        let returned = Box::new(Err(ToolError::Operator(error)));
+        FinishedCall::new(CallOutcome::Returned(returned), Duration::ZERO)
     }
 
     /// Decides whether the call may start. A panic of the approver or of the tool refuses the call.

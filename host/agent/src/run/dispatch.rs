@@ -242,6 +242,7 @@ pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool
         context,
         observers: run.conversation.observers.clone(),
         journal: run.conversation.journal.clone(),
+        began: run.conversation.began.remove(id),
     };
     start.start().boxed()
 }

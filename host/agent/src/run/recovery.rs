@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use super::prepared_call::PreparedCall;
 use super::refusal::not_run;
-use crate::event::{RecordedOutcome, Resolution};
-use crate::journal::{OpenCall, UnresolvedCall};
+use crate::event::{RecordedOutcome, RecordedStart, Resolution};
+use crate::journal::{JournalError, OpenCall, UnresolvedCall};
 use crate::model::FinishReason;
+use crate::replay::arguments_diff;
 use crate::state::error_text;
-use toolwit_core::{Error, ErrorKind, Phase, ToolLookup, ToolSet, parse_arguments};
+use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolLookup, ToolSet, parse_arguments};
 
 /// What happens to the open calls of a run.
 pub(super) struct RecoveryPlan {
@@ -16,6 +17,8 @@ pub(super) struct RecoveryPlan {
     pub(super) recovered: HashMap<String, RecordedOutcome>,
     /// The ids of the calls that run again.
     pub(super) again: Vec<String>,
+    /// The starts of these calls, by their ids.
+    pub(super) starts: HashMap<String, RecordedStart>,
 }
 
 /// Decides what happens to the open calls. Calls that are [unresolved](OpenCall::is_unresolved) must have a decision.
@@ -23,6 +26,7 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     let mut plan = RecoveryPlan {
         recovered: HashMap::new(),
         again: Vec::new(),
+        starts: HashMap::new(),
     };
     for open in open {
         let id = &open.call.id;
@@ -45,10 +49,23 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
             None => {
                 tracing::info!(tool = %started.name, call = %id, "a call that was interrupted runs again");
                 plan.again.push(id.clone());
+                plan.starts
+                    .extend(started.start.clone().map(|start| (id.clone(), start)));
             }
         }
     }
     plan
+}
+
+/// Checks that a call runs again with the arguments with which it began. A person may have edited them, then and now.
+pub(super) fn check_again(id: &str, began: &RecordedStart, arguments: &Arguments) -> Result<(), JournalError> {
+    if began.is_edited || began.arguments == *arguments {
+        return Ok(());
+    }
+    let diff = arguments_diff(&began.arguments, arguments).join("\n");
+    let message =
+        format!("the call `{id}` would run again with other arguments than those with which it began\n{diff}");
+    Err(JournalError::Divergence(message))
 }
 
 /// Returns the answer to a call whose tool has another definition than when the call began.

@@ -152,6 +152,7 @@ impl<'c> ToolLoop<'c> {
         run.conversation.process.begin_run(None);
         let plan = plan(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered = plan.recovered;
+        run.conversation.began = plan.starts;
         let declared = run.conversation.toolbox.declared_names();
         let missing = |from: &[ToolName], than: &[ToolName]| -> Vec<ToolName> {
             from.iter().filter(|name| !than.contains(name)).cloned().collect()

@@ -9,7 +9,7 @@ mod roles;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::{Observers, RecordedOutcome};
+use crate::event::{Observers, RecordedOutcome, RecordedStart};
 use crate::injection::{Injection, StrategyChain};
 use crate::journal::{InterruptedRun, Journal};
 use crate::limits::LoopLimits;
@@ -52,6 +52,8 @@ pub(crate) struct ConversationState {
     pub(crate) interrupted: Option<InterruptedRun>,
     /// The outcomes of calls that an earlier process ran or that a person decided, by the ids of the calls.
     pub(crate) recovered: HashMap<String, RecordedOutcome>,
+    /// The starts of calls that run again after an earlier process began them, by the ids of the calls.
+    pub(crate) began: HashMap<String, RecordedStart>,
 }
 
 impl ConversationState {

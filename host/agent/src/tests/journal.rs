@@ -4,7 +4,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{Journal, JournalStore, MemoryJournalStore, Resolution, SessionId, TraceEntry};
-use toolwit_core::EffectClass;
+use toolwit_core::{
+    CallDecision, CallOutcome, EffectClass, Error, InterceptedCall, Interception, Interceptor, OutcomeReview,
+    ToolSelector,
+};
 
 fn id() -> SessionId {
     "s".parse().unwrap()
@@ -117,6 +120,44 @@ async fn a_call_whose_definition_changed_is_answered_as_such() {
         .unwrap();
     assert_eq!(*calls.lock().unwrap(), 0);
     assert!(tool_results(conversation.history())[0].contains("definition of the tool has changed"));
+}
+
+/// Adds an argument to each call.
+struct Amounts(i64);
+
+#[async_trait]
+impl Interceptor for Amounts {
+    fn name(&self) -> &str {
+        "amounts"
+    }
+
+    async fn before(&self, _: &InterceptedCall, _: &ToolContext) -> Result<CallDecision, Error> {
+        let amount = json!({"amount": self.0}).as_object().cloned();
+        Ok(CallDecision::Edit(amount.unwrap_or_default()))
+    }
+
+    async fn after(&self, _: &InterceptedCall, _: CallOutcome, _: &ToolContext) -> Result<OutcomeReview, Error> {
+        Ok(OutcomeReview::Keep)
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_would_run_again_with_other_arguments_ends_the_run_with_a_diff() {
+    let store = stopped_in_call(EffectClass::Idempotent).await;
+    let (tool, calls) = counted(EffectClass::Idempotent, "Pays.");
+    let (builder, _) = TestModel::playing([reply("done")]);
+    let journal = Journal::open(&store, &id()).await.unwrap();
+    let guard = Arc::new(Interception::new(Amounts(5)));
+    let builder = builder.guard(ToolSelector::all(), guard).tools([tool]);
+    let mut conversation = builder.journal(journal).build().unwrap();
+    let ended = conversation.resume_run(CancellationToken::new()).await.unwrap();
+    let error = ended.unwrap_err().report().message.clone();
+    assert!(
+        error.contains("other arguments") && error.ends_with("\n+amount: 5"),
+        "{error}"
+    );
+    assert_eq!(*calls.lock().unwrap(), 0);
+    assert_valid(conversation.history());
 }
 
 #[tokio::test]

@@ -148,11 +148,12 @@ impl InjectionStrategy for ToolSources {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        if let Some(search) = self.searching() {
-            return search.restore(tool);
-        }
-        let state = self.state();
-        let mut offered = state.offered.values().flatten();
-        offered.find(|offered| offered.definition().id == *tool).cloned()
+        let offered = {
+            let state = self.state();
+            let mut offered = state.offered.values().flatten();
+            offered.find(|offered| offered.definition().id == *tool).cloned()
+        };
+        // Whether the conversation searches is decided when its first turn in this process begins.
+        offered.or_else(|| self.search.as_ref()?.strategy.restore(tool))
     }
 }

@@ -4,9 +4,9 @@ use super::*;
 
 /// A source of tools that counts its queries.
 #[derive(Clone, Default)]
-struct Server {
-    queries: Arc<AtomicUsize>,
-    tools: Vec<Arc<dyn Tool>>,
+pub(super) struct Server {
+    pub(super) queries: Arc<AtomicUsize>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
 }
 
 #[async_trait]

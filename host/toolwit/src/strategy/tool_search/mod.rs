@@ -7,7 +7,7 @@ mod earlier_searches;
 mod search_tools;
 mod tool_index;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -60,6 +60,8 @@ struct SharedSearch {
     /// The ids of the tools that were removed from the conversation.
     excluded: Mutex<Arc<HashSet<String>>>,
     earlier: Mutex<EarlierSearches>,
+    /// The tools of an earlier process that no source has returned yet.
+    lost: Mutex<BTreeSet<ToolId>>,
     definition: ToolDefinition,
 }
 
@@ -92,6 +94,7 @@ impl ToolSearch {
             own: Mutex::default(),
             excluded: Mutex::default(),
             earlier: Mutex::default(),
+            lost: Mutex::default(),
             definition: search_tools::definition(),
         };
         Self {
@@ -236,14 +239,34 @@ impl SharedSearch {
     fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for id in ids.map(ToolId::from_text) {
-            if tools.by_id(&id).is_some() {
+            if tools.by_id(&id).is_some() && !lock(&self.lost).contains(&id) {
                 injection.listed.push(id);
             } else {
-                let tool = self.tool(id.as_str());
-                injection.add.extend(tool.filter(|tool| !tools.is_excluded(tool)));
+                let tool = self.tool(id.as_str()).filter(|tool| !tools.is_excluded(tool));
+                if tool.is_some() {
+                    lock(&self.lost).remove(&id);
+                }
+                injection.add.extend(tool);
             }
         }
         injection
+    }
+
+    /// Queries the sources for the tools that could not be restored, and returns the injection that adds those that they have.
+    async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
+        let lost: Vec<_> = lock(&self.lost).iter().map(ToString::to_string).collect();
+        if lost.is_empty() {
+            return Injection::none();
+        }
+        let sources = lock(&self.sources).clone();
+        join_all(
+            sources
+                .iter()
+                .map(|source| source.index(turn.context(), SEARCH_WALL_MAX)),
+        )
+        .await;
+        let is_present = |id: &&String| turn.tools().by_id(&ToolId::from_text(id)).is_some();
+        self.injection(lost.iter().filter(is_present).map(String::as_str), turn.tools())
     }
 }
 
@@ -279,7 +302,12 @@ impl InjectionStrategy for ToolSearch {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        self.shared.tool(tool.as_str())
+        let restored = self.shared.tool(tool.as_str());
+        if restored.is_none() {
+            // Perhaps a source has it, which is contacted when the next turn begins.
+            lock(&self.shared.lost).insert(tool.clone());
+        }
+        restored
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
@@ -291,6 +319,7 @@ impl InjectionStrategy for ToolSearch {
             }
             None => Injection::none(),
         };
+        injection.merge(shared.recover(turn).await);
         shared.follower.retain(turn.tools(), &injection).await;
         shared.follow(turn.tools());
         let mut messages = turn.user_messages();
