@@ -1,8 +1,11 @@
 //! Tools of plugins by role.
 
-use toolwit::agent::GroupsConfig;
+use std::sync::Arc;
+
+use toolwit::agent::{GroupsConfig, ToolGroup};
 use toolwit::model::{Expectation, ScriptedModel, ScriptedTurn};
-use toolwit::{ErrorKind, Toolwit};
+use toolwit::tool::ToolResult;
+use toolwit::{ErrorKind, NativeTool, Tool, Toolwit};
 
 use crate::place::{Place, adder};
 
@@ -104,4 +107,53 @@ async fn groups_of_a_file_are_checked_when_the_host_is_built() {
             .build()
             .is_ok()
     );
+}
+
+// accept: 91, accept: 94
+#[tokio::test]
+async fn a_role_follows_the_packages_of_its_tools() {
+    let place = Place::new();
+    let host = host(&place).await;
+    let call = |model: ScriptedModel, tool| model.call(tool, serde_json::json!({})).answer("{{result}}");
+    let model = ["version", "version", "other_version"]
+        .into_iter()
+        .fold(ScriptedModel::new(), call)
+        .answer("done");
+    let builder = host.conversation_for(["meta"]).model(model.clone());
+    let mut conversation = builder.build().unwrap();
+    assert_eq!(conversation.run("Which version?").await.unwrap().text(), "1");
+    place.put("adder", &adder(2));
+    host.live_registry().refresh().await.unwrap();
+    assert_eq!(conversation.run("And now?").await.unwrap().text(), "2");
+    place.put("other", &adder(3));
+    host.live_registry().refresh().await.unwrap();
+    assert_eq!(conversation.run("And the other one?").await.unwrap().text(), "3");
+    std::fs::remove_file(place.path().join("adder.wasm")).unwrap();
+    host.live_registry().refresh().await.unwrap();
+    conversation.run("Goodbye").await.unwrap();
+    let names: Vec<_> = conversation.tools().iter().map(|tool| tool.name.to_string()).collect();
+    assert_eq!(names, ["other_version"]);
+}
+
+// accept: 95
+#[tokio::test]
+async fn a_group_built_in_code_stands_beside_those_of_plugins() {
+    let place = Place::new();
+    place.put("adder", &adder(1));
+    let schema = serde_json::json!({"type": "object", "properties": {}});
+    let note = NativeTool::new("note", "Stores a note.", schema, |_, _| async {
+        Ok(ToolResult::text("stored"))
+    });
+    let note: Arc<dyn Tool> = Arc::new(note.unwrap());
+    let mut group = ToolGroup::new("notes", "Notes", vec![note]);
+    group.metadata.insert("owner".to_owned(), "ada".into());
+    let groups = GroupsConfig::parse(GROUPS).unwrap();
+    let host = place.host().groups(groups).group(group).build().await.unwrap();
+    let turns = model([(&["add", "note"], &["version"])]);
+    let mut conversation = host.conversation_for(["math", "notes"]).model(turns).build().unwrap();
+    conversation.run("one").await.unwrap();
+    // The rule of a conversation applies to it as well.
+    let among = host.conversation_among(|id| !id.ends_with("note"));
+    let mut conversation = among.model(model([(&["add"], &["note"])])).build().unwrap();
+    conversation.turn("one").role("notes").run().await.unwrap();
 }

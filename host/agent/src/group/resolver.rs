@@ -14,8 +14,9 @@ use toolwit_core::{Tool, ToolContext};
 
 /// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
 ///
-/// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) at its first turn, and
-/// those of the [roles of a turn](crate::UserTurn::role) for that turn. It queries a source at most once, or again after an error.
+/// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) when a turn begins, and
+/// those of the [roles of a turn](crate::UserTurn::role) for that turn. It queries a source that must be contacted at most once, or again
+/// after an error.
 ///
 /// Sources are queried when a role that needs them is resolved, with the caller's context. A missing tool or an unreachable
 /// source is logged as a warning and does not affect other tools.
@@ -37,6 +38,15 @@ impl ToolGroups {
     #[must_use]
     pub fn with_group(mut self, group: ToolGroup) -> Self {
         self.groups.insert(group.role.clone(), group);
+        self
+    }
+
+    /// Removes the tools from the groups that were added so far whose id `may_use` refuses.
+    #[must_use]
+    pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool) -> Self {
+        for group in self.groups.values_mut() {
+            group.tools.retain(|tool| may_use(tool.definition().id.as_str()));
+        }
         self
     }
 

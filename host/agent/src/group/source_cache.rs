@@ -21,11 +21,14 @@ impl SourceCache {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Returns the tools of a source, which is queried at most once. An error is not cached.
+    /// Returns the tools of a source. One that must be contacted is queried at most once; an error is not cached.
     ///
     /// # Errors
     /// If the source cannot be reached.
     pub(super) async fn load(&self, source: &dyn ToolSource, context: &ToolContext) -> Result<SourceTools, Error> {
+        if source.known_names().is_some() {
+            return SourceTools::query(source, context).await;
+        }
         let cell = {
             let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             cells.entry(source.name().to_owned()).or_default().clone()

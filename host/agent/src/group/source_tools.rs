@@ -30,10 +30,13 @@ impl SourceTools {
             source = source.name(),
             "a source of tools is contacted for the first time"
         );
-        let tools = source.tools(context).await?;
+        Self::query(source, context).await
+    }
+
+    pub(super) async fn query(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
         Ok(Self {
             source: source.name().to_owned(),
-            tools,
+            tools: source.tools(context).await?,
         })
     }
 

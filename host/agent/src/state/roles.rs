@@ -1,24 +1,28 @@
 //! The roles of a conversation, and their tools.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::group::ToolGroups;
 use crate::toolbox::Toolbox;
 use toolwit_core::{AddOutcome, Error, Tool, ToolContext, ToolId};
 
-/// The roles whose tools a conversation has. They are resolved at the first turn, because sources may need a connection.
+/// The roles whose tools a conversation has. They are resolved when a turn begins, because sources may need a connection, and may have
+/// further tools by then.
 pub(crate) struct Roles {
     groups: Arc<ToolGroups>,
-    /// The roles of the conversation whose tools it does not have yet.
-    pending: Vec<String>,
+    /// The roles of the conversation.
+    lasting: Vec<String>,
+    /// The tools of these roles when the last turn began.
+    known: BTreeSet<ToolId>,
     /// The tools that were added for the roles of the current turn.
     of_turn: Vec<ToolId>,
 }
 
 /// The tools of roles that were resolved for a turn.
 pub(crate) struct ResolvedRoles {
-    /// The tools that stay, by role.
-    lasting: Vec<(String, Vec<Arc<dyn Tool>>)>,
+    /// The tools that stay.
+    lasting: Vec<Arc<dyn Tool>>,
     of_turn: Vec<Arc<dyn Tool>>,
 }
 
@@ -31,40 +35,35 @@ impl Roles {
         roles.iter().try_for_each(|role| groups.check(role))?;
         Ok(Self {
             groups,
-            pending: roles,
+            lasting: roles,
+            known: BTreeSet::new(),
             of_turn: Vec::new(),
         })
     }
 
-    /// Resolves the pending roles, and those of a turn.
+    /// Resolves the roles of the conversation, and those of a turn.
     ///
     /// # Errors
     /// As [`ToolGroups::resolve`].
     pub(crate) async fn resolve(&self, of_turn: &[String], context: &ToolContext) -> Result<ResolvedRoles, Error> {
-        let mut lasting = Vec::new();
-        for role in &self.pending {
-            lasting.push((role.clone(), self.groups.resolve(role, context).await?.tools));
-        }
+        let lasting = self.lasting.iter().map(String::as_str);
         let of_turn = of_turn.iter().map(String::as_str);
         Ok(ResolvedRoles {
-            lasting,
+            lasting: self.groups.tools(lasting, context).await?,
             of_turn: self.groups.tools(of_turn, context).await?,
         })
     }
 
-    /// Adds the tools of roles, and removes those of the previous turn. A role without tools stays pending, because its
-    /// source may be reachable in the next turn.
+    /// Adds the tools of roles, and removes those of the previous turn. A tool of the conversation's roles is added once: what
+    /// removes it later decides.
     pub(crate) fn apply(&mut self, resolved: ResolvedRoles, toolbox: &mut Toolbox) {
         for id in self.of_turn.drain(..) {
             toolbox.remove(&id);
         }
-        self.pending.clear();
-        for (role, tools) in resolved.lasting {
-            if tools.is_empty() {
-                self.pending.push(role);
-            }
-            add_missing(tools, toolbox);
-        }
+        let ids = resolved.lasting.iter().map(|tool| tool.definition().id.clone());
+        let known = std::mem::replace(&mut self.known, ids.collect());
+        let is_new = |tool: &Arc<dyn Tool>| !known.contains(&tool.definition().id);
+        add_missing(resolved.lasting.into_iter().filter(is_new).collect(), toolbox);
         self.of_turn = add_missing(resolved.of_turn, toolbox);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Exposure;
 use super::shared_source::SharedSource;
-use toolwit_agent::{GroupsConfig, ToolGroups, ToolSource};
+use toolwit_agent::{GroupsConfig, ToolGroup, ToolGroups, ToolSource};
 use toolwit_core::limits::{EngineLimits, LimitRequest};
 use toolwit_core::{Decorator, Interception, Interceptor, Tool, ToolId, ToolSelector};
 use toolwit_registry::store::Store;
@@ -321,6 +321,13 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn groups_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.groups_files.push(path.into());
+        self
+    }
+
+    /// Adds a tool group that is built in code, with its tools. It takes the place of one with the same role, also of a configured one.
+    #[must_use]
+    pub fn group(mut self, group: ToolGroup) -> Self {
+        self.tool_groups = self.tool_groups.with_group(group);
         self
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use self::interceptors::Interceptors;
 use self::plugin_source::PluginSource;
 use self::shared_source::SharedSource;
-use crate::strategy::{RegistryTools, ToolSearch, ToolSources};
+use crate::strategy::{FollowedTools, RegistryTools, ToolSearch, ToolSources};
 use toolwit_agent::injection::Chaining;
 use toolwit_agent::{Conversation, ConversationBuilder, SourceTools, ToolGroups, ToolSource};
 use toolwit_core::{Error, Tool};
@@ -181,12 +181,14 @@ impl Toolwit {
     /// Starts to configure a conversation with only the tools of these roles, which a tool group of
     /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assigns.
     ///
-    /// The tools are resolved at the first turn. Building the conversation fails for an unknown role. A turn can have further
-    /// roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
+    /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation fails for an unknown
+    /// role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
     #[must_use]
     pub fn conversation_for<R: Into<String>>(&self, roles: impl IntoIterator<Item = R>) -> ConversationBuilder {
-        let groups = self.groups_of(Scope::new(), Arc::new(|_: &str| true));
+        let scope = Scope::new();
+        let groups = self.groups_of(scope.clone(), Arc::new(|_: &str| true));
         let builder = self.interceptors.around(Conversation::builder().groups(groups));
+        let builder = builder.strategy(FollowedTools::among(self.registry.clone(), scope, |_| true));
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
 
@@ -217,9 +219,10 @@ impl Toolwit {
 
     /// Returns the tool groups of a conversation.
     fn groups_of(&self, scope: Scope, may_use: MayUse) -> ToolGroups {
-        let groups = self
-            .shared_sources(&may_use)
-            .fold(self.groups.clone(), ToolGroups::with_source);
+        let groups = self.shared_sources(&may_use).fold(
+            self.groups.clone().restricted_to(|id| may_use(id)),
+            ToolGroups::with_source,
+        );
         groups.with_source(PluginSource::new(self.registry.clone(), scope, may_use))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! [`Toolwit::conversation`](crate::Toolwit::conversation) selects one of them by its [`Exposure`](crate::Exposure).
 
+mod followed_tools;
 mod follower;
 mod plugin_facades;
 mod registry_tools;
@@ -10,6 +11,7 @@ mod tests;
 mod tool_search;
 mod tool_sources;
 
+pub(crate) use followed_tools::FollowedTools;
 pub use plugin_facades::facades_by_interface;
 pub use registry_tools::RegistryTools;
 pub use tool_search::{TOOL_GUIDANCE, ToolSearch};
