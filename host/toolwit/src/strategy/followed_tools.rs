@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::PLUGIN_GUIDANCE;
 use super::follower::Follower;
 use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
 use toolwit_registry::LiveRegistry;
@@ -24,6 +25,10 @@ impl FollowedTools {
 
 #[async_trait]
 impl InjectionStrategy for FollowedTools {
+    fn guidance(&self) -> Option<&str> {
+        Some(PLUGIN_GUIDANCE)
+    }
+
     fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
         Injection::none()
     }

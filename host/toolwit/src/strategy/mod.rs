@@ -4,6 +4,7 @@
 
 mod followed_tools;
 mod follower;
+mod guidance;
 mod plugin_facades;
 mod registry_tools;
 #[cfg(test)]
@@ -12,7 +13,8 @@ mod tool_search;
 mod tool_sources;
 
 pub(crate) use followed_tools::FollowedTools;
+pub use guidance::{PLUGIN_GUIDANCE, TOOL_GUIDANCE};
 pub use plugin_facades::facades_by_interface;
 pub use registry_tools::RegistryTools;
-pub use tool_search::{TOOL_GUIDANCE, ToolSearch};
+pub use tool_search::ToolSearch;
 pub use tool_sources::ToolSources;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::PLUGIN_GUIDANCE;
 use super::follower::Follower;
 use super::plugin_facades::facades_by_interface;
 use toolwit_agent::injection::Injection;
@@ -110,6 +111,11 @@ impl RegistryTools {
 impl InjectionStrategy for RegistryTools {
     fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools()
+    }
+
+    fn guidance(&self) -> Option<&str> {
+        let has_tools = self.follower.registry().tool_count() > 0;
+        has_tools.then_some(PLUGIN_GUIDANCE)
     }
 
     fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {

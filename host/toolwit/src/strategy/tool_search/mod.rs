@@ -16,6 +16,7 @@ use futures::future::join_all;
 use self::earlier_searches::EarlierSearches;
 use self::search_tools::SearchTools;
 use self::tool_index::{SourceIndex, ToolIndex};
+use super::TOOL_GUIDANCE;
 use super::follower::Follower;
 use toolwit_agent::ToolSource;
 use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
@@ -29,16 +30,6 @@ const RECENT_MAX: usize = 3;
 
 /// Number of tools that a search ranks for each requested hit, so that others replace those that cannot be loaded.
 const RANKED_FACTOR: usize = 4;
-
-/// The default guidance for a model that can search for tools. An embedder can replace it.
-pub const TOOL_GUIDANCE: &str = "\
-You have tools, and `search_tools` finds more of them.
-- When a tool can do what is asked, call it; do not describe what you would do.
-- Call `search_tools` only for a capability that none of your tools has. What it finds becomes one of your tools: call it \
-next, and do not search for the same thing again.
-- Use the names of tools exactly as they are given.
-- When a tool reports that a key or a setting is missing, ask the user for it.
-- A task may take several calls, one after the other.";
 
 /// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each message of the
 /// user, and with the tool `search_tools` for the model.
