@@ -119,7 +119,7 @@ async fn a_role_follows_the_packages_of_its_tools() {
         .into_iter()
         .fold(ScriptedModel::new(), call)
         .answer("done");
-    let builder = host.conversation_for(["meta"]).model(model.clone());
+    let builder = host.conversation_for(["meta"]).model(model);
     let mut conversation = builder.build().unwrap();
     assert_eq!(conversation.run("Which version?").await.unwrap().text(), "1");
     place.put("adder", &adder(2));
