@@ -2,8 +2,10 @@
 
 use tokio::sync::oneshot;
 
+use super::log::RecordedLog;
 use super::*;
 use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
+use tracing::Level;
 
 /// Returns a tool that answers at once and delivers its late result when the test sends it. Each call uses one receiver.
 fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
@@ -28,9 +30,11 @@ fn roles(history: &[Message]) -> Vec<&'static str> {
     history.iter().map(role).collect()
 }
 
-// accept: 85
+// accept: 18, accept: 85
 #[tokio::test]
 async fn a_late_result_wakes_an_idle_conversation() {
+    let log = RecordedLog::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
     let (done, result) = oneshot::channel();
     let (builder, model) = TestModel::playing([
         call([("slow", json!({"n": 1}))]),
@@ -40,6 +44,8 @@ async fn a_late_result_wakes_an_idle_conversation() {
     let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
     assert_eq!(conversation.background_calls(), 1);
+    let ended = |line: &String| line.contains("a tool call ended") && line.contains("is_background=true");
+    assert!(log.at(Level::DEBUG).iter().any(ended), "{:?}", log.lines());
     done.send(ToolResult::text("42")).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "It is 42.");

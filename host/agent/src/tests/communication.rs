@@ -1,7 +1,9 @@
 //! Messages of tools to the user.
 
+use super::log::RecordedLog;
 use super::*;
 use toolwit_core::OutputSink;
+use tracing::Level;
 
 #[derive(Default)]
 struct Screen(Mutex<Vec<String>>);
@@ -36,6 +38,8 @@ async fn progress_is_transient_and_messages_stay_in_the_history() {
 // accept: 102, accept: 127
 #[tokio::test]
 async fn communication_tools_do_nothing_outside_a_process() {
+    let log = RecordedLog::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
     for tool in [progress_tool().unwrap(), communicate_tool().unwrap()] {
         let arguments = json!({"message": "hello"}).as_object().unwrap().clone();
         let result = tool.call(arguments, &ToolContext::new()).await.unwrap();
@@ -46,6 +50,11 @@ async fn communication_tools_do_nothing_outside_a_process() {
         );
         assert_eq!(result.for_user, None);
     }
+    let warnings = log.at(Level::WARN);
+    assert!(
+        warnings.len() == 2 && warnings.iter().all(|line| line.contains("the message is dropped")),
+        "{warnings:?}"
+    );
 }
 
 // accept: 74, accept: 134

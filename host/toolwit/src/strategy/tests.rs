@@ -167,7 +167,7 @@ async fn tools_that_match_the_message_are_declared_before_the_first_inference() 
     assert_eq!(shown[1].messages.last().unwrap().content(), "21");
 }
 
-// accept: 110, accept: 116
+// accept: 110, accept: 116, accept: 121
 #[tokio::test]
 async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -190,6 +190,9 @@ async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     );
     assert_eq!(shown[1].names, ["search_tools", "send_email"]);
     assert!(last(1).contains("these are your tools now"), "{}", last(1));
+    let found: Value = serde_json::from_str(&last(1)).unwrap();
+    let description = found["hits"][0]["description"].as_str().unwrap();
+    assert!(description.contains("wants to send a message"), "{description}");
     assert_eq!(shown[2].definitions, shown[1].definitions, "no tool is added twice");
     assert!(last(2).contains("already there"), "{}", last(2));
     assert_eq!(last(3), "7");
