@@ -28,6 +28,8 @@
 //! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
 //!   finding a tool by name: [`find`]; test cases of a plugin: [`testing`].
 
+#![doc(test(attr(deny(warnings), allow(dead_code, unused_variables))))]
+
 // The code that `#[tool]` generates refers to `::toolwit`, also in this crate's own tests.
 extern crate self as toolwit;
 
