@@ -128,7 +128,11 @@ impl Packing {
         let name = self.component.file_stem().unwrap_or_default().to_string_lossy();
         let origin = manifest.file_name().unwrap_or_default().to_string_lossy();
         let read_interface = |name: &str| {
-            read_text(&manifest.with_file_name(name), UI_BYTES_MAX).map_err(|error| {
+            let file = manifest.with_file_name(name);
+            if !file.exists() {
+                return Ok(None);
+            }
+            read_text(&file, UI_BYTES_MAX).map(Some).map_err(|error| {
                 let message = format!("the user interface `{name}` cannot be embedded: {}", error.message);
                 Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
             })

@@ -9,9 +9,9 @@ use super::environment::variable;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::servers_file::read;
-use toolwit::Error;
 use toolwit::mcp::{ClientOptions, McpConfig, McpServers, ValueSource};
 use toolwit::sandbox::SecretStore;
+use toolwit::{Error, ErrorKind, Phase};
 
 /// The name of the user's file in the configuration directory.
 const USER_FILE: &str = "mcp.toml";
@@ -90,9 +90,12 @@ impl ValueSource for HostValues {
     }
 
     fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
-        if let Some(store) = &self.secrets {
-            store.set(name, value)?;
+        match &self.secrets {
+            Some(store) => Ok(store.set(name, value).map(drop)?),
+            None => {
+                let message = format!("the secret `{name}` cannot be replaced: there is no secret store");
+                Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
+            }
         }
-        Ok(())
     }
 }

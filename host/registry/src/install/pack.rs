@@ -14,7 +14,7 @@ const NAME_SECTION: &str = "component-name";
 const PRODUCERS_SECTION: &str = "producers";
 
 /// Embeds a manifest in a component and replaces an earlier one. `toml` is its text; `origin` names its file in errors.
-/// `read_interface` returns a user interface that the manifest names, an HTML document.
+/// `read_interface` returns a user interface that the manifest names, an HTML document, or `None` if there is no such file.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
@@ -27,7 +27,7 @@ pub fn pack(
     name: &str,
     toml: &str,
     origin: &str,
-    read_interface: &dyn Fn(&str) -> Result<String, Error>,
+    read_interface: &dyn Fn(&str) -> Result<Option<String>, Error>,
 ) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, origin)?;
     let interfaces = Interfaces::of(&manifest, component, read_interface)?;
@@ -75,12 +75,9 @@ mod tests {
     use super::*;
 
     /// A directory without user interfaces.
-    fn none(name: &str) -> Result<String, Error> {
-        Err(Error::new(
-            ErrorKind::Io,
-            Phase::Registry,
-            format!("there is no {name}"),
-        ))
+    #[allow(clippy::unnecessary_wraps, reason = "the type of the argument")]
+    fn none(_name: &str) -> Result<Option<String>, Error> {
+        Ok(None)
     }
 
     fn component() -> Vec<u8> {
@@ -124,7 +121,7 @@ mod tests {
         let manifest = "[[tools]]\nexport = \"one\"\nui = \"one.html\"";
         let missing = pack(&component(), "one", manifest, "one.toml", &none).unwrap_err();
         assert!(missing.message.contains("one.html"), "{missing}");
-        let read = |name: &str| Ok(format!("<p>{name}</p>"));
+        let read = |name: &str| Ok(Some(format!("<p>{name}</p>")));
         let first = pack(&component(), "one", manifest, "one.toml", &read).unwrap();
         let document = |component: &[u8]| Interfaces::embedded(component).unwrap().into_document("one.html");
         assert_eq!(document(&first).as_deref(), Some("<p>one.html</p>"));
@@ -132,7 +129,12 @@ mod tests {
         assert_eq!(document(&again).as_deref(), Some("<p>one.html</p>"), "without its file");
         let without = pack(&first, "one", "version = \"2\"", "one.toml", &none).unwrap();
         assert_eq!(document(&without), None);
-        let large = |_: &str| Ok("x".repeat(5 << 20));
+        let broken = |name: &str| Err(Error::new(ErrorKind::Io, Phase::Registry, name.to_owned()));
+        assert!(
+            pack(&first, "one", manifest, "one.toml", &broken).is_err(),
+            "a file that cannot be read is not replaced by the earlier page"
+        );
+        let large = |_: &str| Ok(Some("x".repeat(5 << 20)));
         assert!(pack(&component(), "one", manifest, "one.toml", &large).is_err());
         for name in ["../x.html", "/etc/passwd", ".html", "a b", ""] {
             let manifest = format!("[[tools]]\nexport = \"one\"\nui = {name:?}");

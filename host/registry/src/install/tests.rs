@@ -48,7 +48,7 @@ fn packed(export: &str, version: &str) -> Vec<u8> {
         "calc",
         &format!("version = \"{version}\""),
         "calc.toml",
-        &|_| Ok(String::new()),
+        &|_| Ok(None),
     )
     .unwrap()
 }

@@ -30,22 +30,23 @@ impl Interfaces {
         })
     }
 
-    /// Collects the documents that a manifest names. One without a file stays as it is in the component.
+    /// Collects the documents that a manifest names. `read` returns `None` for one without a file, which stays as it is in the component.
     ///
     /// # Errors
-    /// Those of `read`; [`ErrorKind::Configuration`] if the documents are too large.
+    /// Those of `read`; [`ErrorKind::Configuration`] if neither a file nor the component has a document.
     pub(crate) fn of(
         manifest: &Manifest,
         component: &[u8],
-        read: &dyn Fn(&str) -> Result<String, Error>,
+        read: &dyn Fn(&str) -> Result<Option<String>, Error>,
     ) -> Result<Self, Error> {
         let mut earlier = Self::embedded(component)?.0;
         let mut documents = BTreeMap::new();
         for name in manifest.interfaces() {
-            let document = match (read(name), earlier.remove(name)) {
-                (Ok(document), _) | (Err(_), Some(document)) => document,
-                (Err(error), None) => return Err(error),
-            };
+            let document = read(name)?.or_else(|| earlier.remove(name)).ok_or_else(|| {
+                let message = format!("the user interface `{name}` cannot be embedded: there is no such file");
+                Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("put it next to the manifest")
+            })?;
             documents.insert(name.to_owned(), document);
         }
         Ok(Self(documents))
