@@ -52,7 +52,7 @@ pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
     CHAT_ID, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin, OutputSink, ToolCaller, ToolContext,
 };
-pub use decorator::{DecoratedTool, Decorator, LoopMemory, OneShot, Timeout, ToolExt};
+pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{
     Arguments, CallAccess, DialectDefinition, Effect, EffectClass, EffectSource, RevealedTools, Tool, ToolDefinition,
     ToolDialect, ToolFacade, ToolId, ToolName, UnknownEffectClass, decorator_chain, new_serial_group,

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use super::entity_results::EntityResults;
 use super::one_shot::OneShot;
 use crate::artifact::Capturing;
 use crate::{
     ApprovalGate, Approver, Arguments, ArtifactCapture, BlackboardSink, CallAccess, Effect, EffectClass, EffectSource,
-    Error, ErrorKind, Phase, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult,
+    Error, ErrorKind, Phase, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolMethods, ToolResult,
 };
 
 /// Behaviour around each call of a tool.
@@ -213,6 +216,16 @@ pub trait ToolExt: Tool + Sized + 'static {
     /// Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
         self.with_decorator(OneShot::new(advice))
+    }
+
+    /// Reads its JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools. For a tool of
+    /// a plugin or an MCP server, whose results are only JSON.
+    ///
+    /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its id and
+    /// its tools. Other results, other items of a list and `null` do not change, nor does a result that has entities already. The
+    /// fields hold what the tool returned; the methods must not trust them more than the tool.
+    fn returns<T: ToolMethods + Serialize + DeserializeOwned>(self) -> DecoratedTool {
+        self.with_decorator(EntityResults::<T>::new())
     }
 
     /// Requires approval of each call.

@@ -2,10 +2,12 @@
 
 #[allow(clippy::module_inception, reason = "the room is named after its main noun")]
 mod decorator;
+mod entity_results;
 mod loop_memory;
 mod one_shot;
 
 pub use decorator::{DecoratedTool, Decorator, Timeout, ToolExt};
+pub use entity_results::EntityResults;
 pub use loop_memory::LoopMemory;
 pub use one_shot::OneShot;
 

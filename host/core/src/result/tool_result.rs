@@ -245,7 +245,8 @@ impl ToolResult {
         let (mut value, is_text) = match &self.value {
             Some(value) => {
                 let text = value.to_string();
-                (value.clone(), text == self.for_llm)
+                let is_text = text == self.for_llm || parse_json(&self.for_llm).is_ok_and(|of_text| of_text == *value);
+                (value.clone(), is_text)
             }
             None => match parse_json(&self.for_llm) {
                 Ok(value) => (value, true),

@@ -167,3 +167,57 @@ impl Message {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn call() -> impl Strategy<Value = ToolCall> {
+        (".*", ".*", ".*").prop_map(|(id, name, arguments)| ToolCall { id, name, arguments })
+    }
+
+    fn block() -> impl Strategy<Value = ProviderBlock> {
+        (".*", ".*", any::<i64>(), 0..99_usize, 0..9_usize).prop_map(
+            |(issuer, signature, number, text_bytes_before, calls_before)| ProviderBlock {
+                issuer,
+                data: json!({"signature": signature, "number": number}),
+                text_bytes_before,
+                calls_before,
+            },
+        )
+    }
+
+    fn role() -> impl Strategy<Value = Role> {
+        let calls = prop::collection::vec(call(), 0..4);
+        let blocks = prop::collection::vec(block(), 0..3);
+        prop_oneof![
+            ".*".prop_map(|content| Role::System { content }),
+            ".*".prop_map(|content| Role::User { content }),
+            (".*", calls, blocks).prop_map(|(content, tool_calls, blocks)| Role::Assistant {
+                content,
+                tool_calls,
+                blocks
+            }),
+            (".*", ".*", ".*", any::<bool>()).prop_map(|(tool_call_id, name, content, is_error)| Role::Tool {
+                tool_call_id,
+                name,
+                content,
+                is_error
+            }),
+        ]
+    }
+
+    // accept: 9
+    proptest! {
+        #[test]
+        fn a_stored_message_loses_nothing(role in role(), timestamp_ms: u64) {
+            let message = Message { role, timestamp_ms };
+            let stored = serde_json::to_string(&message).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
+        }
+    }
+}

@@ -176,7 +176,7 @@ fn an_empty_or_overlong_id_is_rejected_with_the_reason() {
     assert_eq!(injection.rejected[0].prefix, "customer");
 }
 
-// accept: 31, accept: 35, accept: 48
+// accept: 31, accept: 48
 #[test]
 fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
     let bare = Thing {

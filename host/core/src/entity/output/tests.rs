@@ -114,7 +114,7 @@ async fn a_returned_struct_is_an_entity_with_its_type_id_fields_and_tools() {
     assert_eq!(result.downcast::<Customer>().unwrap().name, "Ada");
 }
 
-// accept: 29, accept: 35
+// accept: 29
 #[tokio::test]
 async fn entities_are_found_in_lists_options_maps_and_records() {
     #[derive(Clone, Serialize)]

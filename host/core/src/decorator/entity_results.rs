@@ -1,0 +1,128 @@
+//! Entities from the JSON results of any tool.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::decorator::Decorator;
+use crate::entity::serialise_output;
+use crate::{Arguments, Tool, ToolContext, ToolError, ToolMethods, ToolProvider, ToolResult};
+
+/// A decorator that reads the JSON result of a tool as a type that derives `Entity`, so that its methods become tools.
+///
+/// [`ToolExt::returns`](crate::ToolExt::returns) applies it and says what it reads.
+pub struct EntityResults<T>(PhantomData<fn() -> T>);
+
+impl<T> EntityResults<T> {
+    /// Creates the decorator.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for EntityResults<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for EntityResults<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EntityResults<{}>", std::any::type_name::<T>())
+    }
+}
+
+#[async_trait]
+impl<T: ToolMethods + Serialize + DeserializeOwned> Decorator for EntityResults<T> {
+    async fn call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let mut result = tool.call(arguments, context).await?;
+        if !result.is_error() && !result.is_pending() && result.providers.is_empty() {
+            read_entities::<T>(&mut result);
+        }
+        Ok(result)
+    }
+}
+
+/// Replaces the objects of the result that are a `T` by the JSON of an entity, and adds the entities.
+fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut ToolResult) {
+    let mut found = Found::default();
+    result.rewrite_value(|value| {
+        found = match value {
+            Value::Array(items) => read_list::<T>(items),
+            value => read_one::<T>(value),
+        };
+        !found.providers.is_empty()
+    });
+    result.providers = found.providers;
+    if found.output.is_some() {
+        result.output = found.output;
+    }
+}
+
+/// The entities of a result, and the Rust value that the whole result is.
+#[derive(Default)]
+struct Found {
+    providers: Vec<Arc<dyn ToolProvider>>,
+    output: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+fn read_one<T: ToolMethods + Serialize + DeserializeOwned>(value: &mut Value) -> Found {
+    match read_object::<T>(value) {
+        Some((object, providers)) => Found {
+            providers,
+            output: Some(Arc::new(object)),
+        },
+        None => Found::default(),
+    }
+}
+
+fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value]) -> Found {
+    let mut providers = Vec::new();
+    let mut objects = Vec::new();
+    for item in items.iter_mut() {
+        if let Some((object, found)) = read_object::<T>(item) {
+            objects.push(object);
+            providers.extend(found);
+        }
+    }
+    let is_whole = !objects.is_empty() && objects.len() == items.len();
+    Found {
+        providers,
+        output: is_whole.then(|| Arc::new(objects) as _),
+    }
+}
+
+/// Replaces a JSON object that is a `T` by the JSON of the entity. Another value does not change.
+fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
+    value: &mut Value,
+) -> Option<(T, Vec<Arc<dyn ToolProvider>>)> {
+    if !value.is_object() {
+        return None;
+    }
+    let read = T::deserialize(&*value).ok();
+    let Some((object, (json, providers))) = read.and_then(|object| {
+        let entity = serialise_output(&object).ok()?;
+        Some((object, entity))
+    }) else {
+        // The error of the deserialiser would quote the value.
+        tracing::debug!(entity = T::prefix(), "an object in a result is not the expected entity");
+        return None;
+    };
+    *value = json;
+    Some((object, providers))
+}
+
+#[cfg(test)]
+mod tests;
