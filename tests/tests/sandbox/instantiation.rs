@@ -220,7 +220,7 @@ fn large() -> String {
     )
 }
 
-// attack: A17, accept: 119
+// attack: A17
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     const CALL_WALL_MAX: Duration = Duration::from_millis(50);
@@ -242,4 +242,20 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     let large_one = fresh.text("large", &large()).await.unwrap();
     let mut bounded = Conversation::over(&[&large_one]).limited(LimitRequest::default().with_wall_max(CALL_WALL_MAX));
     assert_eq!(bounded.value("fine", json!({})).await, json!(42));
+}
+
+// accept: 119
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn call_waits_for_compilation_up_to_the_load_limit_and_works_afterwards() {
+    let guests = Guests::with(|options| options.engine_limits.load_wall_max = Duration::from_millis(1));
+    let large_one = guests.text("large", &large()).await.unwrap();
+    let mut conversation = Conversation::over(&[&large_one]);
+    let error = conversation.error("fine", json!({})).await;
+    assert_eq!((error.kind, error.phase), (ErrorKind::Timeout, Phase::Load));
+    assert_eq!(error.limit.as_ref().unwrap().limit, "load_wall_max");
+    assert!(error.suggestion.as_deref().unwrap().contains("compiling continues"));
+    while let Err(error) = large_one.prepare().await {
+        assert_eq!(error.kind, ErrorKind::Timeout, "it only needs longer: {error}");
+    }
+    assert_eq!(conversation.value("fine", json!({})).await, json!(42));
 }

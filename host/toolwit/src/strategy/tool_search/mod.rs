@@ -4,6 +4,7 @@
 //! has already, as one index. Hits that belong to a plugin are compiled before they are added.
 
 mod earlier_searches;
+mod loaded;
 mod search_tools;
 mod tool_index;
 
@@ -14,6 +15,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 
 use self::earlier_searches::EarlierSearches;
+use self::loaded::loaded;
 use self::search_tools::SearchTools;
 use self::tool_index::{SourceIndex, ToolIndex};
 use super::TOOL_GUIDANCE;
@@ -172,18 +174,15 @@ impl SharedSearch {
         let loads = tools.into_iter().map(|tool| {
             let plugin = registry.definition(&tool.hit.id).and(registry.plugin_of(&tool.hit.id));
             async move {
-                match plugin {
-                    Some(plugin) => (plugin.prepare().await.map(drop), tool),
-                    None => (Ok(()), tool),
+                if let Some(plugin) = plugin {
+                    plugin.prepare().await.inspect_err(
+                        |error| tracing::warn!(tool = tool.hit.id, %error, "a found tool cannot be loaded"),
+                    )?;
                 }
+                Ok(tool)
             }
         });
-        let loaded = join_all(loads).await.into_iter().filter_map(|(outcome, tool)| {
-            let loaded = outcome
-                .inspect_err(|error| tracing::warn!(tool = tool.hit.id, %error, "a found tool cannot be loaded"));
-            loaded.ok().map(|()| tool)
-        });
-        loaded.collect()
+        loaded(loads).await
     }
 
     /// Follows the tools of the conversation: indexes those that are neither in the registry nor in a source, and omits those that

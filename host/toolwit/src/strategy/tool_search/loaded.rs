@@ -1,0 +1,44 @@
+//! Loads what a search found.
+
+use std::future::Future;
+
+use futures::future::join_all;
+use toolwit_core::Error;
+
+/// Runs the loads concurrently. Returns what was loaded, in the same order, without the failures.
+pub(super) async fn loaded<T, L>(loads: impl IntoIterator<Item = L>) -> Vec<T>
+where
+    L: Future<Output = Result<T, Error>>,
+{
+    join_all(loads).await.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::Barrier;
+    use toolwit_core::{ErrorKind, Phase};
+
+    use super::*;
+
+    // accept: 112
+    #[tokio::test(start_paused = true)]
+    async fn tools_load_in_parallel_and_one_that_fails_is_skipped() {
+        // Each load waits until all three run: one after the other, they would wait for ever.
+        let barrier = Barrier::new(3);
+        let loads = ["first", "broken", "last"].map(|tool| {
+            let barrier = &barrier;
+            async move {
+                barrier.wait().await;
+                match tool {
+                    "broken" => Err(Error::new(ErrorKind::Unsupported, Phase::Load, "it is broken")),
+                    _ => Ok(tool),
+                }
+            }
+        });
+        let loaded = tokio::time::timeout(Duration::from_secs(1), loaded(loads)).await;
+        assert_eq!(loaded.unwrap(), ["first", "last"]);
+    }
+}
