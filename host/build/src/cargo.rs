@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::{
     BuildError, Progress, Silent, Step, TARGET,
+    c_code::CCompiler,
     command::{Stdout, run, run_to_success},
     rust_target::RustToolchain,
     target_directory::TargetDirectory,
@@ -37,6 +38,8 @@ const PROFILE_SETTINGS: [&str; 7] = [
 pub(super) struct CargoBuild<'a> {
     /// The directory of its manifest.
     pub(super) dir: &'a Path,
+    /// The compiler of C code in the package and its dependencies.
+    pub(super) c_compiler: &'a CCompiler,
     /// The cargo profile; `None` for [`PROFILE`].
     pub(super) profile: Option<&'a str>,
     /// The time limit of the build.
@@ -117,6 +120,7 @@ impl CargoBuild<'_> {
     ) -> Result<CargoArtifact, BuildError> {
         progress.step(Step::Compile(package.name.clone()));
         let mut cargo = toolchain.cargo(self.dir);
+        self.c_compiler.configure(&mut cargo);
         cargo.args([
             "build",
             "--message-format",

@@ -18,6 +18,7 @@
 
 mod apt;
 mod blocking;
+mod c_code;
 mod cargo;
 mod clock_guard;
 mod command;

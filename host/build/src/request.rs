@@ -11,6 +11,7 @@ use etcetera::BaseStrategy;
 use super::{
     BuildCommand, BuildError, BuildReport, Language, Progress, ResolvedWit, Source, Step,
     blocking::blocking,
+    c_code::CCompiler,
     cargo::{CargoBuild, CargoPackage},
     command::{Stdout, run_to_success},
     embed::EmbedStep,
@@ -175,13 +176,17 @@ impl Build {
     async fn cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<BuiltFile, BuildError> {
         let toolchain = RustToolchain::find(dir, &self.compiler_cache(dir), progress).await?;
         let package = CargoPackage::read(dir, &toolchain).await?;
+        let (project, cache) = (dir.to_owned(), self.compiler_cache(dir));
+        let c_compiler = blocking(move || CCompiler::find(&project, &cache)).await?;
         let build = CargoBuild {
             dir,
+            c_compiler: &c_compiler,
             profile: self.profile.as_deref(),
             limit: self.time_limit,
             shared: &self.shared_target(dir),
         };
-        let artifact = build.run(&package, &toolchain, progress).await?;
+        let artifact = build.run(&package, &toolchain, progress).await;
+        let artifact = artifact.map_err(|error| c_compiler.explain(error))?;
         Ok(BuiltFile {
             file: artifact.file,
             name: package.name,

@@ -82,6 +82,29 @@ impl CDialect {
     }
 }
 
+/// The programs that compile C code for WASI.
+#[derive(Debug)]
+pub(crate) enum CTools {
+    /// Those of the WASI SDK.
+    WasiSdk {
+        /// The path of `clang`.
+        compiler: PathBuf,
+        /// The path of `llvm-ar`.
+        archiver: PathBuf,
+    },
+    /// Zig, with the path of its program.
+    Zig(PathBuf),
+}
+
+/// Finds the programs that compile C code of the project in `dir`.
+pub(crate) fn find_c_tools(dir: &Path) -> Result<CTools, MissingTool> {
+    let [compiler, archiver] = ["clang", "llvm-ar"].map(|name| Path::new(WASI_SDK).join(name));
+    if compiler.is_file() && archiver.is_file() {
+        return Ok(CTools::WasiSdk { compiler, archiver });
+    }
+    zig::program(dir, Language::C).map(|zig| CTools::Zig(zig.into_path()))
+}
+
 /// Returns the files in a directory with one of the extensions, sorted by name.
 pub(super) fn files(dir: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, BuildError> {
     let read = || -> io::Result<Vec<PathBuf>> {

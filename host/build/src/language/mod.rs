@@ -18,6 +18,7 @@ use std::{
 };
 
 pub(super) use bindings::update as update_bindings;
+pub(super) use c::{CTools, find_c_tools};
 
 use super::{BuildError, Progress, ResolvedWit};
 

@@ -42,6 +42,11 @@ impl ToolProgram {
         })
     }
 
+    /// Returns the path of the program.
+    pub(super) fn into_path(self) -> PathBuf {
+        self.path
+    }
+
     /// Returns the program with arguments that precede all others.
     pub(super) fn with_first_arguments(mut self, arguments: &'static [&'static str]) -> Self {
         self.first_arguments = arguments;
