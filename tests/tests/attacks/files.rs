@@ -335,6 +335,11 @@ async fn denied_files_are_listed_for_the_operator_and_look_missing_to_the_guest(
     assert_eq!(access.reason, "rule 1 allows paths below /data only");
     let grant = access.missing_grant.as_ref().unwrap();
     assert_eq!((grant.key.as_str(), grant.value.as_str()), ("files", "read /etc"));
+    let device = read("/dev/urandom").await.unwrap();
+    assert!(
+        device.is_error() && device.denied.is_empty(),
+        "not a grant that anyone should give"
+    );
     let written = host
         .call("write", json!({"path": "/data/new", "text": "x"}))
         .await

@@ -229,10 +229,12 @@ async fn denied_values_are_listed_for_the_operator() {
         "the host process has no environment variable `TOOLWIT_UNSET`"
     );
     host.regrant("");
-    let result = environment().await.unwrap();
-    let access = &result.denied[0];
-    assert_eq!(access.access, "read environment variables");
-    assert_eq!(access.missing_grant.as_ref().unwrap().key, "env");
+    let nothing = environment().await.unwrap();
+    assert!(
+        nothing.denied.is_empty(),
+        "programs in C read it in any case: {:?}",
+        nothing.denied
+    );
     host.regrant("env = [{ name = \"A\", value = \"1\" }]");
     assert!(environment().await.unwrap().denied.is_empty());
     let stored = host

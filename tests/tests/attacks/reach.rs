@@ -57,6 +57,7 @@ pub(crate) const BURN: &str = "courier/test:courier/courier@0.1.0#burn";
 pub(crate) const RELAY: &str = "courier/test:courier/courier@0.1.0#relay";
 const TOUCH: &str = "looper/test:looper/loops@0.1.0#touch";
 const ENVIRONMENT: &str = "probe/test:probe/process#environment";
+const READ: &str = "probe/test:probe/files#read";
 
 pub(crate) fn may_call(tools: &[&str]) -> String {
     format!("tools = {}", json!(tools))
@@ -164,11 +165,12 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
     );
     let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
     assert!(denied.message.contains("allows"), "{denied}");
-    let nested = conversation(Setup::new().grant(&may_call(&[ENVIRONMENT]))).await;
-    let relayed = nested.call("relay", relay(ENVIRONMENT, &json!({}), 1)).await.unwrap();
+    let nested = conversation(Setup::new().grant(&may_call(&[READ]))).await;
+    let read = relay(READ, &json!({"path": "/etc/passwd"}), 1);
+    let relayed = nested.call("relay", read).await.unwrap();
     assert_eq!(
         (&*relayed.denied[0].plugin, &*relayed.denied[0].access),
-        ("probe", "read environment variables"),
+        ("probe", "read `/etc/passwd`"),
         "the call lists what was denied to a call inside it"
     );
     let ungranted = conversation(Setup::new()).await;

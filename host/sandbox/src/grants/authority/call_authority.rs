@@ -11,7 +11,7 @@ use super::key_value_store::KeyValueStore;
 use super::rights::OpenedRights;
 use super::secret::Secret;
 use crate::grants::redact::Redactor;
-use crate::grants::{AccessRequest, Denial};
+use crate::grants::{AccessMode, AccessRequest, Denial};
 use crate::inspect::annotations::Requirement;
 use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
@@ -140,8 +140,12 @@ impl CallAuthority {
         Some(rule.quota_bytes)
     }
 
-    /// Records a denied access for the operator.
+    /// Records a denied access for the operator. The devices of random numbers are no files that a grant should contain: C libraries
+    /// try them first, and then ask WASI.
     pub(crate) fn record_denial(&self, request: &AccessRequest<'_>, denial: &Denial) {
+        if let AccessRequest::File("/dev/urandom" | "/dev/random", AccessMode::Read) = request {
+            return;
+        }
         self.record(denied_access(&self.plugin, request, denial), DenialNotice::of(request));
     }
 

@@ -12,7 +12,8 @@ const ACCESSES_MAX: usize = 16;
 /// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// The access of a guest that reads its environment and finds no variable. The host does not learn which one it looked for.
+/// The access of a guest that reads its environment and finds no variable. The host does not learn which one it looked for, and the
+/// runtimes of some languages read it in any case, so that it may explain a failed call and says nothing about another one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
 /// The accesses that the host denied during one call, without duplicates.
@@ -96,12 +97,15 @@ impl DenialLog {
                 })
             }
             (Ok(mut result), _) => {
+                if !result.is_error() {
+                    self.forget_environment();
+                }
                 result.denied = self.accesses;
                 Ok(result)
             }
             (Err(error), reported) if error.kind == ErrorKind::Trap => {
                 // The panic handler of a guest reads its environment.
-                self.accesses.retain(|denied| denied.access != ENVIRONMENT_READ);
+                self.forget_environment();
                 let log = error.log.clone();
                 Err(match reported {
                     Some(reported) => self.into_error(reported, Some(error)).with_log(log),
@@ -110,6 +114,10 @@ impl DenialLog {
             }
             (Err(error), _) => Err(error.with_denied(self.accesses)),
         }
+    }
+
+    fn forget_environment(&mut self) {
+        self.accesses.retain(|denied| denied.access != ENVIRONMENT_READ);
     }
 
     /// Converts a reported access to the error of the call, which lists this access first. `cause` is the error of the guest.
@@ -175,5 +183,25 @@ pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGran
         plugin: plugin.to_owned(),
         key: key.to_owned(),
         value: value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::inspect::declared::Capability;
+
+    #[test]
+    fn an_empty_environment_may_explain_a_failure_and_nothing_else() {
+        let log = || {
+            let mut log = DenialLog::default();
+            let denied = denied_environment("notes", &Denial::NoRule(Capability::Env));
+            log.record(denied, DenialNotice::Silent, &Redactor::default());
+            log
+        };
+        assert!(log().conclude(Ok(ToolResult::text("fine"))).unwrap().denied.is_empty());
+        let failed = log().conclude(Ok(ToolResult::error("no API key"))).unwrap();
+        assert_eq!(failed.denied[0].access, ENVIRONMENT_READ);
     }
 }
