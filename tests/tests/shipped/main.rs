@@ -11,3 +11,4 @@ mod host;
 mod http_fetch;
 mod pure;
 mod shell;
+mod sqlite;
