@@ -328,15 +328,17 @@ async fn no_entry_point_runs_a_guest_whose_granted_secret_is_missing() {
 
 #[tokio::test]
 async fn a_denied_access_is_part_of_every_result() {
+    let unset = "env = [{ name = \"TOOLWIT_UNSET\" }]";
     for (entry, rest) in [
         (EntryPoint::Function, "i32.const 16"),
         (EntryPoint::Session, "i32.const 16"),
         (EntryPoint::Command, "i32.const 0"),
     ] {
         let body = format!("{READ_ENVIRONMENT} {rest}");
-        let denied = Guest::new(entry, &body).await.call().await.unwrap().denied;
+        let denied = Guest::with(entry, &body, unset).await.call().await.unwrap().denied;
         assert_eq!(denied.len(), 1, "{entry:?}: {denied:?}");
-        assert_eq!(denied[0].reason, "no rule grants environment variables", "{entry:?}");
+        let reason = "the host process has no environment variable `TOOLWIT_UNSET`";
+        assert_eq!(denied[0].reason, reason, "{entry:?}");
         let granted = Guest::with(entry, &body, EXPOSED).await.call().await.unwrap().denied;
         assert!(granted.is_empty(), "{entry:?}: {granted:?}");
     }
