@@ -158,7 +158,7 @@ fn results(workspace: &Workspace, requests: &[(&str, Value)]) -> Vec<Value> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/ui": {}}},
     });
     let lines = requests.iter().enumerate().map(|(id, (method, params))| {
         let mut params = params.clone();

@@ -1,6 +1,8 @@
 //! The user interfaces of plugins as resources, for clients of the extension MCP Apps (SEP-1865).
 
+use rmcp::RoleServer;
 use rmcp::model::{MetaObject, Resource, ResourceContents, Tool};
+use rmcp::service::RequestContext;
 use serde_json::json;
 
 use crate::principal::Principal;
@@ -10,8 +12,36 @@ use toolwit::{Scope, ToolDefinition};
 /// The beginning of the URI of a user interface. The names of its plugin and of its document follow.
 const SCHEME: &str = "ui://";
 
+/// The key of the mention in the entry of a tool.
+const META: &str = "ui";
+
 /// The type of a user interface.
 const MIME_TYPE: &str = "text/html;profile=mcp-app";
+
+/// The extension that a client declares to show user interfaces.
+const EXTENSION: &str = "io.modelcontextprotocol/ui";
+
+/// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of resources
+/// mention them. A client may name the types that it shows.
+pub(crate) fn shows_interfaces(request: &RequestContext<RoleServer>) -> bool {
+    let capabilities = request.client_capabilities().unwrap_or_default();
+    let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {
+        return false;
+    };
+    match settings.get("mimeTypes").and_then(|types| types.as_array()) {
+        Some(types) => types.iter().any(|known| known == MIME_TYPE),
+        None => true,
+    }
+}
+
+/// Removes the mention of a user interface from the entry of a tool.
+pub(crate) fn without_interface(mut listed: Tool) -> Tool {
+    if let Some(meta) = &mut listed.meta {
+        meta.0.remove(META);
+    }
+    listed.meta = listed.meta.filter(|meta| !meta.0.is_empty());
+    listed
+}
 
 /// The user interfaces of the tools that a principal may use.
 ///
@@ -59,7 +89,7 @@ impl Interfaces<'_> {
         };
         let mut meta = MetaObject::new();
         let link = json!({"resourceUri": uri(definition.id.owner(), name)});
-        meta.0.insert("ui".to_owned(), link);
+        meta.0.insert(META.to_owned(), link);
         listed.with_meta(meta)
     }
 

@@ -11,7 +11,7 @@ mod source;
 mod uri_template;
 
 pub(crate) use completion::complete;
-pub(crate) use interfaces::Interfaces;
+pub(crate) use interfaces::{Interfaces, shows_interfaces, without_interface};
 pub(crate) use plugin_docs::PluginDocs;
 pub(crate) use prompt::{MissingArgument, ServedPrompt};
 pub use served_content::ServedContent;

@@ -24,6 +24,7 @@ use super::content_requests::ContentRequests;
 use super::mcp_server::Shared;
 use super::task_call;
 use crate::client::LogLevel;
+use crate::content::{shows_interfaces, without_interface};
 use crate::principal::Principal;
 use crate::session::ClientSession;
 use crate::wire::{self, Revision};
@@ -162,13 +163,17 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        match Revision::of(&context) {
-            Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await,
+        let mut listed = match Revision::of(&context) {
+            Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await?,
             Revision::Stateless => {
                 let principal = self.principal(&context);
-                self.shared.stateless().list(principal, cursor.as_deref()).await
+                self.shared.stateless().list(principal, cursor.as_deref()).await?
             }
+        };
+        if !shows_interfaces(&context) {
+            listed.tools = listed.tools.into_iter().map(without_interface).collect();
         }
+        Ok(listed)
     }
 
     async fn call_tool(
@@ -227,7 +232,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.content(&context).resources(request)
+        self.content(&context).resources(request, shows_interfaces(&context))
     }
 
     async fn list_resource_templates(

@@ -82,10 +82,17 @@ impl ContentRequests<'_> {
         }))
     }
 
-    pub(super) fn resources(&self, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
+    /// Lists the resources, with the user interfaces of plugins if the client shows them.
+    pub(super) fn resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        shows_interfaces: bool,
+    ) -> Result<ListResourcesResult, ErrorData> {
         let mut resources = self.content.resources();
         resources.extend(PluginDocs(self.principal).resources());
-        resources.extend(Interfaces(self.principal).resources());
+        if shows_interfaces {
+            resources.extend(Interfaces(self.principal).resources());
+        }
         let (resources, next) = wire::slice(resources, |resource| &resource.uri, cursor(&request))?;
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = next;

@@ -15,7 +15,7 @@ use toolwit_mcp_server::{AccessToken, HttpListener, HttpOptions, McpServer, Prin
 const ADA: &str = "ada-0123456789abcdef0123";
 const BOB: &str = "bob-0123456789abcdef0123";
 
-struct Served {
+pub(crate) struct Served {
     address: SocketAddr,
     cancel: CancellationToken,
 }
@@ -27,7 +27,7 @@ impl Drop for Served {
 }
 
 /// A response: status, headers in lower case, and body.
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
     headers: String,
     body: String,
@@ -40,7 +40,7 @@ impl Answer {
     }
 
     /// Returns the last message of the body, which is JSON or a stream of events.
-    fn message(&self) -> Value {
+    pub(crate) fn message(&self) -> Value {
         let mut event = self
             .body
             .lines()
@@ -53,11 +53,7 @@ impl Answer {
 
 async fn serve(options: impl FnOnce(HttpOptions) -> HttpOptions) -> Served {
     let options = options(HttpOptions::new(([127, 0, 0, 1], 0).into()));
-    let listener = HttpListener::bind(options).await.unwrap();
-    let (address, cancel) = (listener.address(), CancellationToken::new());
-    let (server, token) = (server().await, cancel.clone());
-    tokio::spawn(async move { listener.serve(&server, token).await });
-    Served { address, cancel }
+    Served::of(server().await, options).await
 }
 
 async fn host() -> Toolwit {
@@ -65,6 +61,15 @@ async fn host() -> Toolwit {
 }
 
 impl Served {
+    /// Serves a server.
+    pub(crate) async fn of(server: McpServer, options: HttpOptions) -> Self {
+        let listener = HttpListener::bind(options).await.unwrap();
+        let (address, cancel) = (listener.address(), CancellationToken::new());
+        let token = cancel.clone();
+        tokio::spawn(async move { listener.serve(&server, token).await });
+        Self { address, cancel }
+    }
+
     /// Sends a request on a connection of its own.
     async fn send(&self, head: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
@@ -89,7 +94,7 @@ impl Served {
             .await
     }
 
-    async fn post(&self, headers: &str, message: &Value) -> Answer {
+    pub(crate) async fn post(&self, headers: &str, message: &Value) -> Answer {
         let types = "content-type: application/json\naccept: application/json, text/event-stream";
         let head = format!("POST /mcp HTTP/1.1\nhost: localhost\n{types}{headers}");
         self.send(&head, &message.to_string()).await
@@ -97,15 +102,20 @@ impl Served {
 
     /// Begins a session, and returns its id.
     async fn session(&self, headers: &str) -> String {
+        self.session_with(headers, json!({})).await
+    }
+
+    /// Begins a session of a client with these capabilities, and returns its id.
+    pub(crate) async fn session_with(&self, headers: &str, capabilities: Value) -> String {
         let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client});
         let answer = self.post(headers, &request("initialize", params)).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer.header("mcp-session-id").expect("a session").to_owned()
     }
 }
 
-fn request(method: &str, params: Value) -> Value {
+pub(crate) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 

@@ -18,10 +18,15 @@ pub(crate) struct LineClient {
 
 /// The `_meta` of a request of 2026-07-28.
 pub(crate) fn meta() -> Value {
+    meta_with(&json!({}))
+}
+
+/// The `_meta` of a request of 2026-07-28, by a client with these capabilities.
+pub(crate) fn meta_with(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
     })
 }
 

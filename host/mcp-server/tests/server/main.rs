@@ -11,6 +11,7 @@ mod approvals;
 mod client_requests;
 mod content;
 mod http;
+mod interfaces;
 mod line_client;
 mod protocol;
 mod sessions;
