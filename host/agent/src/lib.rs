@@ -51,7 +51,8 @@ mod tests;
 
 pub use agents::{Agent, AgenticTool, Agents, Subagent, SubagentBuilder};
 pub use conversation::{
-    AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, TypedOutcome, UserTurn,
+    AnswerSchema, Conversation, ConversationBuilder, LoopConfig, RESERVED_TOOL_NAMES, Suspension, TypedOutcome,
+    UserTurn,
 };
 pub use event::{
     CompactedHistory, DecidedApproval, Event, InjectionCost, Observer, OmittedValue, QueuedObserver, RecordedArtifact,

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::builder::ConversationBuilder;
+use super::suspension::Suspension;
 use super::user_turn::{TypedOutcome, UserTurn};
 use crate::event::{Event, Resolution};
 use crate::injection::Entities;
@@ -94,6 +95,12 @@ impl Conversation {
     #[must_use]
     pub fn interrupted_run(&self) -> Option<&InterruptedRun> {
         self.state.interrupted.as_ref()
+    }
+
+    /// Returns the means to leave a run to another process; `None` without a [journal](ConversationBuilder::journal).
+    #[must_use]
+    pub fn suspension(&self) -> Option<Suspension> {
+        self.state.journal.clone().map(Suspension)
     }
 
     /// Decides about a call of the [interrupted run](Self::interrupted_run) of which it is not known whether it took effect. Returns

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::event::{Event, RecordedOutcome, RecordedStart, Resolution};
+use crate::event::{Event, RecordedOutcome, RecordedStart, RequestedApproval, Resolution};
 use crate::model::FinishReason;
 use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 
@@ -26,6 +26,8 @@ pub struct InterruptedRun {
     pub(crate) reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
+    /// The questions about open calls that nobody answered.
+    pub(crate) questions: Vec<RequestedApproval>,
     /// The outcomes of the calls of the last response that have an answer.
     pub(crate) answered: Vec<RecordedOutcome>,
 }
@@ -93,6 +95,14 @@ impl InterruptedRun {
         });
         unresolved.collect()
     }
+
+    /// Returns the questions about calls that nobody answered, in their order. The calls have not begun. The
+    /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same id,
+    /// arguments and digest.
+    #[must_use]
+    pub fn pending_approvals(&self) -> &[RequestedApproval] {
+        &self.questions
+    }
 }
 
 impl OpenCall {
@@ -123,6 +133,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         declared: crate::event::visible_tools(events),
         reply: None,
         open: Vec::new(),
+        questions: Vec::new(),
         answered: Vec::new(),
     };
     let mut outcomes = HashMap::new();
@@ -145,6 +156,7 @@ impl InterruptedRun {
                 self.iterations = *iteration;
                 self.reply = None;
                 self.answered.clear();
+                self.questions.clear();
             }
             Event::ModelAnswered {
                 content,
@@ -165,7 +177,13 @@ impl InterruptedRun {
                 });
                 self.open = open.collect();
             }
+            Event::ApprovalRequested(question) if self.find(&question.id).is_some() => {
+                self.forget_question(&question.id);
+                self.questions.push((**question).clone());
+            }
+            Event::ApprovalDecided(decided) => self.forget_question(&decided.id),
             Event::ToolStarted { id, name, tool, start } => {
+                self.forget_question(id);
                 if let Some(open) = self.find(id) {
                     open.started = Some(StartedCall {
                         name: name.clone(),
@@ -192,7 +210,10 @@ impl InterruptedRun {
                 self.close(id);
             }
             Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => self.close(id),
-            Event::OpenCallsAnswered { .. } => self.open.clear(),
+            Event::OpenCallsAnswered { .. } => {
+                self.open.clear();
+                self.questions.clear();
+            }
             _ => {}
         }
     }
@@ -201,7 +222,12 @@ impl InterruptedRun {
         self.open.iter_mut().find(|open| open.call.id == id)
     }
 
+    fn forget_question(&mut self, id: &str) {
+        self.questions.retain(|question| question.id != id);
+    }
+
     fn close(&mut self, id: &str) {
+        self.forget_question(id);
         self.open.retain(|open| open.call.id != id);
         self.calls_requested = self.calls_requested.saturating_add(1);
     }

@@ -1,8 +1,10 @@
 //! The journal of one session.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::Notify;
 
 use super::error::JournalError;
 use super::port::{JournalStore, JournalWriter, SessionId};
@@ -21,6 +23,8 @@ pub struct Journal {
     earlier: Mutex<Vec<TraceEntry>>,
     state: Mutex<JournalState>,
     committing: tokio::sync::Mutex<()>,
+    /// Notified of a question about a call.
+    questions: Notify,
 }
 
 struct JournalState {
@@ -81,6 +85,7 @@ impl Journal {
             }),
             earlier: Mutex::new(earlier),
             committing: tokio::sync::Mutex::default(),
+            questions: Notify::new(),
         }
     }
 
@@ -117,6 +122,29 @@ impl Journal {
             Err(error) => state.failed = Some(error.to_string()),
         }
         stored
+    }
+
+    /// Stores all events so far, and none of the later ones: for another process, the run is interrupted here.
+    pub(crate) async fn suspend(&self) -> Result<(), JournalError> {
+        loop {
+            self.commit().await?;
+            let mut state = self.lock();
+            if state.pending.is_empty() {
+                state.failed = Some("the run is suspended".to_owned());
+                return Ok(());
+            }
+        }
+    }
+
+    /// Stores each question about a call while it waits for the answer.
+    pub(crate) async fn store_questions(&self) -> Infallible {
+        loop {
+            self.questions.notified().await;
+            // The next commit of the run fails too, before anything has an effect.
+            if let Err(error) = self.commit().await {
+                tracing::error!(%error, "a question about a call is not stored");
+            }
+        }
     }
 
     /// Returns the events of the conversation itself in earlier processes, without those of its agents.
@@ -156,6 +184,9 @@ impl Observer for Journal {
         // Progress is for the screen, and nothing follows from it.
         if matches!(event, Event::Progress { .. }) {
             return;
+        }
+        if matches!(event, Event::ApprovalRequested(_)) {
+            self.questions.notify_one();
         }
         let mut state = self.lock();
         if matches!(event, Event::TurnStarted { .. }) && origin.parent_call.is_none() {

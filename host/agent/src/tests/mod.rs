@@ -28,6 +28,7 @@ pub(crate) mod log;
 mod nested;
 mod nested_events;
 mod ordered_agents;
+mod pending_approvals;
 mod processes;
 mod property;
 mod replay;

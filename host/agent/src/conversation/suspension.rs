@@ -1,0 +1,23 @@
+//! Runs that another process continues.
+
+use std::sync::Arc;
+
+use crate::journal::{Journal, JournalError};
+
+/// Leaves a run to another process, such as one in which a person answers a question about a call.
+#[derive(Clone)]
+pub struct Suspension(pub(super) Arc<Journal>);
+
+impl Suspension {
+    /// Stores the run as it is now, as if the process ended here. Call it before the future of the run is dropped, which would end the
+    /// run. Then drop that future and the conversation: no further request and no further call begins. [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a
+    /// conversation that is built with the same session.
+    ///
+    /// A call that runs now counts as interrupted: its outcome is not stored.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`] if the run cannot be stored.
+    pub async fn suspend(&self) -> Result<(), JournalError> {
+        self.0.suspend().await
+    }
+}
