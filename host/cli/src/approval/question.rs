@@ -4,7 +4,9 @@ use anstyle::Style;
 
 use crate::output::page::{BAD, FAINT, NAME, Page, WARN};
 use crate::output::printer::escape_controls;
-use toolwit::tool::{ApprovalRequest, EffectClass};
+use toolwit::Arguments;
+use toolwit::agent::RequestedApproval;
+use toolwit::tool::{ApprovalRequest, Effect, EffectClass, ToolId};
 
 /// The answers, in one line.
 pub(super) const PROMPT: &str = "run it? [y]es, [n]o, [e]dit, [?] more: ";
@@ -15,32 +17,17 @@ pub(super) const EDIT_PROMPT: &str = "new arguments, as a JSON object in one lin
 /// Writes the call that waits.
 pub(super) fn question(request: &ApprovalRequest) -> Page {
     let mut page = Page::new();
-    page.styled(WARN, "approve")
-        .text("    ")
-        .styled(NAME, &request.name)
-        .end();
-    field(&mut page, "tool", &request.tool);
-    field(&mut page, "effect", request.access.effect);
-    if let Some(rule) = &request.access.writing_rule
-        && request.access.effect.class == EffectClass::Write
-    {
-        field(&mut page, "changes", format_args!("it may use `{rule}`"));
+    let rule = request.access.writing_rule.as_deref();
+    Call {
+        name: &request.name,
+        tool: &request.tool,
+        effect: request.access.effect,
+        changes: rule.filter(|_| request.access.effect.class == EffectClass::Write),
+        grant: &request.access.grant,
+        callers: &request.callers,
+        arguments: &request.arguments,
     }
-    for rule in &request.access.grant {
-        field(&mut page, "grant", rule);
-    }
-    if !request.callers.is_empty() {
-        let callers: Vec<_> = request.callers.iter().map(ToString::to_string).collect();
-        field(&mut page, "called by", callers.join(" → "));
-    }
-    if request.arguments.is_empty() {
-        field(&mut page, "arguments", "none");
-    } else {
-        field(&mut page, "arguments", "");
-        // Nothing is cut: a person approves all of it.
-        let arguments = serde_json::to_string_pretty(&request.arguments).unwrap_or_default();
-        page.block(4, Style::new(), &escape_controls(&arguments));
-    }
+    .write(&mut page);
     if let Some(reason) = &request.rejected_edit {
         page.styled(BAD, "error:")
             .text(" the arguments were not accepted: ")
@@ -48,6 +35,61 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
             .end();
     }
     page
+}
+
+/// Writes a call that waits for an answer in a later process.
+pub(crate) fn pending_question(question: &RequestedApproval) -> Page {
+    let mut page = Page::new();
+    Call {
+        name: &question.name,
+        tool: &question.tool,
+        effect: question.effect,
+        changes: None,
+        grant: &question.grant,
+        callers: &question.callers,
+        arguments: &question.arguments,
+    }
+    .write(&mut page);
+    field(&mut page, "call", &question.id);
+    page
+}
+
+/// What a person reads about a call.
+struct Call<'a> {
+    name: &'a str,
+    tool: &'a ToolId,
+    effect: Effect,
+    /// The rule by which it may change something.
+    changes: Option<&'a str>,
+    grant: &'a [String],
+    callers: &'a [ToolId],
+    arguments: &'a Arguments,
+}
+
+impl Call<'_> {
+    fn write(&self, page: &mut Page) {
+        page.styled(WARN, "approve").text("    ").styled(NAME, self.name).end();
+        field(page, "tool", self.tool);
+        field(page, "effect", self.effect);
+        if let Some(rule) = self.changes {
+            field(page, "changes", format_args!("it may use `{rule}`"));
+        }
+        for rule in self.grant {
+            field(page, "grant", rule);
+        }
+        if !self.callers.is_empty() {
+            let callers: Vec<_> = self.callers.iter().map(ToString::to_string).collect();
+            field(page, "called by", callers.join(" → "));
+        }
+        if self.arguments.is_empty() {
+            field(page, "arguments", "none");
+        } else {
+            field(page, "arguments", "");
+            // Nothing is cut: a person approves all of it.
+            let arguments = serde_json::to_string_pretty(self.arguments).unwrap_or_default();
+            page.block(4, Style::new(), &escape_controls(&arguments));
+        }
+    }
 }
 
 fn field(page: &mut Page, label: &str, value: impl std::fmt::Display) {

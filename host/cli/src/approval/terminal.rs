@@ -97,7 +97,7 @@ fn read_line(input: &mut dyn BufRead) -> Option<String> {
     (read > 0 && (read as u64) < LINE_BYTES_MAX).then_some(line)
 }
 
-fn unanswered(reason: &str) -> ApprovalAnswer {
+pub(super) fn unanswered(reason: &str) -> ApprovalAnswer {
     let reason = reason.to_owned();
     Approval::Unanswered { reason }.into()
 }

@@ -5,26 +5,31 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::run::{RunFlags, RunProgress, print_end};
+use crate::approval::{GivenAnswers, LaterAnswers};
+use crate::commands::run::{RunFlags, RunProgress, approver, left_to_later, print_end, waiting};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::approvals::can_ask;
 use crate::input::sessions::{SessionFlags, missing};
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{Journal, JournalError, Resolution, SessionId, UnresolvedCall};
+use toolwit::agent::{Journal, JournalError, RequestedApproval, Resolution, SessionId, UnresolvedCall};
+use toolwit::tool::Approval;
 use toolwit::{Conversation, Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
   toolwit resume rome --model openai:gpt-5
   toolwit resume rome --model openai:gpt-5 --resolve call_7=done
-  toolwit resume rome --model openai:gpt-5 --resolve call_7=run-again";
+  toolwit resume rome --model openai:gpt-5 --resolve call_7=run-again
+  toolwit resume rome --model openai:gpt-5 --allow call_8 --deny call_9=\"not that one\"";
 
 /// Continue a run in the middle of which the process ended
 ///
 /// Pass the options of the run. Calls that ended are not repeated. A call that was running and that may have changed something is
-/// reported: find out whether it did, and decide with `--resolve`.
+/// reported: find out whether it did, and decide with `--resolve`. A call that waits for an approval is shown: answer at the terminal, or
+/// with `--allow` and `--deny`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
@@ -33,6 +38,15 @@ pub(crate) struct Resume {
     /// Decision about a call that may have taken effect: CALL=done, CALL=not-done or CALL=run-again; can be repeated
     #[arg(long = "resolve", value_name = "CALL=DECISION")]
     decisions: Vec<Decision>,
+    /// Call that waits for an approval and may run; can be repeated
+    #[arg(long, value_name = "CALL")]
+    allow: Vec<String>,
+    /// Call that waits for an approval and must not run; the model reads the reason; can be repeated
+    #[arg(long, value_name = "CALL[=REASON]")]
+    deny: Vec<String>,
+    /// Without a terminal, wait before a further call that needs an approval
+    #[arg(long)]
+    ask_later: bool,
     #[command(flatten)]
     sessions: SessionFlags,
     #[command(flatten)]
@@ -76,7 +90,11 @@ impl Resume {
                 other => other.into(),
             })?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let mut conversation = self.flags.conversation(&model, Some(journal), progress, cancel).await?;
+        let later = (self.ask_later && !can_ask()).then(Arc::<LaterAnswers>::default);
+        let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
+        let needs_answers = !can_ask() && !self.flags.asks_nothing();
+        let flags = self.flags.answered_by(answers.clone(), later.clone());
+        let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
             return Err(nothing_to_resume(&self.session).into());
@@ -86,12 +104,24 @@ impl Resume {
             report(&unresolved, printer);
             return Err(undecided(&self.session, &unresolved).into());
         }
-        let Some(ended) = conversation.resume_run(cancel.clone()).await else {
-            return Err(nothing_to_resume(&self.session).into());
+        let questions = run.pending_approvals();
+        let open = answer(questions, &answers, &self.allow, &self.deny)?;
+        if needs_answers && !open.is_empty() {
+            return Err(waiting(&self.session, &open, printer).into());
+        }
+        let suspension = conversation.suspension();
+        let ended = tokio::select! {
+            biased;
+            ended = conversation.resume_run(cancel.clone()) => Ok(ended),
+            questions = left_to_later(later.as_deref(), suspension) => Err(questions?),
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
-        print_end(ended, &*model, printer)
+        match ended {
+            Ok(Some(ended)) => print_end(ended, &*model, printer),
+            Ok(None) => Err(nothing_to_resume(&self.session).into()),
+            Err(questions) => Err(waiting(&self.session, &questions, printer).into()),
+        }
     }
 }
 
@@ -104,6 +134,33 @@ fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Gives the answers of the command line to the questions. Returns the questions without one.
+fn answer(
+    questions: &[RequestedApproval],
+    answers: &GivenAnswers,
+    allowed: &[String],
+    denied: &[String],
+) -> Result<Vec<RequestedApproval>, Error> {
+    let mut open = questions.to_vec();
+    let allowed = allowed.iter().map(|call| (call.as_str(), Approval::Approved));
+    let denied = denied.iter().map(|text| {
+        let (call, reason) = match text.split_once('=') {
+            Some((call, reason)) => (call, format!("the user refused it: {reason}")),
+            None => (text.as_str(), "the user refused it".to_owned()),
+        };
+        (call, Approval::Denied { reason })
+    });
+    for (call, approval) in allowed.chain(denied) {
+        let Some(at) = open.iter().position(|question| question.id == call) else {
+            let message = format!("the call `{call}` does not wait for an answer");
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("run the command without `--allow` and `--deny` to see the calls that do"));
+        };
+        answers.answer(open.remove(at), approval);
+    }
+    Ok(open)
 }
 
 fn report(unresolved: &[UnresolvedCall], printer: Printer) {

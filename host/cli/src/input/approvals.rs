@@ -25,6 +25,11 @@ pub(crate) struct ApprovalFlags {
 }
 
 impl ApprovalFlags {
+    /// Returns whether the option allows every call.
+    pub(crate) fn is_never(&self) -> bool {
+        self.approve == Some(ApprovalMode::Never)
+    }
+
     /// Returns the policy: that of the file, with the mode of the option.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::guests::{COUNTER, PLAIN};
-use crate::support::Workspace;
+use crate::support::{Run, Workspace};
 
 /// A scripted model that creates a counter, increments it, and answers with the result.
 const COUNTING: &str = r#"
@@ -215,6 +215,82 @@ fn write_without_a_terminal_is_refused_with_what_would_allow_it() {
     assert_eq!(allowed.stdout, "1\n", "{allowed}");
     // Without the grant, the tool only reads.
     assert_eq!(workspace.run(&SAVE[..4]).stdout, "1\n");
+}
+
+/// Starts a run that waits for an approval, and returns the workspace and the id of the call.
+fn waiting() -> Workspace {
+    let workspace = writing().file("answer.toml", "[[turn]]\nanswer = \"{{result}}\"\n");
+    let run = workspace.run(&[&SAVE[..], &["--session", "s", "--sessions", "s.db", "--ask-later"]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (Some(4), ""), "{run}");
+    assert!(
+        run.stderr.contains("notes#save") && run.stderr.contains("waits for your answer"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("toolwit resume s --allow "), "{run}");
+    workspace
+}
+
+/// Continues the run in another process.
+fn resume(workspace: &Workspace, answer: &[&str]) -> Run {
+    let flags = [
+        "resume",
+        "s",
+        "--sessions",
+        "s.db",
+        "--model",
+        "scripted:answer.toml",
+        "--grants",
+        "grants.toml",
+    ];
+    workspace.run(&[&flags[..], answer].concat())
+}
+
+/// Returns the id of the call in the hint of an output.
+fn waiting_call(run: &Run) -> String {
+    let (_, rest) = run.stderr.split_once("--allow ").unwrap();
+    rest.split(['`', ' ']).next().unwrap().to_owned()
+}
+
+#[test]
+fn a_pending_approval_outlives_the_process() {
+    let workspace = waiting();
+    let asked = resume(&workspace, &[]);
+    assert_eq!(
+        (asked.code, asked.stdout.as_str()),
+        (Some(4), ""),
+        "it is still pending: {asked}"
+    );
+    assert!(asked.stderr.contains("notes#save"), "{asked}");
+    let call = waiting_call(&asked);
+    let wrong = resume(&workspace, &["--allow", "call_99"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    let allowed = resume(&workspace, &["--allow", &call]);
+    assert_eq!((allowed.code, allowed.stdout.as_str()), (Some(0), "1\n"), "{allowed}");
+    let again = resume(&workspace, &["--allow", &call]);
+    assert_eq!(again.code, Some(2), "it ran once: {again}");
+    assert!(again.stderr.contains("ended"), "{again}");
+}
+
+#[test]
+fn a_denied_pending_call_does_not_run_and_the_model_reads_why() {
+    let workspace = waiting();
+    let call = waiting_call(&resume(&workspace, &[]));
+    let denied = resume(&workspace, &["--deny", &format!("{call}=not today")]);
+    assert_eq!(denied.code, Some(0), "{denied}");
+    assert!(denied.stdout.contains("not today"), "{denied}");
+}
+
+#[test]
+fn an_answer_is_void_when_the_grant_has_changed() {
+    let workspace = waiting();
+    let call = waiting_call(&resume(&workspace, &[]));
+    let wider = "version = 1\n[[grant]]\nplugin = \"notes\"\nany-version = true\nkeyvalue = { quota = \"9KiB\" }\n";
+    let workspace = workspace.file("grants.toml", wider);
+    let changed = resume(&workspace, &["--allow", &call]);
+    assert!(changed.stdout.contains("has changed"), "{changed}");
+    // Nothing of the session asks later without the option.
+    let alone = workspace.run(&[&SAVE[..], &["--ask-later"]].concat());
+    assert_eq!(alone.code, Some(2), "it needs a session: {alone}");
 }
 
 #[test]

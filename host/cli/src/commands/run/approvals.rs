@@ -4,28 +4,75 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::RunProgress;
-use crate::approval::{AnswerFile, TerminalApprover};
+use crate::approval::{AnswerFile, GivenAnswers, LaterAnswers, TerminalApprover, pending_question};
 use crate::input::approvals::can_ask;
 use crate::input::configuration::data_path;
-use toolwit::agent::StartedReplay;
+use crate::output::printer::Printer;
+use crate::shell::SuggestedCommand;
+use toolwit::agent::{RequestedApproval, SessionId, StartedReplay, Suspension};
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
+use toolwit::{Error, ErrorKind, Phase};
 
 /// Returns the path of the answers that are valid in later runs, if there is a data directory.
 pub(super) fn answer_file() -> Option<PathBuf> {
     data_path("approvals.json")
 }
 
-/// Returns the approvals of a run: a person at the terminal, if there is one, and the answers of earlier runs.
-pub(super) fn approvals(policy: ApprovalPolicy, progress: &Arc<RunProgress>) -> Approvals {
+/// Returns who answers questions about calls: a person at the terminal, or a later process, if either is there.
+pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
+    if can_ask() {
+        return Some(Arc::new(TerminalApprover::new(progress.clone())));
+    }
+    later.map(|later| later.clone() as _)
+}
+
+/// Waits until a run has only questions for a later process, and leaves it to that. Returns the questions.
+pub(crate) async fn left_to_later(
+    later: Option<&LaterAnswers>,
+    suspension: Option<Suspension>,
+) -> Result<Vec<RequestedApproval>, Error> {
+    let (Some(later), Some(suspension)) = (later, suspension) else {
+        return std::future::pending().await;
+    };
+    let questions = later.only_questions().await;
+    suspension.suspend().await?;
+    Ok(questions)
+}
+
+/// Prints the questions about calls that wait, and returns the error of a run that waits for them.
+pub(crate) fn waiting(session: &SessionId, questions: &[RequestedApproval], printer: Printer) -> Error {
+    for question in questions {
+        printer.message(&pending_question(question));
+    }
+    let calls: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
+    let message = match calls.as_slice() {
+        [call] => format!("the run waits for your answer about the call {call}"),
+        calls => format!("the run waits for your answers about the calls {}", calls.join(", ")),
+    };
+    let first = questions.first().map_or("CALL", |question| question.id.as_str());
+    let command = SuggestedCommand::new("resume")
+        .operand(session.as_str())
+        .option("allow", first);
+    Error::new(ErrorKind::Denied, Phase::Validate, message).with_suggestion(format!(
+        "`{command}` with the options of the run, or `--deny {first}=REASON`"
+    ))
+}
+
+/// Returns the approvals of a run: these answers or else a person at the terminal, if there is one, and the answers of earlier runs.
+pub(super) fn approvals(
+    policy: ApprovalPolicy,
+    progress: &Arc<RunProgress>,
+    answers: Option<GivenAnswers>,
+) -> Approvals {
     let memory = match answer_file() {
         Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
         None => ApprovalMemory::new(),
     };
     let approvals = Approvals::new(policy).with_memory(memory);
-    if can_ask() {
-        approvals.with_approver(TerminalApprover::new(progress.clone()))
-    } else {
-        approvals
+    match answers {
+        Some(answers) => approvals.with_approver(answers),
+        None if can_ask() => approvals.with_approver(TerminalApprover::new(progress.clone())),
+        None => approvals,
     }
 }
 

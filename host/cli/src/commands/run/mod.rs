@@ -11,9 +11,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{GivenAnswers, LaterAnswers};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::approvals::ApprovalFlags;
+use crate::input::approvals::{ApprovalFlags, can_ask};
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
 use crate::input::exposure::{DeliveryFlag, ExposureFlag};
@@ -26,7 +27,9 @@ use crate::input::sessions::SessionFlags;
 use crate::input::vectors::with_word_vectors;
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{Event, Journal, JournalError, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome};
+use toolwit::agent::{
+    Event, Journal, JournalError, Observer, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome,
+};
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::mcp::McpServers;
 use toolwit::model::{ChatModel, Delivery};
@@ -37,6 +40,7 @@ use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuild
 use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{answer_file, approvals, forked_approvals};
+pub(crate) use approvals::{approver, left_to_later, waiting};
 use recording::start_trace;
 
 pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
@@ -72,6 +76,9 @@ pub(crate) struct Run {
     /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
     #[arg(long, value_name = "FILE")]
     answer_schema: Option<String>,
+    /// Without a terminal, wait before a call that needs an approval: `toolwit resume` answers
+    #[arg(long, requires = "session")]
+    ask_later: bool,
     #[command(flatten)]
     sessions: SessionFlags,
     #[command(flatten)]
@@ -129,6 +136,12 @@ pub(crate) struct RunFlags {
     /// Whether calls of the replay run as in a new conversation from an event on.
     #[clap(skip)]
     is_forked: bool,
+    /// Who answers questions about calls, in place of a person at the terminal.
+    #[clap(skip)]
+    answers: Option<GivenAnswers>,
+    /// Observes the run that leaves questions to a later process.
+    #[clap(skip)]
+    later: Option<Arc<LaterAnswers>>,
 }
 
 impl Run {
@@ -148,18 +161,33 @@ impl Run {
             None => None,
         };
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let mut conversation = self.flags.conversation(&model, journal, progress, cancel).await?;
+        let later = (self.ask_later && !can_ask()).then(Arc::<LaterAnswers>::default);
+        let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
+        let flags = self.flags.answered_by(answers, later.clone());
+        let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
         if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
             return Err(interrupted(session).into());
         }
+        let suspension = conversation.suspension();
         let turn = conversation.turn(prompt).cancel(cancel.clone());
-        let ended = match &schema {
-            Some(schema) => turn.run_json(schema).await.map(json_outcome),
-            None => turn.run().await,
+        let run = async {
+            match &schema {
+                Some(schema) => turn.run_json(schema).await.map(json_outcome),
+                None => turn.run().await,
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = run => Ok(ended),
+            questions = left_to_later(later.as_deref(), suspension) => Err(questions?),
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
-        print_end(ended, &*model, printer)
+        match (ended, &self.session) {
+            (Ok(ended), _) => print_end(ended, &*model, printer),
+            (Err(questions), Some(session)) => Err(waiting(session, &questions, printer).into()),
+            (Err(_), None) => Ok(Exit::Stopped),
+        }
     }
 }
 
@@ -192,6 +220,18 @@ impl RunFlags {
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
         self.described(self.plain_model().await?, cancel).await
+    }
+
+    /// Sets who answers questions about calls.
+    pub(crate) fn answered_by(mut self, answers: GivenAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
+        self.answers = Some(answers);
+        self.later = later;
+        self
+    }
+
+    /// Returns whether the options allow every call without a question.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        self.approvals.is_never()
     }
 
     /// Adds the price and the size of the context to a model, if they are known.
@@ -251,8 +291,11 @@ impl RunFlags {
         builder = match self.replay {
             Some(replay) if self.is_forked => builder.approvals(forked_approvals(policy, &progress, &replay)),
             Some(_) => builder,
-            None => builder.approvals(approvals(policy, &progress)),
+            None => builder.approvals(approvals(policy, &progress, self.answers)),
         };
+        if let Some(later) = self.later {
+            builder = builder.observer(move |event: &Event, origin: &Origin| later.observe(event, origin));
+        }
         let observer = progress.clone();
         let builder = builder
             .output(progress)
