@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::builder::ConversationBuilder;
 use super::suspension::Suspension;
-use super::user_turn::{TypedOutcome, UserTurn};
+use super::user_turn::{TypedOutcome, UserTurn, resume};
 use crate::event::{Event, Resolution};
 use crate::injection::Entities;
 use crate::journal::InterruptedRun;
@@ -121,7 +121,8 @@ impl Conversation {
     /// Continues the [interrupted run](Self::interrupted_run). Returns `None` if there is none.
     ///
     /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request without a
-    /// response is sent again, and charged again.
+    /// response is sent again, and charged again. An answer for which the run has a schema of the type `object` is checked, and
+    /// corrected by the model at most once; the outcome then has the JSON alone.
     ///
     /// # Errors
     /// As [`run`](Self::run). With [`RunFailure::Tool`](crate::RunFailure::Tool), nothing changed: a decision about an
@@ -129,7 +130,7 @@ impl Conversation {
     pub async fn resume_run(&mut self, cancel: CancellationToken) -> Option<Result<RunOutcome, RunError>> {
         self.state.interrupted.as_ref()?;
         let context = self.state.context.clone().with_cancel(cancel);
-        Some(ToolLoop::new(&mut self.state, &context).resume().await)
+        Some(resume(&mut self.state, &context).await)
     }
 
     /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until one differs from the

@@ -128,34 +128,63 @@ impl<'c> UserTurn<'c> {
         schema: &Value,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<TypedOutcome<T>, RunError> {
-        let parsed = |text: &str| parse(without_fence(text));
         let prompt = format!(
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
         let first = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, schema).await?;
-        let error = match parsed(first.text()) {
-            Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
-            // Only the model can correct its answer, not a tool that ended the run.
-            Err(error) if first.stop != StopReason::Answered => return Err(malformed(error, first)),
-            Err(error) => error,
-        };
-        let repair =
-            format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
-        let run = run_with_schema(self.state, &self.context, self.roles, &repair, schema);
-        let outcome = match run.await {
-            Ok(second) => second.after(first),
-            Err(mut error) => {
-                let outcome = error.outcome.after(first);
-                error.outcome = Box::new(outcome);
-                return Err(error);
-            }
-        };
-        match parsed(outcome.text()) {
-            Ok(value) => Ok(TypedOutcome { value, outcome }),
-            Err(error) => Err(malformed(error, outcome)),
-        }
+        corrected(self.state, &self.context, self.roles, schema, parse, first).await
     }
+}
+
+/// Parses the answer of a run. If it does not fit, the model receives the reason and answers once more.
+async fn corrected<T>(
+    state: &mut ConversationState,
+    context: &ToolContext,
+    roles: Vec<String>,
+    schema: &Value,
+    parse: impl Fn(&str) -> Result<T, String>,
+    first: RunOutcome,
+) -> Result<TypedOutcome<T>, RunError> {
+    let parsed = |text: &str| parse(without_fence(text));
+    let error = match parsed(first.text()) {
+        Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
+        // Only the model can correct its answer, not a tool that ended the run.
+        Err(error) if first.stop != StopReason::Answered => return Err(malformed(error, first)),
+        Err(error) => error,
+    };
+    let repair = format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
+    let outcome = match run_with_schema(state, context, roles, &repair, schema).await {
+        Ok(second) => second.after(first),
+        Err(mut error) => {
+            let outcome = error.outcome.after(first);
+            error.outcome = Box::new(outcome);
+            return Err(error);
+        }
+    };
+    match parsed(outcome.text()) {
+        Ok(value) => Ok(TypedOutcome { value, outcome }),
+        Err(error) => Err(malformed(error, outcome)),
+    }
+}
+
+/// Continues the interrupted run of a conversation. An answer that must fit a schema is checked, and corrected once, as in the first
+/// process; it then is the JSON alone.
+pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext) -> Result<RunOutcome, RunError> {
+    let schema = state
+        .interrupted
+        .as_ref()
+        .and_then(|run| run.answer_schema.as_deref().cloned());
+    let resumed = ToolLoop::new(state, context).resume().await?;
+    // The type of a `run_typed` may have a schema that is no object; the caller parses its answer.
+    let Some(schema) = schema.and_then(|schema| AnswerSchema::new(schema).ok()) else {
+        return Ok(resumed);
+    };
+    let parse = |text: &str| schema.parse(text);
+    let typed = corrected(state, context, Vec::new(), schema.schema(), parse, resumed).await?;
+    let mut outcome = typed.outcome;
+    outcome.answer = Some(format!("{:#}", typed.value));
+    Ok(outcome)
 }
 
 /// Runs a turn whose answer follows a schema, as far as the model supports it.

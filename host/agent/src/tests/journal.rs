@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{Journal, JournalStore, MemoryJournalStore, Resolution, SessionId, TraceEntry};
+use crate::{AnswerSchema, Journal, JournalStore, MemoryJournalStore, Resolution, SessionId, TraceEntry};
 use toolwit_core::{
     CallDecision, CallOutcome, EffectClass, Error, InterceptedCall, Interception, Interceptor, OutcomeReview,
     ToolSelector,
@@ -213,4 +213,47 @@ async fn a_journal_with_a_result_of_no_call_is_refused_with_the_difference() {
     let (builder, _) = TestModel::playing([]);
     let error = builder.journal(journal).build().err().unwrap();
     assert!(error.message.contains("+ `stray`"), "{error}");
+}
+
+#[tokio::test]
+async fn the_answer_of_a_resumed_run_fits_its_schema_after_one_correction() {
+    let schema =
+        || AnswerSchema::new(json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
+    let full = MemoryJournalStore::new();
+    let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("{\"n\": 1}")]);
+    let journal = Journal::create(&full, &id()).await.unwrap();
+    let (tool, _) = counted(EffectClass::Read, "Pays.");
+    let mut first = builder.tools([tool]).journal(journal).build().unwrap();
+    first.turn("pay").run_json(&schema().unwrap()).await.unwrap();
+    let entries = full.entries(&id()).await.unwrap();
+    let is_start = |entry: &TraceEntry| matches!(entry.event, Event::ToolStarted { .. });
+    let cut = entries.iter().position(is_start).unwrap() + 1;
+    let answers = [
+        (vec![reply("```json\n{\"n\": 2}\n```")], Some(2)),
+        (vec![reply("two"), reply("{\"n\": 2}")], Some(2)),
+        (vec![reply("two"), reply("2")], None),
+    ];
+    for (steps, expected) in answers {
+        let store = MemoryJournalStore::new();
+        store
+            .create(&id())
+            .await
+            .unwrap()
+            .append(entries[..cut].to_vec())
+            .await
+            .unwrap();
+        let (builder, _) = TestModel::playing(steps);
+        let journal = Journal::open(&store, &id()).await.unwrap();
+        let (tool, _) = counted(EffectClass::Read, "Pays.");
+        let mut conversation = builder.tools([tool]).journal(journal).build().unwrap();
+        let resumed = conversation.resume_run(CancellationToken::new()).await.unwrap();
+        match (resumed, expected) {
+            (Ok(outcome), Some(n)) => {
+                let answer: Value = serde_json::from_str(outcome.text()).unwrap();
+                assert_eq!(answer, json!({"n": n}));
+            }
+            (Err(error), None) => assert!(matches!(error.failure, RunFailure::AnswerMalformed { .. }), "{error}"),
+            (resumed, _) => panic!("{resumed:?}"),
+        }
+    }
 }
