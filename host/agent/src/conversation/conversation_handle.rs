@@ -97,6 +97,14 @@ impl Conversation {
         self.state.interrupted.as_ref()
     }
 
+    /// Pins the last message of the user: when the history is [compacted](ConversationBuilder::context_tokens_max), no summary
+    /// replaces it. Returns its text; `None` if there is no message.
+    pub fn pin_last_message(&mut self) -> Option<&str> {
+        let pinned = self.state.history.pin_last_prompt()?;
+        self.state.observers.emit(&Event::MessagePinned);
+        Some(pinned)
+    }
+
     /// Returns the means to leave a run to another process; `None` without a [journal](ConversationBuilder::journal).
     #[must_use]
     pub fn suspension(&self) -> Option<Suspension> {

@@ -45,10 +45,22 @@ fn without_system(messages: &[Message]) -> (&[Message], &[Message]) {
     messages.split_at(usize::from(has_system))
 }
 
+/// Whether the user wrote the message: it is not the summary of earlier ones.
+fn is_prompt(message: &Message) -> bool {
+    matches!(&message.role, Role::User { content } if !content.starts_with(HEADING))
+}
+
+/// Pins the last message of the user. Returns its text; `None` if there is none.
+pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
+    let last = messages.iter_mut().rev().find(|message| is_prompt(message))?;
+    last.is_pinned = true;
+    Some(last.content())
+}
+
 /// Returns the messages to replace, or `None` if that would not shorten the history enough to be worth an inference.
 ///
 /// The newest messages stay, up to a quarter of `tokens_max`. They begin with a message that is not the answer to a call, so that calls and
-/// answers stay together. The first user message and the last one are pinned.
+/// answers stay together. The first user message and the last one stay too, and those that are pinned.
 pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option<CompactionPlan> {
     let (_, messages) = without_system(messages);
     let recent_max = tokens_max / 4;
@@ -62,13 +74,20 @@ pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option
             older = at;
         }
     }
-    let is_users = |message: &Message| matches!(&message.role, Role::User { content } if !content.starts_with(HEADING));
     let older_messages = messages.get(..older)?;
-    let mut pinned: Vec<_> = older_messages.iter().position(is_users).into_iter().collect();
+    let first = older_messages.iter().position(is_prompt);
     // A newer prompt among the recent messages is not pinned, because it stays anyway.
-    let has_recent_prompt = messages.iter().skip(older).any(is_users);
-    let last = older_messages.iter().rposition(is_users);
-    pinned.extend(last.filter(|last| !has_recent_prompt && !pinned.contains(last)));
+    let has_recent_prompt = messages.iter().skip(older).any(is_prompt);
+    let last = older_messages
+        .iter()
+        .rposition(is_prompt)
+        .filter(|_| !has_recent_prompt);
+    let older_numbered = older_messages.iter().enumerate();
+    let stays = |at: usize, message: &Message| message.is_pinned || first == Some(at) || last == Some(at);
+    let pinned: Vec<_> = older_numbered
+        .filter(|(at, message)| stays(*at, message))
+        .map(|(at, _)| at)
+        .collect();
     let replaced = older_messages.iter().enumerate();
     let replaced = replaced.filter(|(at, _)| !pinned.contains(at));
     let saved: usize = replaced.map(|(_, message)| message_tokens(message)).sum();
@@ -181,6 +200,31 @@ mod tests {
         let plan = plan_compaction(&messages, 2000).unwrap();
         assert_eq!(plan.pinned, [0]);
         assert!(transcript(&messages, &plan, 1_000_000).contains("one look"));
+    }
+
+    #[test]
+    fn pinned_messages_stay_in_every_summary() {
+        let mut messages = history(1);
+        for text in ["my name is Ada", "look around"] {
+            messages.push(Message::user(text));
+            messages.extend(history(10).split_off(2));
+            if text.contains("Ada") {
+                assert_eq!(pin_last_prompt(&mut messages), Some("my name is Ada"));
+            }
+        }
+        for _ in 0..2 {
+            messages.push(Message::user("and now?"));
+            messages.extend(history(20).split_off(2));
+            let plan = plan_compaction(&messages, 2000).unwrap();
+            messages = compacted(&messages, &plan, "many looks");
+            let texts: Vec<_> = messages.iter().map(Message::content).collect();
+            assert!(
+                texts.contains(&"my name is Ada") && !texts.contains(&"look around"),
+                "{texts:?}"
+            );
+        }
+        let mut only_summary = [Message::user(format!("{HEADING}nothing"))];
+        assert_eq!(pin_last_prompt(&mut only_summary), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The history of a conversation as a function of its events.
 
-use super::compaction::{CompactionPlan, compacted};
+use super::compaction::{CompactionPlan, compacted, pin_last_prompt};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 
@@ -70,6 +70,7 @@ impl HistoryReplay<'_> {
                 };
                 self.messages = compacted(&self.messages, &plan, &event.summary);
             }
+            Event::MessagePinned => drop(pin_last_prompt(&mut self.messages)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
             Event::Finished { .. } => self.close(self.interrupted),
             _ => {}

@@ -9,7 +9,9 @@ mod port;
 mod session_journal;
 mod summary;
 
-pub(crate) use compaction::{CompactionPlan, compacted, estimated_tokens, history_tokens, plan_compaction, transcript};
+pub(crate) use compaction::{
+    CompactionPlan, compacted, estimated_tokens, history_tokens, pin_last_prompt, plan_compaction, transcript,
+};
 pub use error::JournalError;
 pub(crate) use history::messages;
 pub use interrupted_run::{InterruptedRun, UnresolvedCall};

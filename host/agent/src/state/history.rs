@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::call_ids::CallIds;
-use crate::journal::{CompactionPlan, compacted};
+use crate::journal::{CompactionPlan, compacted, pin_last_prompt};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
@@ -140,6 +140,11 @@ impl History {
     pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
         self.close(&interrupted_call());
         self.messages = compacted(&self.messages, plan, summary);
+    }
+
+    /// Pins the last message of the user. Returns its text.
+    pub(crate) fn pin_last_prompt(&mut self) -> Option<&str> {
+        pin_last_prompt(&mut self.messages)
     }
 
     /// Removes all messages, which no model reads.

@@ -116,6 +116,36 @@ async fn a_summary_in_the_journal_is_not_paid_again() {
     assert_eq!(texts(second.history()), texts(&expected));
 }
 
+#[tokio::test]
+async fn a_pinned_message_is_pinned_in_a_later_process() {
+    let store = MemoryJournalStore::new();
+    let (builder, _) = TestModel::playing([reply("hello"), reply("here"), reply("yes")]);
+    let journal = Journal::create(&store, &id()).await.unwrap();
+    let mut first = builder.journal(journal).build().unwrap();
+    assert_eq!(first.pin_last_message(), None, "there is no message");
+    first.run("hi").await.unwrap();
+    first.run("my name is Ada").await.unwrap();
+    assert_eq!(first.pin_last_message(), Some("my name is Ada"));
+    // The next turn stores the event.
+    let (builder, model) = {
+        let mut answers = steps();
+        answers.insert(0, reply("yes"));
+        TestModel::playing(answers)
+    };
+    first.run("are you there?").await.unwrap();
+    drop(first);
+    let journal = Journal::open(&store, &id()).await.unwrap();
+    let builder = builder.tools([long()]).context_tokens_max(1500).journal(journal);
+    let mut second = builder.build().unwrap();
+    second.run("are you still there?").await.unwrap();
+    second.run("look around").await.unwrap();
+    assert_eq!(model.events_named("history_compacted").len(), 1);
+    let texts: Vec<_> = second.history().iter().map(Message::content).collect();
+    assert!(texts.contains(&"my name is Ada"), "{texts:?}");
+    assert!(!texts.contains(&"are you still there?"), "{texts:?}");
+    assert_valid(second.history());
+}
+
 /// Returns a step in which the provider refuses a request that exceeds the context.
 fn too_long() -> Step {
     Box::new(|_| {

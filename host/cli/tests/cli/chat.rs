@@ -50,7 +50,7 @@ fn tools_of_one_turn_stay_for_the_next() {
 fn commands_are_executed_without_the_model() {
     let run = chatting().run_with_input(
         &CHAT,
-        "/help\n/tools NEW\n/wait\nCount.\nNext.\n/budget\n/quit\nnever sent\n",
+        "/help\n/tools NEW\n/wait\nCount.\nNext.\n/pin\n/budget\n/quit\nnever sent\n",
     );
     assert_eq!(run.code, Some(0), "{run}");
     for text in [
@@ -59,6 +59,7 @@ fn commands_are_executed_without_the_model() {
         "1 tool\n",
         "2 tool calls",
         "no limit of cost",
+        "kept: Next.",
     ] {
         assert!(run.stderr.contains(text), "{text} in {run}");
     }

@@ -14,6 +14,9 @@ pub struct Message {
     pub role: Role,
     /// Creation time, in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
+    /// Whether it stays when a summary replaces the older messages of a long history.
+    #[serde(default, rename = "pinned", skip_serializing_if = "std::ops::Not::not")]
+    pub is_pinned: bool,
 }
 
 /// The role and content of a message.
@@ -88,6 +91,7 @@ impl Message {
         Self {
             role,
             timestamp_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+            is_pinned: false,
         }
     }
 
@@ -214,8 +218,8 @@ mod tests {
     // accept: 9
     proptest! {
         #[test]
-        fn a_stored_message_loses_nothing(role in role(), timestamp_ms: u64) {
-            let message = Message { role, timestamp_ms };
+        fn a_stored_message_loses_nothing(role in role(), timestamp_ms: u64, is_pinned: bool) {
+            let message = Message { role, timestamp_ms, is_pinned };
             let stored = serde_json::to_string(&message).unwrap();
             prop_assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
         }

@@ -30,6 +30,7 @@ Examples:
 Commands in the chat:
   /tools [TEXT]  list the tools that can be called
   /budget        show tokens, cost and calls
+  /pin           keep your last message when older ones are summarized
   /wait          wait for a background call
   /help          list these commands
   /quit          end the session, as does Ctrl-D
@@ -181,7 +182,7 @@ impl Session<'_> {
         }
     }
 
-    fn execute(&self, command: &Slash, conversation: &Conversation) -> Exit {
+    fn execute(&self, command: &Slash, conversation: &mut Conversation) -> Exit {
         match command.page(conversation) {
             Ok(page) => {
                 write_stderr(&page);

@@ -11,6 +11,8 @@ pub(super) enum Slash {
     Tools(String),
     /// Shows usage and budget.
     Budget,
+    /// Keeps the last message when older ones are summarized.
+    Pin,
     /// Waits for a background call.
     Wait,
     /// Lists the commands.
@@ -28,6 +30,7 @@ impl Slash {
         match (name, rest.trim()) {
             ("tools", text) => Self::Tools(text.to_lowercase()),
             ("budget", "") => Self::Budget,
+            ("pin", "") => Self::Pin,
             ("wait", "") => Self::Wait,
             ("help" | "?", "") => Self::Help,
             ("quit" | "exit", "") => Self::Quit,
@@ -39,10 +42,11 @@ impl Slash {
     ///
     /// # Errors
     /// If it is not a command.
-    pub(super) fn page(&self, conversation: &Conversation) -> Result<Page, Error> {
+    pub(super) fn page(&self, conversation: &mut Conversation) -> Result<Page, Error> {
         match self {
             Self::Tools(text) => Ok(tools(conversation, text)),
             Self::Budget => Ok(budget(conversation)),
+            Self::Pin => pin(conversation),
             Self::Wait | Self::Help | Self::Quit => Ok(help()),
             Self::Unknown(name) => {
                 let message = format!("`/{name}` is not a command of the chat");
@@ -58,6 +62,7 @@ fn help() -> Page {
     for (name, text) in [
         ("/tools [TEXT]", "list the tools that can be called"),
         ("/budget", "show tokens, cost and calls"),
+        ("/pin", "keep your last message when older ones are summarized"),
         ("/wait", "wait for a background call"),
         ("/help", "list the commands"),
         ("/quit", "end the session"),
@@ -65,6 +70,17 @@ fn help() -> Page {
         page.styled(NAME, format_args!("{name:<15}")).text(text).end();
     }
     page
+}
+
+fn pin(conversation: &mut Conversation) -> Result<Page, Error> {
+    let Some(text) = conversation.pin_last_message() else {
+        let message = "there is no message to keep";
+        return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("`/pin` keeps the message before it"));
+    };
+    let mut page = Page::new();
+    page.styled(FAINT, "kept:").text(" ").text(first_sentence(text)).end();
+    Ok(page)
 }
 
 fn tools(conversation: &Conversation, text: &str) -> Page {

@@ -1,0 +1,384 @@
+//! The events of a conversation.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CompactedHistory, DecidedApproval, InjectionCost, RecordedOutcome, RecordedStart, RequestedApproval, Resolution,
+};
+use crate::injection::EntityBinding;
+use crate::model::{FinishReason, TokenUsage};
+use crate::outcome::{RunUsage, StopReason};
+use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinition, ToolId, ToolName};
+
+/// An event of a conversation.
+///
+/// The events determine which tools are declared to the model at any moment: see [`visible_tools`](super::visible_tools()).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A trace begins. Only traces have it: it is what a replay needs to know of the program that recorded it.
+    TraceStarted {
+        /// The name of the model.
+        model: String,
+        /// The options of the program, each with its values.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        settings: BTreeMap<String, Vec<String>>,
+    },
+    /// A turn began with a user message, or with a late result.
+    TurnStarted {
+        /// The unique id of the run, which tools find in their context.
+        loop_id: String,
+        /// The number of the turn in the conversation, from 1.
+        turn: u32,
+        /// The declared tools, in order.
+        tools: Vec<ToolName>,
+        /// The user message; `None` for a turn that answers late results.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        /// The JSON Schema of the answer, if the turn has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer_schema: Option<Box<serde_json::Value>>,
+    },
+    /// Text was appended to the user message: the descriptions of tools that the message added.
+    PromptExtended {
+        /// The text.
+        text: String,
+    },
+    /// A run that an earlier process did not finish continues.
+    RunResumed {
+        /// The unique id of the run.
+        loop_id: String,
+        /// The ids of the calls that run again.
+        again: Vec<String>,
+        /// The tools that are declared now and were not before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<ToolName>,
+        /// The tools that were declared and are not any more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<ToolName>,
+    },
+    /// An inference begins.
+    IterationStarted {
+        /// The number of the inference in this run, from 1.
+        iteration: u32,
+        /// The number of declared tools.
+        tools: usize,
+        /// The number of entities that the conversation has discovered.
+        providers: usize,
+    },
+    /// A request is sent to the model. Only conversations with a journal emit it.
+    ModelAsked {
+        /// The number of the inference in this run.
+        iteration: u32,
+        /// The digest of the messages and the declared tools.
+        request: String,
+    },
+    /// The model responded.
+    ModelAnswered {
+        /// The number of the inference.
+        iteration: u32,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+        /// The reason why the model stopped.
+        finish: FinishReason,
+        /// The tokens of the inference.
+        usage: TokenUsage,
+        /// The text, or the model's refusal.
+        content: String,
+        /// The readable reasoning, if the provider shows it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reasoning: String,
+        /// The requested calls, as stored in the history.
+        tool_calls: Vec<ToolCall>,
+        /// The calls as the model wrote them; empty if they are those of the history.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        requested: Vec<ToolCall>,
+        /// The parts that the provider requires back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocks: Vec<ProviderBlock>,
+        /// The cost of the tools that were injected since the last inference.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        injected: Option<InjectionCost>,
+    },
+    /// The history no longer fitted into the context, and a summary by the model replaced its older messages.
+    HistoryCompacted(Box<CompactedHistory>),
+    /// The last message of the user was pinned: a summary does not replace it.
+    MessagePinned,
+    /// The arguments of a call were invalid JSON and were repaired without loss.
+    ArgumentsRepaired {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: String,
+    },
+    /// A call needs an approval. It has not started; other calls continue.
+    ApprovalRequested(Box<RequestedApproval>),
+    /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
+    ApprovalDecided(Box<DecidedApproval>),
+    /// A tool call starts.
+    ToolStarted {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The id of the tool.
+        tool: ToolId,
+        /// What is needed to continue after a crash. Only conversations with a journal have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<Box<RecordedStart>>,
+    },
+    /// A tool returned. Its result enters the history in call order. Only conversations with a journal emit it.
+    ToolReturned {
+        /// The id of the call.
+        id: String,
+        /// The outcome.
+        outcome: Box<RecordedOutcome>,
+    },
+    /// A person decided about a call that an earlier process started and did not finish.
+    CallResolved {
+        /// The id of the call.
+        id: String,
+        /// The decision.
+        resolution: Resolution,
+    },
+    /// The calls without an answer were answered, and did not run.
+    OpenCallsAnswered {
+        /// The text for the model.
+        content: String,
+    },
+    /// A tool ended the run with an answer, which is in the history as an answer of the model.
+    AnsweredByTool {
+        /// The answer.
+        content: String,
+    },
+    /// A tool call ended.
+    ToolFinished {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The id of the tool.
+        tool: ToolId,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+        /// Whether it failed.
+        is_error: bool,
+        /// The kind of error, if known.
+        kind: Option<ErrorKind>,
+        /// The text for the model.
+        content: String,
+        /// The types of its artifacts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+        /// Whether the call continues in the background and will deliver a late result.
+        #[serde(default, rename = "goes_on")]
+        is_background: bool,
+    },
+    /// The host denied accesses to a plugin during a call. The plugin and the model do not receive this list.
+    AccessDenied {
+        /// The id of the model's call.
+        id: String,
+        /// The accesses, with the grants that would allow them.
+        denied: Vec<DeniedAccess>,
+    },
+    /// A running tool reports its progress to the user.
+    Progress {
+        /// The id of the model's call.
+        id: String,
+        /// The text, which the next one replaces.
+        text: String,
+    },
+    /// A running tool calls another tool, through `toolwit:plugin/tools` or its context. The model does not see the call.
+    NestedCallStarted {
+        /// The id of the model's call that contains it.
+        id: String,
+        /// Its number among the nested calls of that call, from 1.
+        number: u32,
+        /// The id of the calling tool.
+        caller: ToolId,
+        /// The requested tool.
+        tool: ToolId,
+    },
+    /// A call that a tool made ended.
+    NestedCallFinished {
+        /// The id of the model's call that contains it.
+        id: String,
+        /// Its number among the nested calls of that call.
+        number: u32,
+        /// The requested tool.
+        tool: ToolId,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+        /// Whether it failed.
+        is_error: bool,
+        /// The kind of error, if known.
+        kind: Option<ErrorKind>,
+    },
+    /// The model called a locked tool. The call did not run; the answer is guidance on how to unlock the tool.
+    CallGuided {
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The text for the model.
+        content: String,
+    },
+    /// A background call delivered its result.
+    LateResult {
+        /// The id of the call under which the result is stored in the history.
+        id: String,
+        /// The id of the call that started the work.
+        call: String,
+        /// The name of the tool.
+        name: ToolName,
+        /// The id of the tool.
+        tool: ToolId,
+        /// Whether it failed.
+        is_error: bool,
+        /// The text for the model.
+        content: String,
+        /// The types of its artifacts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<String>,
+    },
+    /// A call was answered without running a tool.
+    CallRefused {
+        /// The id of the call.
+        id: String,
+        /// The name that the model called, truncated if it is long.
+        name: String,
+        /// The kind of error.
+        kind: ErrorKind,
+        /// The text for the model.
+        content: String,
+    },
+    /// A result was too long for one message and was truncated.
+    ResultCut {
+        /// The id of the call.
+        id: String,
+        /// The name under which the full result is stored.
+        result: String,
+        /// The size of the result, in bytes.
+        bytes: usize,
+        /// The size of the part that the model read, in bytes.
+        shown_bytes: usize,
+        /// The full result. Only conversations with a journal have it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        full: String,
+    },
+    /// Tools were injected.
+    ToolsInjected {
+        /// The tool whose result injected them.
+        trigger: ToolName,
+        /// Their names, in declaration order.
+        names: Vec<ToolName>,
+        /// Their definitions, in the same order.
+        #[serde(default)]
+        definitions: Vec<ToolDefinition>,
+        /// The size that their definitions add to the prompt, in bytes.
+        prompt_bytes: u64,
+    },
+    /// Tools were rebound to another implementation or object, under the same name.
+    ToolsRebound {
+        /// The tool whose result caused it.
+        trigger: ToolName,
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on.
+    ToolsRedefined {
+        /// The tool whose result caused it.
+        trigger: ToolName,
+        /// Their names.
+        names: Vec<ToolName>,
+        /// Their new definitions, in the same order.
+        definitions: Vec<ToolDefinition>,
+    },
+    /// The application removed a tool. Nothing else adds it again.
+    ToolExcluded {
+        /// The id of the tool.
+        tool: ToolId,
+    },
+    /// The application added a tool that it had removed.
+    ToolAdmitted {
+        /// The id of the tool.
+        tool: ToolId,
+    },
+    /// Tools were removed and can no longer be called. They stay declared until the turn ends.
+    ToolsRemoved {
+        /// The tool whose result removed them.
+        trigger: ToolName,
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// Tools were evicted: they are not declared any more, because of the limit, and can still be called.
+    ToolsEvicted {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// Tools were folded: they are not declared any more, because they were not used, and can still be called.
+    ToolsFolded {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// A strategy did not inject a tool.
+    ToolWithheld {
+        /// The tool whose result was evaluated.
+        trigger: ToolName,
+        /// The name of the tool that was not injected.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
+    /// Evicted or folded tools are declared again.
+    ToolsRestored {
+        /// Their names.
+        names: Vec<ToolName>,
+    },
+    /// A result contained an entity.
+    EntityDiscovered {
+        /// Its type, as in tool names.
+        #[serde(rename = "type")]
+        kind: String,
+        /// Its id; `None` for an entity that cannot be recognised again.
+        id: Option<String>,
+        /// Whether the entity is new, and the instance to which its tools are bound.
+        binding: EntityBinding,
+        /// The tool names of its methods.
+        tools: Vec<ToolName>,
+    },
+    /// A result contained an object that cannot become tools.
+    ProviderInvalid {
+        /// Its type, as in tool names.
+        #[serde(rename = "type")]
+        kind: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The number of declared tools reached the warning threshold: models choose poorly among many tools.
+    ToolsMany {
+        /// The number of declared tools.
+        count: usize,
+    },
+    /// An injection strategy panicked. No strategy changed the tools after this call.
+    StrategyFailed {
+        /// The tool whose result was evaluated.
+        trigger: ToolName,
+    },
+    /// The run ended.
+    Finished {
+        /// The reason.
+        stop: StopReason,
+        /// The number of inferences.
+        iterations: u32,
+        /// The number of tool calls that ran.
+        tool_calls: usize,
+        /// The usage of the run, including nested agents.
+        usage: RunUsage,
+        /// The duration in milliseconds.
+        wall_ms: u64,
+    },
+}
