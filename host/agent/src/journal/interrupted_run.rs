@@ -183,16 +183,9 @@ impl InterruptedRun {
             }
             Event::ApprovalDecided(decided) => self.forget_question(&decided.id),
             Event::ToolStarted { id, name, tool, start } => {
-                self.forget_question(id);
-                if let Some(open) = self.find(id) {
-                    open.started = Some(StartedCall {
-                        name: name.clone(),
-                        tool: tool.clone(),
-                        start: start.as_deref().cloned(),
-                    });
-                    // It runs again, so an earlier decision is used up.
-                    open.resolution = None;
-                }
+                let start = start.as_deref().cloned();
+                let (name, tool) = (name.clone(), tool.clone());
+                self.started(id, StartedCall { name, tool, start });
             }
             Event::ToolReturned { id, outcome } => {
                 outcomes.insert(id.clone(), (**outcome).clone());
@@ -220,6 +213,15 @@ impl InterruptedRun {
 
     fn find(&mut self, id: &str) -> Option<&mut OpenCall> {
         self.open.iter_mut().find(|open| open.call.id == id)
+    }
+
+    fn started(&mut self, id: &str, started: StartedCall) {
+        self.forget_question(id);
+        if let Some(open) = self.find(id) {
+            open.started = Some(started);
+            // It runs again, so an earlier decision is used up.
+            open.resolution = None;
+        }
     }
 
     fn forget_question(&mut self, id: &str) {

@@ -88,12 +88,11 @@ async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
         let requests = asked_again.clone();
         let approver = move |request: &ApprovalRequest| {
             requests.lock().unwrap().push(request.clone());
-            match is_approved {
-                true => Approval::Approved,
-                false => Approval::Denied {
-                    reason: "too much".to_owned(),
-                },
+            if is_approved {
+                return Approval::Approved;
             }
+            let reason = "too much".to_owned();
+            Approval::Denied { reason }
         };
         let (mut conversation, amounts) = reopened(&store, approver).await;
         let questions = pending(&conversation);
