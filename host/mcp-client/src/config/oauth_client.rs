@@ -75,7 +75,7 @@ impl OauthClient {
     }
 
     /// Sets the refresh token. If the issuer replaces it, the new one is stored with
-    /// [`ValueSource::replace_secret`](crate::ValueSource::replace_secret).
+    /// [`ValueSource::replace_secret`](crate::ValueSource::replace_secret), and calls fail if it cannot be stored.
     #[must_use]
     pub fn with_refresh_token(mut self, token: impl Into<Setting>) -> Self {
         self.refresh_token = Some(token.into());

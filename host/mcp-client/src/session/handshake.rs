@@ -206,17 +206,11 @@ impl Start<'_> {
         };
         let secret = client.refresh_token.as_ref().and_then(Setting::secret_name);
         let secret = secret.map(str::to_owned);
-        let (values, name) = (self.options.values.clone(), self.config.name.clone());
+        let values = self.options.values.clone();
         let on_rotation = move |token: &str| {
-            let stored = secret.as_ref().map(|secret| values.replace_secret(secret, token));
-            match stored {
-                Some(Ok(())) => {}
-                Some(Err(error)) => tracing::warn!(server = name, %error, "the new refresh token is not stored"),
-                None => tracing::warn!(
-                    server = name,
-                    "the new refresh token is not stored: it is not from a secret"
-                ),
-            }
+            let secret = secret.as_ref().ok_or("the setting `refresh_token` is not a secret")?;
+            let stored = values.replace_secret(secret, token);
+            stored.map_err(|error| error.message.clone())
         };
         Ok(TokenSource::new(
             server.clone(),

@@ -18,7 +18,8 @@ pub trait ValueSource: Send + Sync {
     /// Stores a new value of a secret: a refresh token that its issuer has replaced. The default cannot.
     ///
     /// # Errors
-    /// If the secret cannot be stored. The new value is used until the connection ends, and lost then.
+    /// If the secret cannot be stored. Calls to the server then fail with the message of the error, which must not contain the value.
+    /// Each call tries again until the connection ends. The value is lost then.
     fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
         let _ = value;
         let message = format!("the secret `{name}` cannot be replaced: its source does not store values");

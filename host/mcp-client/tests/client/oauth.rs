@@ -1,11 +1,11 @@
 //! Tokens of OAuth: an issuer and a server of the test.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use toolwit_agent::ToolSource;
-use toolwit_core::{Error, ToolContext};
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 use toolwit_mcp_client::{ClientOptions, McpServer, OauthClient, ServerConfig, Setting, ValueSource};
 use zeroize::Zeroizing;
 
@@ -156,9 +156,9 @@ async fn an_allowed_scope_is_added_and_another_is_refused() {
     assert_eq!(token_requests(&issuer).len(), 1);
 }
 
-/// Has the secret `refresh`, which can be replaced.
+/// Has the secret `refresh`, which can be replaced unless it is locked.
 #[derive(Clone, Default)]
-struct Values(Arc<Mutex<Option<String>>>);
+struct Values(Arc<Mutex<Option<String>>>, Arc<AtomicBool>);
 
 impl ValueSource for Values {
     fn secret(&self, _name: &str) -> Result<Option<Zeroizing<String>>, Error> {
@@ -174,25 +174,31 @@ impl ValueSource for Values {
 
     fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
         assert_eq!(name, "refresh");
+        if self.1.load(Ordering::Relaxed) {
+            let message = "the secret store is locked";
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
         *self.0.lock().unwrap() = Some(value.to_owned());
         Ok(())
     }
+}
+
+/// Configures a server with a refresh token.
+fn server_of_user(http: &HttpServer, issuer: &HttpServer, token: Setting, values: &Values) -> McpServer {
+    let client = OauthClient::new(&origin(issuer), "toolwit").unwrap();
+    let config = ServerConfig::http("test", &http.url).unwrap();
+    McpServer::new(
+        config.with_oauth(client.with_refresh_token(token)),
+        ClientOptions::default().with_values(values.clone()),
+    )
 }
 
 #[tokio::test]
 async fn a_replaced_refresh_token_is_stored_and_used() {
     let issuer = issuer_server().await;
     let http = protected(origin(&issuer), &["access-token-2"], "Bearer").await;
-    let client = OauthClient::new(&origin(&issuer), "toolwit").unwrap();
-    let config = ServerConfig::http("test", &http.url)
-        .unwrap()
-        .with_oauth(client.with_refresh_token(Setting::secret("refresh")));
     let values = Values::default();
-    works(&McpServer::new(
-        config,
-        ClientOptions::default().with_values(values.clone()),
-    ))
-    .await;
+    works(&server_of_user(&http, &issuer, Setting::secret("refresh"), &values)).await;
     let requests = token_requests(&issuer);
     assert!(
         requests[0]
@@ -202,6 +208,52 @@ async fn a_replaced_refresh_token_is_stored_and_used() {
     assert!(requests[0].body.contains("client_id=toolwit"));
     assert!(requests[1].body.contains("refresh_token=refresh-token-1"));
     assert_eq!(values.0.lock().unwrap().as_deref(), Some("refresh-token-2"));
+}
+
+#[tokio::test]
+async fn a_replaced_refresh_token_that_cannot_be_stored_is_an_error() {
+    let literal = (
+        Setting::from("the-first-refresh-token"),
+        "`refresh_token` is not a secret",
+    );
+    let secret = (Setting::secret("refresh"), "the secret store is locked");
+    for (token, reason) in [literal, secret] {
+        let issuer = issuer_server().await;
+        let http = protected(origin(&issuer), &["access-token-1"], "Bearer").await;
+        let values = Values::default();
+        values.1.store(true, Ordering::Relaxed);
+        let error = refusal(&server_of_user(&http, &issuer, token, &values)).await;
+        assert!(error.contains("the new refresh token is not stored"), "{error}");
+        assert!(error.contains(reason) && !error.contains("refresh-token-1"), "{error}");
+        assert_eq!(token_requests(&issuer).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_replaced_refresh_token_that_cannot_be_stored_fails_a_later_call() {
+    let issuer = issuer_server().await;
+    let accepted = Arc::new(AtomicUsize::new(1));
+    let current = accepted.clone();
+    let http = HttpServer::start(move |request| {
+        let token = format!("Bearer access-token-{}", current.load(Ordering::Relaxed));
+        if request.headers.get("authorization") == Some(&token) {
+            return handshake(request);
+        }
+        let is_metadata = request.path.starts_with("/.well-known");
+        Some(Reply::status(if is_metadata { 404 } else { 401 }).with_header("www-authenticate", "Bearer"))
+    })
+    .await;
+    let values = Values::default();
+    let server = server_of_user(&http, &issuer, Setting::secret("refresh"), &values);
+    works(&server).await;
+
+    accepted.store(2, Ordering::Relaxed);
+    values.1.store(true, Ordering::Relaxed);
+    let error = crate::call(&server, "echo", json!({"text": "hello"})).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("the new refresh token is not stored"), "{error}");
+    assert!(!error.contains("refresh-token-2"), "{error}");
+    assert_eq!(values.0.lock().unwrap().as_deref(), Some("refresh-token-1"));
 }
 
 #[tokio::test]

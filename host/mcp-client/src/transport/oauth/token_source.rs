@@ -26,8 +26,8 @@ const VALIDITY_MAX: Duration = Duration::from_hours(24);
 /// The maximum length of an access token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// Receives the refresh token that replaces the previous one.
-type OnRotation = Box<dyn Fn(&str) + Send + Sync>;
+/// Stores the refresh token that replaces the previous one. The error is the reason why it is not stored.
+type OnRotation = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// What the client shows to the issuer.
 pub(crate) struct OauthCredentials {
@@ -58,6 +58,8 @@ struct State {
     token: Option<AccessToken>,
     /// The refresh token that the issuer gave last.
     rotated: Option<Zeroizing<String>>,
+    /// Whether that refresh token still has to be stored.
+    is_unstored: bool,
     step_up: BTreeSet<String>,
     resource: Option<String>,
     endpoint: Option<TokenEndpoint>,
@@ -87,11 +89,12 @@ struct TokenRefusal {
 
 impl TokenSource {
     /// Creates a source for a server. Tokens are redacted in what the server sends, and a new refresh token is passed to `on_rotation`.
+    /// There is no token until that succeeds: the previous refresh token may be invalid, and the login would end with the process.
     pub(crate) fn new(
         server: Url,
         credentials: OauthCredentials,
         redaction: Redaction,
-        on_rotation: impl Fn(&str) + Send + Sync + 'static,
+        on_rotation: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         Self {
             server,
@@ -136,11 +139,14 @@ impl TokenSource {
             if let Some((refused, challenge)) = refusal {
                 source.refuse(&mut state, &refused, &challenge).await?;
             }
-            if let Some(token) = state.token.as_ref().filter(|token| token.renewal > Instant::now()) {
-                return Ok(token.header.clone());
-            }
-            let token = source.request(&mut state).await?;
-            Ok(state.token.insert(token).header.clone())
+            let token = match state.token.take().filter(|token| token.renewal > Instant::now()) {
+                Some(token) => Ok(token),
+                None => source.request(&mut state).await,
+            };
+            // A response without a usable token may still have replaced the refresh token.
+            let stored = source.store(&mut state);
+            let header = state.token.insert(token?).header.clone();
+            stored.map(|()| header)
         });
         let renewed = task.await.unwrap_or_else(|_| Err("the token request ended".to_owned()));
         let failure = renewed.as_ref().err().cloned();
@@ -206,6 +212,16 @@ impl TokenSource {
         self.accept(state, response)
     }
 
+    /// Stores the refresh token that the issuer gave last, if it is not stored yet. A failure is repeated at the next call.
+    fn store(&self, state: &mut State) -> Result<(), String> {
+        if let Some(token) = state.rotated.as_ref().filter(|_| state.is_unstored) {
+            let stored = (self.on_rotation)(token);
+            stored.map_err(|why| format!("the new refresh token is not stored: {why}"))?;
+            state.is_unstored = false;
+        }
+        Ok(())
+    }
+
     /// Returns the form of a token request, and the name and password of the client.
     fn form(&self, state: &State, authentication: ClientAuthentication) -> (String, Option<(String, String)>) {
         let credentials = &self.credentials;
@@ -257,8 +273,8 @@ impl TokenSource {
             self.redaction.add_token(&token);
             let previous = state.rotated.as_ref().or(self.credentials.refresh_token.as_ref());
             if previous.is_some_and(|previous| *previous != token) {
-                (self.on_rotation)(&token);
                 state.rotated = Some(token);
+                state.is_unstored = true;
             }
         }
         if !token_type.eq_ignore_ascii_case("bearer") {
