@@ -174,9 +174,15 @@ pub(crate) fn missing_secret(name: &str, source: SecretSource) -> Option<String>
 
 /// Returns the command that allows an access that the host denied, or another suggestion.
 pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
-    let Some(MissingGrant { key, value, .. }) = &denied.missing_grant else {
-        return denied.suggestion.clone();
-    };
+    match &denied.missing_grant {
+        Some(missing) => missing_grant(missing).to_string(),
+        None => denied.suggestion.clone(),
+    }
+}
+
+/// Returns the command that grants what is missing.
+pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
+    let MissingGrant { plugin, key, value } = missing;
     let (option, value) = match (key.as_str(), value.split_once(' ')) {
         ("files", Some(("read", guest))) => ("read", format!("DIR::{guest}")),
         ("files", Some((_, guest))) => ("write", format!("DIR::{guest}")),
@@ -184,8 +190,7 @@ pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
         ("tools", _) => ("tool", value.clone()),
         (key, _) => (key, value.clone()),
     };
-    let command = SuggestedCommand::new("grant").operand(&denied.plugin);
-    command.option(option, &value).to_string()
+    SuggestedCommand::new("grant").operand(plugin).option(option, &value)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod package;
 mod policy;
 mod project;
 mod registry;
+mod requested;
 mod scan;
 pub mod store;
 #[cfg(test)]
@@ -62,6 +63,7 @@ pub use project::{
     SandboxSettings,
 };
 pub use registry::Registry;
+pub use requested::RequestedPermissions;
 pub use scan::{MissingPath, inspect_package, lint_package};
 pub use vectors::{VectorDirectory, VectorFiles, WordVectors};
 pub use watch::{WatchEvents, WatchGuard, WatchOptions};

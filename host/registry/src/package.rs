@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::manifest::interfaces::Interfaces;
 use crate::manifest::{Manifest, Tier};
+use crate::requested::RequestedPermissions;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
@@ -67,6 +68,19 @@ impl Package {
         let Some(plugin) = self.plugin() else { return Ok(None) };
         let interfaces = Interfaces::embedded(&plugin.read_component()?)?;
         Ok(interfaces.into_document(name))
+    }
+
+    /// Reads the permissions that a policy file next to the component requests. `None` if there is no such file.
+    ///
+    /// # Errors
+    /// As [`RequestedPermissions::read`].
+    pub async fn read_requested(&self) -> Result<Option<RequestedPermissions>, Error> {
+        let (name, path) = (self.name.clone(), self.path.clone());
+        let read = tokio::task::spawn_blocking(move || RequestedPermissions::read(&name, &path));
+        read.await.unwrap_or_else(|error| {
+            let message = "reading the policy file failed unexpectedly";
+            Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
+        })
     }
 
     /// Returns how complete its manifest is.

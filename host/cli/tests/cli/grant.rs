@@ -87,6 +87,38 @@ fn a_plugin_is_shown_with_its_requirements_and_grants() {
 }
 
 #[test]
+fn a_policy_of_another_host_is_a_list_of_requests() {
+    let policy = "version: \"1.0\"\npermissions:\n  network:\n    allow:\n      - host: api.example.com\n      - cidr: 10.0.0.0/8\n  \
+                  storage:\n    allow:\n      - uri: fs://work/**\n        access: [read]\n";
+    let workspace = workspace().file("tools/settings.policy.yaml", policy);
+    let shown = || workspace.run(&["grant", "settings"]).stdout;
+    let before = shown();
+    for line in [
+        "requests: read /work, which is not granted\n",
+        "hint: toolwit grant settings --read DIR::/work\n",
+        "requests: GET https://api.example.com/, which is not granted\n",
+        "hint: toolwit grant settings --http api.example.com\n",
+        "requests: network 10.0.0.0/8, for which there is no such grant\n",
+        "has: nothing\n",
+    ] {
+        assert!(before.contains(line), "{line}{before}");
+    }
+    let denied = workspace.run(&["explain", "settings", "https://api.example.com/"]);
+    assert_eq!(denied.code, Some(4), "a request is no grant: {denied}");
+    workspace.run(&["grant", "settings", "--http", "api.example.com"]);
+    assert!(
+        shown().contains("requests: GET https://api.example.com/, which is granted\n"),
+        "{}",
+        shown()
+    );
+    let workspace = workspace.file("tools/settings.policy.yaml", "version: 9\n");
+    let broken = workspace.run(&["grant", "settings"]);
+    assert!(broken.stdout.contains("has: "), "the grants are shown: {broken}");
+    let warning = "warning: settings.policy.yaml cannot be used: it has the version 9";
+    assert!(broken.stderr.contains(warning), "{broken}");
+}
+
+#[test]
 fn explain_names_the_deciding_rule() {
     let workspace = workspace();
     workspace.run(&["grant", "settings", "--http", "GET,POST https://a.example/v1"]);

@@ -34,6 +34,8 @@ limits! {
         WIT_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of the user interfaces in a component.
         UI_BYTES_MAX: u64 = 4 << 20, Bytes;
+        /// Maximum size of the policy file of another host next to a component.
+        REQUESTS_BYTES_MAX: u64 = 64 << 10, Bytes;
         /// Maximum size of the grants file.
         /// A hundred plugins with ten rules each need a tenth of it.
         GRANTS_BYTES_MAX: u64 = 1 << 20, Bytes;

@@ -2,6 +2,7 @@
 
 mod flags;
 mod needs;
+mod requests;
 mod revoke;
 mod show;
 
@@ -65,8 +66,17 @@ impl Grant {
             .map_err(|error| Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string()))?;
         if rules == GrantRules::default() {
             let package = host.registry().package(plugin.name()).cloned();
+            let requested = match &package {
+                Some(package) => package.read_requested().await,
+                None => Ok(None),
+            };
+            // The grants are shown in any case: they do not depend on the requests.
+            let requested = requested.unwrap_or_else(|error| {
+                printer.warn(&error.message);
+                None
+            });
             let manifest = package.and_then(|package| package.manifest);
-            show::print(printer, &plugin, manifest.as_deref(), &file)?;
+            show::print(printer, &plugin, manifest.as_deref(), requested.as_ref(), &file)?;
             return Ok(Exit::Success);
         }
         let grant = NewGrant {

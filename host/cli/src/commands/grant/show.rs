@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::needs::is_met;
+use super::requests;
 use crate::failure::Failure;
 use crate::output::page::{FAINT, Page, TITLE};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
 use toolwit::grants::{EffectiveRights, GrantScope, stale_grants};
-use toolwit::registry::{EnvironmentNeed, Manifest};
+use toolwit::registry::{EnvironmentNeed, Manifest, RequestedPermissions};
 use toolwit::sandbox::{GrantsFile, Plugin};
 
 /// A grant that applies to the plugin, with the rules that its component imports.
@@ -36,6 +37,7 @@ pub(super) fn print(
     printer: Printer,
     plugin: &Plugin,
     manifest: Option<&Manifest>,
+    requested: Option<&RequestedPermissions>,
     file: &GrantsFile,
 ) -> Result<(), Failure> {
     let grants = file.read().map_err(Error::from)?;
@@ -52,6 +54,7 @@ pub(super) fn print(
     let effective = EffectiveRights::new(plugin.declared(), &grants, plugin.name(), digest);
     let stale = stale_grants(&grants, plugin.name(), digest);
     let had: Vec<String> = stale.into_iter().flat_map(rules_of).collect();
+    let requests = requested.map_or_else(Vec::new, |requested| requests::requests(requested, &effective));
     let needs = manifest.map_or(&[][..], |manifest| &manifest.environment);
     if printer.format() == Format::Json {
         let needs = needs.iter().map(|need| {
@@ -66,6 +69,7 @@ pub(super) fn print(
             "digest": digest,
             "declared": plugin.declared(),
             "needs": needs.collect::<Vec<_>>(),
+            "requests": requests,
             "has": unused.flat_map(|grant| &grant.rules).collect::<Vec<_>>(),
             "grants": shown,
             "other_versions_had": had,
@@ -77,6 +81,7 @@ pub(super) fn print(
     for need in needs {
         page.indent(2).text("needs: ").text(describe(need, &effective)).end();
     }
+    requests::write(&mut page, &requests);
     let has: Vec<_> = shown.iter().flat_map(ShownGrant::lines).collect();
     for (title, lines) in [("has", &has), ("another version had", &had)] {
         for line in lines {

@@ -1,0 +1,76 @@
+//! The permissions that a policy file of another host requests, compared with the grants.
+
+use serde::Serialize;
+
+use crate::commands::explain::{parse_access, parse_target};
+use crate::hint::missing_grant;
+use crate::output::page::{FAINT, Page};
+use toolwit::grants::EffectiveRights;
+use toolwit::registry::RequestedPermissions;
+use toolwit::tool::MissingGrant;
+
+/// A requested permission.
+#[derive(Serialize)]
+pub(super) struct Request {
+    /// The access, as `toolwit explain` reads it, or as the policy has it.
+    what: String,
+    /// Whether it is granted.
+    is_granted: bool,
+    /// The command that grants it; `None` if it is granted, or if no grant corresponds to it.
+    command: Option<String>,
+}
+
+/// Compares requested permissions with the grants.
+pub(super) fn requests(requested: &RequestedPermissions, effective: &EffectiveRights) -> Vec<Request> {
+    let grants = requested.grants.iter().map(|grant| {
+        let what = access(grant);
+        let is_granted = is_granted(&what, effective);
+        let command = (!is_granted).then(|| missing_grant(grant).to_string());
+        Request {
+            what,
+            is_granted,
+            command,
+        }
+    });
+    let others = requested.others.iter().map(|what| Request {
+        what: what.clone(),
+        is_granted: false,
+        command: None,
+    });
+    grants.chain(others).collect()
+}
+
+/// Returns the access that a grant would allow.
+fn access(grant: &MissingGrant) -> String {
+    match (grant.key.as_str(), grant.value.split_once(' ')) {
+        ("files", Some(("read", directory))) => format!("read {directory}"),
+        ("files", Some((_, directory))) => format!("write {directory}"),
+        ("http", _) => format!("GET https://{}/", grant.value),
+        (key, _) => format!("{key} {}", grant.value),
+    }
+}
+
+fn is_granted(access: &str, effective: &EffectiveRights) -> bool {
+    let target = parse_target(access);
+    target.is_ok_and(|target| effective.require(&parse_access(access, target.as_ref())).is_ok())
+}
+
+/// Writes the requests, with the commands that grant them.
+pub(super) fn write(page: &mut Page, requests: &[Request]) {
+    for request in requests {
+        let state = match (&request.command, request.is_granted) {
+            (_, true) => "which is granted",
+            (Some(_), false) => "which is not granted",
+            (None, false) => "for which there is no such grant",
+        };
+        page.indent(2)
+            .text("requests: ")
+            .text(&request.what)
+            .text(", ")
+            .text(state)
+            .end();
+        if let Some(command) = &request.command {
+            page.indent(4).styled(FAINT, format_args!("hint: {command}")).end();
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The permissions that a package requests in the policy file of another host.
+//!
+//! The format is that of [Wassette](https://github.com/microsoft/wassette), version 1: `NAME.policy.yaml` next to `NAME.wasm`.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::text_file;
+use toolwit_core::limits::REQUESTS_BYTES_MAX;
+use toolwit_core::text::printable;
+use toolwit_core::{Error, ErrorKind, MissingGrant, Phase};
+
+/// The extension of a policy file.
+pub(crate) const POLICY_EXTENSION: &str = "policy.yaml";
+
+/// Maximum number of requested permissions.
+const PERMISSIONS_MAX: usize = 256;
+
+/// Maximum length of a requested permission in a message, in characters.
+const TEXT_CHARS_MAX: usize = 200;
+
+/// The scheme of the directories in a policy file.
+const FILES: &str = "fs://";
+
+/// The permissions that a policy file requests. They are requests: none is granted before an operator grants it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestedPermissions {
+    /// The grants that it requests, as far as a grant can be that narrow.
+    pub grants: Vec<MissingGrant>,
+    /// The requests that no grant corresponds to, as text.
+    pub others: Vec<String>,
+}
+
+impl RequestedPermissions {
+    /// Reads the policy file next to a component. `None` if there is none. Blocks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] if the file is not a policy of version 1, [`ErrorKind::Io`] if it cannot be read.
+    pub fn read(plugin: &str, component: &Path) -> Result<Option<Self>, Error> {
+        let path = component.with_extension(POLICY_EXTENSION);
+        let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = text_file::read(&path, REQUESTS_BYTES_MAX)?;
+        text.map(|text| Self::parse(plugin, &text, &origin)).transpose()
+    }
+
+    fn parse(plugin: &str, text: &str, origin: &str) -> Result<Self, Error> {
+        let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
+            let message = format!("{origin} is not a policy: {}", printable(&error.to_string()));
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("it has the keys `version`, `description` and `permissions`")
+        })?;
+        let version = policy.version;
+        if version.trim() != "1" && !version.starts_with("1.") {
+            let version = printable(&version);
+            return Err(text_file::refused(
+                origin,
+                &format!("it has the version {version}, and version 1 is known"),
+            ));
+        }
+        Ok(policy.permissions.requested(plugin))
+    }
+}
+
+/// A policy file. What it denies needs no rule: a plugin has nothing that is not granted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Policy {
+    version: String,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default)]
+    permissions: Permissions,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Permissions {
+    storage: Option<Allowed<Storage>>,
+    network: Option<Allowed<Network>>,
+    environment: Option<Allowed<Variable>>,
+    runtime: Option<serde_json::Value>,
+    resources: Option<serde_json::Value>,
+    ipc: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Allowed<T> {
+    allow: Option<Vec<T>>,
+    #[serde(default, rename = "deny")]
+    _deny: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Storage {
+    uri: String,
+    access: Vec<Access>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Access {
+    Read,
+    Write,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    host: Option<String>,
+    cidr: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variable {
+    key: String,
+}
+
+impl Permissions {
+    fn requested(self, plugin: &str) -> RequestedPermissions {
+        let mut requested = RequestedPermissions::default();
+        for storage in allowed(self.storage) {
+            let is_writable = storage.access.contains(&Access::Write);
+            let access = if is_writable { "read-write" } else { "read" };
+            let grant = directory(&storage.uri).map(|directory| ("files", format!("{access} {directory}")));
+            requested.add(plugin, grant, &format!("storage {} ({access})", storage.uri));
+        }
+        for network in allowed(self.network) {
+            let host = network.host.filter(|_| network.cidr.is_none());
+            let text = host
+                .as_deref()
+                .or(network.cidr.as_deref())
+                .unwrap_or_default()
+                .to_owned();
+            let grant = host.filter(|host| is_host(host)).map(|host| ("http", host));
+            requested.add(plugin, grant, &format!("network {text}"));
+        }
+        for variable in allowed(self.environment) {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let is_plain = !variable.key.is_empty() && variable.key.chars().all(is_name);
+            let grant = is_plain.then(|| ("env", variable.key.clone()));
+            requested.add(plugin, grant, &format!("environment {}", variable.key));
+        }
+        for (name, section) in [
+            ("runtime", self.runtime),
+            ("resources", self.resources),
+            ("ipc", self.ipc),
+        ] {
+            if section.is_some_and(|section| !section.is_null()) {
+                requested.add(plugin, None, name);
+            }
+        }
+        requested
+    }
+}
+
+impl RequestedPermissions {
+    /// Adds a permission: as a grant, or else as text.
+    fn add(&mut self, plugin: &str, grant: Option<(&str, String)>, text: &str) {
+        if self.grants.len() + self.others.len() >= PERMISSIONS_MAX {
+            return;
+        }
+        match grant {
+            Some((key, value)) => self.grants.push(MissingGrant {
+                plugin: plugin.to_owned(),
+                key: key.to_owned(),
+                value,
+            }),
+            None => self
+                .others
+                .push(printable(text).to_string().chars().take(TEXT_CHARS_MAX).collect()),
+        }
+    }
+}
+
+fn allowed<T>(list: Option<Allowed<T>>) -> Vec<T> {
+    list.and_then(|list| list.allow).unwrap_or_default()
+}
+
+/// Returns the directory of the guest in the URI of a directory with everything below it.
+fn directory(uri: &str) -> Option<String> {
+    let path = uri.strip_prefix(FILES)?;
+    let path = path.strip_suffix("/**").unwrap_or(path).trim_matches('/');
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['*', '?', '[', '{', '\\', ':']);
+    let is_text = !path.is_empty() && !path.chars().any(char::is_control);
+    (is_text && path.split('/').all(is_plain)).then(|| format!("/{path}"))
+}
+
+/// Whether a grant can name the host: without a pattern and without an address range.
+fn is_host(host: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
+    !host.is_empty() && host.len() <= 253 && host.chars().all(is_plain)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = r#"
+version: "1.0"
+description: Fetches the weather
+permissions:
+  storage:
+    allow:
+      - uri: "fs://work/agent/**"
+        access: ["read", "write"]
+      - uri: "fs:///srv/data"
+        access: ["read"]
+      - uri: "fs://**"
+        access: ["read"]
+      - uri: "fs:///srv/../etc/**"
+        access: ["read"]
+    deny:
+      - uri: "fs:///srv/data/secret/**"
+        access: ["read"]
+  network:
+    allow:
+      - host: "api.example.com"
+      - host: "*.example.com"
+      - cidr: "10.0.0.0/8"
+  environment:
+    allow:
+      - key: "API_KEY"
+      - key: "A=B\u001b[2J"
+  resources:
+    limits: {memory: "512Mi"}
+"#;
+
+    fn parse(text: &str) -> Result<RequestedPermissions, Error> {
+        RequestedPermissions::parse("fetch", text, "fetch.policy.yaml")
+    }
+
+    #[test]
+    fn requests_become_the_grants_that_would_fulfil_them() {
+        let requested = parse(POLICY).unwrap();
+        let grants: Vec<_> = requested
+            .grants
+            .iter()
+            .map(|grant| (&*grant.key, &*grant.value))
+            .collect();
+        assert_eq!(
+            grants,
+            [
+                ("files", "read-write /work/agent"),
+                ("files", "read /srv/data"),
+                ("http", "api.example.com"),
+                ("env", "API_KEY"),
+            ]
+        );
+        assert!(requested.grants.iter().all(|grant| grant.plugin == "fetch"));
+        assert_eq!(requested.others.len(), 6, "{:?}", requested.others);
+        assert_eq!(requested.others[0], "storage fs://** (read)");
+        assert!(!requested.others.concat().contains('\u{1b}'), "{:?}", requested.others);
+        assert_eq!(requested.others[5], "resources");
+    }
+
+    #[test]
+    fn an_empty_policy_requests_nothing() {
+        for text in [
+            "version: \"1.0\"\n",
+            "version: 1.0\npermissions: {}\n",
+            "version: \"1\"\npermissions:\n  network: {}\n",
+        ] {
+            assert_eq!(parse(text).unwrap(), RequestedPermissions::default(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_a_policy_is_refused_by_name() {
+        let bomb = format!(
+            "version: \"1.0\"\na: &a [x,x]\n{}",
+            "b: [*a,*a,*a,*a,*a]\n".repeat(2000)
+        );
+        for (text, why) in [
+            ("version: \"2.0\"\n", "version 2.0"),
+            ("permissions: {}\n", "version"),
+            ("version: \"1.0\"\nversion: \"1.1\"\n", "fetch.policy.yaml"),
+            ("version: \"1.0\"\npermissions:\n  files: {}\n", "files"),
+            (
+                "version: \"1.0\"\npermissions:\n  storage:\n    allow:\n      - uri: fs://a\n        access: [own]\n",
+                "own",
+            ),
+            ("- a\n", "fetch.policy.yaml"),
+            ("version: [", "fetch.policy.yaml"),
+            ("", "fetch.policy.yaml"),
+            (&bomb, "fetch.policy.yaml"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Configuration);
+            assert!(
+                error.message.contains(why) && error.message.contains("fetch.policy.yaml"),
+                "{text:.40}: {error}"
+            );
+        }
+    }
+}
