@@ -254,6 +254,12 @@ async fn a_replaced_refresh_token_that_cannot_be_stored_fails_a_later_call() {
     assert!(error.contains("the new refresh token is not stored"), "{error}");
     assert!(!error.contains("refresh-token-2"), "{error}");
     assert_eq!(values.0.lock().unwrap().as_deref(), Some("refresh-token-1"));
+
+    // The next call stores it, without another token request.
+    values.1.store(false, Ordering::Relaxed);
+    works(&server).await;
+    assert_eq!(values.0.lock().unwrap().as_deref(), Some("refresh-token-2"));
+    assert_eq!(token_requests(&issuer).len(), 2);
 }
 
 #[tokio::test]
