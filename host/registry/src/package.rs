@@ -102,6 +102,12 @@ impl Package {
     }
 }
 
+/// Returns the path that the store uses for a file: absolute, so that it does not depend on the working directory.
+pub(crate) fn stored_path(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.to_string_lossy().into_owned()
+}
+
 /// Returns the plugin name of a component file.
 pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
     let stem = path.file_stem().unwrap_or_default().to_str();

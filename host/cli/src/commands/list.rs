@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 
+use crate::commands::ranked_tools::{RankFlag, RankedTools};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint::{NO_PACKAGES, discovery_error};
@@ -17,10 +18,11 @@ use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
 use crate::output::server::ServerDocument;
 use crate::shell::shell_word;
-use toolwit::Error;
 use toolwit::mcp::McpServers;
 use toolwit::registry::{Package, PackageStatus, Registry};
+use toolwit::store::{ToolOrder, ToolQuery};
 use toolwit::tool::ToolDefinition;
+use toolwit::{Error, ErrorKind, Phase};
 
 /// Marks the method of an entity.
 const ARROW: &str = "→ ";
@@ -35,6 +37,12 @@ pub(crate) struct List {
     /// Start or contact the MCP servers, and list their tools
     #[arg(long)]
     contact: bool,
+    /// List the tools of plugins in this order, with their calls, the quality of their descriptions and the outcome of the last call
+    #[arg(long, value_name = "ORDER", conflicts_with = "contact")]
+    by: Option<RankFlag>,
+    /// List the tools of plugins of this category, by their calls
+    #[arg(long, value_name = "CATEGORY", conflicts_with = "contact")]
+    category: Option<String>,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
@@ -48,6 +56,9 @@ impl List {
         let servers = self.mcp.servers(&self.secrets)?;
         let host = self.plugins.load_with_servers(&LimitFlags::default(), &servers).await?;
         let registry = host.registry();
+        if let Some(query) = self.query() {
+            return print_ranked(&registry, query, printer).await;
+        }
         let packages = registry.packages();
         let described = self.describe(&servers, printer).await;
         match printer.format() {
@@ -73,6 +84,15 @@ impl List {
         Ok(Exit::Success)
     }
 
+    /// Returns the query of the store, if the user asked for an order or a category.
+    fn query(&self) -> Option<ToolQuery> {
+        let query = ToolQuery::new(self.by.map(ToolOrder::from).unwrap_or_default());
+        match &self.category {
+            Some(category) => Some(query.in_category(category)),
+            None => self.by.map(|_| query),
+        }
+    }
+
     /// Describes the servers, which are contacted only if the user asked for it.
     async fn describe(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
         if !self.contact {
@@ -85,6 +105,18 @@ impl List {
         }
         described
     }
+}
+
+async fn print_ranked(registry: &Registry, query: ToolQuery, printer: Printer) -> Result<Exit, Failure> {
+    let ranked = RankedTools::read(registry, query).await.map_err(|error| {
+        let message = format!("the metadata database cannot be read: {error}");
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    })?;
+    match printer.format() {
+        Format::Json => printer.document(&ranked)?,
+        Format::Human => printer.data(&ranked.page())?,
+    }
+    Ok(Exit::Success)
 }
 
 fn page(registry: &Registry) -> Page {

@@ -19,6 +19,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod pack;
+mod ranked_tools;
 pub(crate) mod refresh;
 pub(crate) mod remove;
 pub(crate) mod replay;

@@ -50,6 +50,31 @@ fn methods_of_entities_are_listed_with_an_arrow_and_found_through_their_tool() {
 }
 
 #[test]
+fn tools_are_listed_by_use_with_the_outcome_of_their_last_call() {
+    let two = r#"(component
+        (core module $m (func (export "f") (result i32) i32.const 1) (func (export "g") (result i32) unreachable))
+        (core instance $i (instantiate $m))
+        (func (export "fine") (result u32) (canon lift (core func $i "f")))
+        (func (export "crash") (result u32) (canon lift (core func $i "g"))))"#;
+    let workspace = Workspace::with("two", two).file("tools/two.toml", "category = \"data\"\n");
+    for tool in ["fine", "fine", "crash"] {
+        workspace.run(&["call", tool]);
+    }
+    let listed = workspace.run(&["list", "--by", "uses"]);
+    let lines: Vec<_> = listed.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("fine   2 calls") && lines[0].contains("works"),
+        "{listed}"
+    );
+    assert!(lines[1].starts_with("crash") && lines[1].contains("failed"), "{listed}");
+    let (_, document) = workspace.json(&["list", "--by", "health", "--category", "data", "--json"]);
+    assert_eq!(document["tools"][0]["name"], "crash", "{document}");
+    assert_eq!(document["tools"][1]["health"]["uses"], 2, "{document}");
+    assert_eq!(workspace.run(&["list", "--category", "text"]).stdout, "");
+    assert_eq!(workspace.run(&["list", "--by", "beauty"]).code, Some(2));
+}
+
+#[test]
 fn empty_directory_gives_a_hint() {
     assert_snapshot!(Workspace::new().run(&["list"]), @"
     exit: 0

@@ -2,13 +2,14 @@
 
 mod health_tool;
 
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use self::health_tool::HealthTool;
 use crate::catalog::{Catalog, HealthBoost, Hit, Query};
 use crate::health::FailingTool;
-use crate::package::Package;
-use crate::store::{Store, StoreError, ToolKey};
+use crate::package::{Package, stored_path};
+use crate::store::{Store, StoreError, StoredTool, ToolKey, ToolQuery};
 use toolwit_core::{Tool, ToolDefinition};
 use toolwit_sandbox::{Plugin, Scope};
 
@@ -173,6 +174,19 @@ impl Registry {
             failing.collect::<Vec<_>>()
         });
         Ok(tools.collect())
+    }
+
+    /// Returns the tools of usable plugins in an order, with their health and uses. Dynamic tools are not among them. Blocks.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn ranked_tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
+        let mut tools = self.store().tools(query)?;
+        // The store is shared: it also has the packages of other directories.
+        let usable = self.packages().iter().filter(|package| package.plugin().is_some());
+        let paths: HashSet<_> = usable.map(|package| stored_path(&package.path)).collect();
+        tools.retain(|tool| paths.contains(&tool.path));
+        Ok(tools)
     }
 
     /// Whether both are the same snapshot, which means that nothing changed between them.

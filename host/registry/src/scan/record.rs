@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::tool_document::{quality_percent, tool_document, use_case};
 use crate::catalog::{Embedding, EmbeddingModel, IndexedTool, TermExtractor, Terms};
 use crate::manifest::{Manifest, Tier};
-use crate::package::{Package, PackageStatus};
+use crate::package::{Package, PackageStatus, stored_path};
 use crate::store::{MethodRecord, PackageRecord, ToolRecord};
 use toolwit_core::ToolDefinition;
 use toolwit_sandbox::{CachedInspection, EntityType, Inspection, Plugin, Runtime};
@@ -148,10 +148,4 @@ pub(crate) fn content_hash(record: &PackageRecord) -> blake3::Hash {
             .update(text.as_bytes());
     }
     hasher.finalize()
-}
-
-/// Returns the path that the store uses for a file: absolute, so that it does not depend on the working directory.
-pub(super) fn stored_path(path: &Path) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    absolute.to_string_lossy().into_owned()
 }

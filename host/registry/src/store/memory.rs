@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::record::{CallRecord, PackageRecord, ToolHealth, ToolKey};
-use super::{DynamicToolsRecord, DynamicToolsStore, Store, StoreError};
+use super::record::{CallRecord, HealthState, PackageRecord, ToolHealth, ToolKey};
+use super::{DynamicToolsRecord, DynamicToolsStore, Store, StoreError, StoredTool, ToolOrder, ToolQuery};
 
 /// A store in memory, which lasts as long as the process.
 #[derive(Debug, Default)]
@@ -56,6 +56,15 @@ fn has_tool(package: &PackageRecord, tool: &ToolKey) -> bool {
     package.digest == tool.digest && package.tools.iter().any(|known| known.id == tool.tool)
 }
 
+/// Returns the position of a health among the others: failures first.
+fn rank(health: HealthState) -> u8 {
+    match health {
+        HealthState::Broken => 0,
+        HealthState::Healthy => 1,
+        HealthState::Unknown => 2,
+    }
+}
+
 impl Store for MemoryStore {
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
         Ok(self.content().packages.values().cloned().collect())
@@ -76,6 +85,38 @@ impl Store for MemoryStore {
 
     fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError> {
         Ok(self.content().health.clone())
+    }
+
+    fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
+        let content = self.content();
+        let is_selected = |package: &&PackageRecord| match &query.category {
+            Some(category) => package.category.as_ref() == Some(category),
+            None => true,
+        };
+        let packages = content.packages.values().filter(is_selected);
+        let tools = packages.flat_map(|package| {
+            package.tools.iter().map(|tool| {
+                let key = ToolKey::new(package.digest.as_str(), tool.id.as_str());
+                StoredTool {
+                    id: tool.id.clone(),
+                    name: tool.name.clone(),
+                    path: package.path.clone(),
+                    category: package.category.clone(),
+                    quality_percent: tool.quality_percent,
+                    health: content.health.get(&key).cloned().unwrap_or_default(),
+                }
+            })
+        });
+        let mut tools: Vec<_> = tools.collect();
+        tools.sort_by(|one, other| {
+            let order = match query.order {
+                ToolOrder::Uses => other.health.uses.cmp(&one.health.uses),
+                ToolOrder::Quality => other.quality_percent.cmp(&one.quality_percent),
+                ToolOrder::Health => rank(one.health.execution).cmp(&rank(other.health.execution)),
+            };
+            order.then_with(|| one.id.cmp(&other.id))
+        });
+        Ok(tools)
     }
 
     fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {

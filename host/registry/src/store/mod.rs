@@ -12,6 +12,7 @@ mod record;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod tool_query;
 
 pub use dynamic_tools::{DynamicToolsRecord, DynamicToolsStore};
 pub use error::StoreError;
@@ -21,6 +22,7 @@ pub use record::{
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+pub use tool_query::{StoredTool, ToolOrder, ToolQuery};
 
 use std::collections::BTreeMap;
 
@@ -46,6 +48,12 @@ pub trait Store: DynamicToolsStore {
     /// # Errors
     /// If the store cannot be read.
     fn health(&self) -> Result<BTreeMap<ToolKey, ToolHealth>, StoreError>;
+
+    /// Returns the tools that a query selects, in its order.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError>;
 
     /// Records calls of a tool. A success clears an earlier failure.
     ///

@@ -5,7 +5,7 @@ use toolwit_sandbox::{KeyValueError, KeyValueStore, MemoryKeyValueStore};
 
 use super::*;
 
-fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
+pub(super) fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
     let tool = |export: &&str| ToolRecord {
         id: format!("p#{export}"),
         export: (*export).to_owned(),
@@ -34,7 +34,7 @@ fn package(path: &str, digest: &str, exports: &[&str]) -> PackageRecord {
     }
 }
 
-fn key(digest: &str, tool: &str) -> ToolKey {
+pub(super) fn key(digest: &str, tool: &str) -> ToolKey {
     ToolKey::new(digest, tool)
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::store::{
     CallRecord, CheckOutcome, CheckStage, DynamicToolsRecord, DynamicToolsStore, MemoryStore, PackageRecord, Store,
-    StoreError, ToolHealth, ToolKey,
+    StoreError, StoredTool, ToolHealth, ToolKey, ToolQuery,
 };
 use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions, Scope};
 
@@ -60,6 +60,10 @@ impl Store for Counting {
 
     fn health(&self) -> Result<std::collections::BTreeMap<ToolKey, ToolHealth>, StoreError> {
         self.store.health()
+    }
+
+    fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
+        self.store.tools(query)
     }
 
     fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {

@@ -4,6 +4,7 @@ mod dynamic_tools;
 mod methods;
 mod open;
 mod packages;
+mod tools;
 mod values;
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::{SqliteStore, methods};
 use crate::store::record::{CallRecord, HealthState, PackageRecord, ToolHealth, ToolKey, ToolRecord};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoredTool, ToolQuery};
 
 impl Store for SqliteStore {
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError> {
@@ -63,6 +63,10 @@ impl Store for SqliteStore {
             |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let rows = statement.query_map([], |row| Ok((key(row)?, read_health(row, 2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
+        super::tools::tools(&self.connection(), query)
     }
 
     fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {
@@ -189,7 +193,7 @@ fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolReco
     Ok(tools)
 }
 
-fn read_health(row: &Row<'_>, first_column: usize) -> rusqlite::Result<ToolHealth> {
+pub(super) fn read_health(row: &Row<'_>, first_column: usize) -> rusqlite::Result<ToolHealth> {
     Ok(ToolHealth {
         import: health_state(&row.get::<_, String>(first_column)?),
         execution: health_state(&row.get::<_, String>(first_column + 1)?),
