@@ -40,7 +40,7 @@ pub(super) enum CCompiler {
     Chosen,
     /// A compiler and an archiver that were found.
     Found { compiler: PathBuf, archiver: PathBuf },
-    /// There is none, which matters only for packages with C code.
+    /// No compiler was found, which matters only for packages with C code.
     Missing(MissingTool),
 }
 

@@ -11,7 +11,7 @@ use rusqlite::{Error, ErrorCode};
 const LOCK_AGE_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// The error for SQL that is only a comment.
-pub(crate) const NO_STATEMENT: &str = "there is no statement";
+pub(crate) const NO_STATEMENT: &str = "the SQL contains no statement";
 
 /// Size and modification time of a file; `None` if it does not exist.
 type Stamp = Option<(u64, Option<SystemTime>)>;
@@ -34,8 +34,8 @@ impl Files {
         }
         Ok(Self {
             database: Some(stamp(&database)),
-            journal: stamp_of(&beside(path, "-journal")),
-            wal: stamp_of(&beside(path, "-wal")),
+            journal: stamp_of(&companion(path, "-journal")),
+            wal: stamp_of(&companion(path, "-wal")),
             is_locked: is_locked(path),
         })
     }
@@ -58,26 +58,26 @@ impl Files {
 
 /// Whether another program has the database open in the mode of the write-ahead log, in which its locks are in shared memory.
 pub(crate) fn is_open_elsewhere(path: &str) -> bool {
-    beside(path, "-shm").exists()
+    companion(path, "-shm").exists()
 }
 
 /// Removes the lock of a call that was stopped while it changed the database.
 pub(crate) fn remove_old_lock(path: &str) {
-    let lock = beside(path, ".lock");
+    let lock = companion(path, ".lock");
     if lock.exists() && !is_locked(path) {
         // If it fails, the database stays locked, which the next statement reports.
         let _ = fs::remove_dir(lock);
     }
 }
 
-/// Whether SQLite's lock, a directory beside the database, exists and is recent.
+/// Whether SQLite's lock, a directory next to the database, exists and is recent.
 fn is_locked(path: &str) -> bool {
-    let modified = fs::metadata(beside(path, ".lock")).and_then(|lock| lock.modified());
+    let modified = fs::metadata(companion(path, ".lock")).and_then(|lock| lock.modified());
     modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age < LOCK_AGE_MAX))
 }
 
-/// Returns the path of a file that SQLite puts beside a database.
-fn beside(path: &str, suffix: &str) -> PathBuf {
+/// Returns the path of a file that SQLite puts next to a database.
+fn companion(path: &str, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

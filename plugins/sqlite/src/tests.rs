@@ -45,7 +45,7 @@ impl Shop {
         rows.rows[0][0].clone().unwrap()
     }
 
-    fn beside(&self, suffix: &str) -> PathBuf {
+    fn companion(&self, suffix: &str) -> PathBuf {
         PathBuf::from(format!("{}{suffix}", self.file))
     }
 }
@@ -199,7 +199,7 @@ fn changes_stay_in_the_database() {
     let text = shop.dir.path().join("a.txt");
     fs::write(
         &text,
-        "a text that is long enough to be read as the header of a database file, and is none".repeat(9),
+        "a text that is long enough to be read as the header of a database file, but is not one".repeat(9),
     )
     .unwrap();
     let error = Database::read(text.to_str().unwrap(), Database::schema).unwrap_err();
@@ -209,7 +209,7 @@ fn changes_stay_in_the_database() {
 #[test]
 fn a_database_that_is_being_changed_is_neither_read_nor_changed() {
     let shop = Shop::new();
-    let lock = shop.beside(".lock");
+    let lock = shop.companion(".lock");
     fs::create_dir(&lock).unwrap();
     assert!(shop.query("SELECT 1", &[]).unwrap_err().contains("try again"));
     assert!(
@@ -224,11 +224,11 @@ fn a_database_that_is_being_changed_is_neither_read_nor_changed() {
     assert!(!lock.exists());
     assert_eq!(shop.count(), "1");
 
-    fs::write(shop.beside("-journal"), "an unfinished change").unwrap();
+    fs::write(shop.companion("-journal"), "an unfinished change").unwrap();
     assert!(shop.query("SELECT 1", &[]).unwrap_err().contains("unfinished"));
     execute(&shop.file, "DELETE FROM cake", &[], false).unwrap();
     assert_eq!(shop.count(), "0");
-    fs::write(shop.beside("-shm"), "").unwrap();
+    fs::write(shop.companion("-shm"), "").unwrap();
     assert!(
         execute(&shop.file, "DELETE FROM cake", &[], false)
             .unwrap_err()
@@ -256,7 +256,7 @@ fn the_newest_rows_of_a_log_are_read() {
     let writer = rusqlite::Connection::open(&shop.file).unwrap();
     writer.pragma_update(None, "journal_mode", "WAL").unwrap();
     writer.execute("INSERT INTO cake (name) VALUES ('Roll')", []).unwrap();
-    assert!(fs::metadata(shop.beside("-wal")).unwrap().len() > 0);
+    assert!(fs::metadata(shop.companion("-wal")).unwrap().len() > 0);
     assert_eq!(shop.count(), "3");
     assert!(
         execute(&shop.file, "DELETE FROM cake", &[], false)

@@ -8,8 +8,8 @@ use toolwit::build::{Build, BuildError, Language, Silent};
 
 use crate::host::Host;
 
-/// Whether C code can be compiled here. If not, the build must say so.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+/// Whether C code can be compiled here. If not, the error of the build must name the missing program.
+#[expect(clippy::print_stderr, reason = "a skipped test is reported by name")]
 async fn has_c_compiler() -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/sqlite");
     let Some(missing) = Language::C.missing_tool(&source) else {

@@ -176,7 +176,7 @@ pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext)
         .as_ref()
         .and_then(|run| run.answer_schema.as_deref().cloned());
     let resumed = ToolLoop::new(state, context).resume().await?;
-    // The type of a `run_typed` may have a schema that is no object; the caller parses its answer.
+    // The type of a `run_typed` may have a schema that is not an object; the caller parses its answer.
     let Some(schema) = schema.and_then(|schema| AnswerSchema::new(schema).ok()) else {
         return Ok(resumed);
     };

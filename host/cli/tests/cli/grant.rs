@@ -98,13 +98,13 @@ fn a_policy_of_another_host_is_a_list_of_requests() {
         "hint: toolwit grant settings --read DIR::/work\n",
         "requests: GET https://api.example.com/, which is not granted\n",
         "hint: toolwit grant settings --http api.example.com\n",
-        "requests: network 10.0.0.0/8, for which there is no such grant\n",
+        "requests: network 10.0.0.0/8, which a grant cannot express\n",
         "has: nothing\n",
     ] {
         assert!(before.contains(line), "{line}{before}");
     }
     let denied = workspace.run(&["explain", "settings", "https://api.example.com/"]);
-    assert_eq!(denied.code, Some(4), "a request is no grant: {denied}");
+    assert_eq!(denied.code, Some(4), "a request is not a grant: {denied}");
     workspace.run(&["grant", "settings", "--http", "api.example.com"]);
     assert!(
         shown().contains("requests: GET https://api.example.com/, which is granted\n"),

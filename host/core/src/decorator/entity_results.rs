@@ -16,7 +16,7 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolMethods, ToolProvider, 
 
 /// A decorator that reads the JSON result of a tool as a type that derives `Entity`, so that its methods become tools.
 ///
-/// [`ToolExt::returns`](crate::ToolExt::returns) applies it and says what it reads.
+/// [`ToolExt::returns`](crate::ToolExt::returns) applies it and describes what it reads.
 pub struct EntityResults<T>(PhantomData<fn() -> T>);
 
 impl<T> EntityResults<T> {

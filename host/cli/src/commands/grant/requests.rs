@@ -61,7 +61,7 @@ pub(super) fn write(page: &mut Page, requests: &[Request]) {
         let state = match (&request.command, request.is_granted) {
             (_, true) => "which is granted",
             (Some(_), false) => "which is not granted",
-            (None, false) => "for which there is no such grant",
+            (None, false) => "which a grant cannot express",
         };
         page.indent(2)
             .text("requests: ")

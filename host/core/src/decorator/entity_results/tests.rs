@@ -133,7 +133,7 @@ async fn entities_of_the_tool_itself_stay() {
     assert_eq!(
         own.downcast::<i32>().as_deref(),
         Some(&7),
-        "a result that is no city keeps its Rust value"
+        "a result that is not a city keeps its Rust value"
     );
     let read_once = read(ToolResult::value(json!({"id": "ulm"}))).await;
     let text = read_once.for_llm.clone();

@@ -13,7 +13,7 @@ const ACCESSES_MAX: usize = 16;
 const TEXT_CHARS_MAX: usize = 300;
 
 /// The access of a guest that reads its environment and finds no variable. The host does not learn which one it looked for, and the
-/// runtimes of some languages read it in any case, so that it may explain a failed call and says nothing about another one.
+/// runtimes of some languages read it in any case, so that it may explain a failed call and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
 /// The accesses that the host denied during one call, without duplicates.
