@@ -18,11 +18,11 @@ use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
 use crate::output::server::ServerDocument;
 use crate::shell::shell_word;
+use toolwit::Error;
 use toolwit::mcp::McpServers;
 use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::store::{ToolOrder, ToolQuery};
 use toolwit::tool::ToolDefinition;
-use toolwit::{Error, ErrorKind, Phase};
 
 /// Marks the method of an entity.
 const ARROW: &str = "→ ";
@@ -108,10 +108,7 @@ impl List {
 }
 
 async fn print_ranked(registry: &Registry, query: ToolQuery, printer: Printer) -> Result<Exit, Failure> {
-    let ranked = RankedTools::read(registry, query).await.map_err(|error| {
-        let message = format!("the metadata database cannot be read: {error}");
-        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
-    })?;
+    let ranked = RankedTools::read(registry, query).await?;
     match printer.format() {
         Format::Json => printer.document(&ranked)?,
         Format::Human => printer.data(&ranked.page())?,

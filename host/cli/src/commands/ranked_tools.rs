@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::output::page::{BAD, FAINT, GOOD, NAME, Page};
+use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted};
 use toolwit::registry::Registry;
-use toolwit::store::{HealthState, StoreError, StoredTool, ToolOrder, ToolQuery};
+use toolwit::store::{HealthState, StoredTool, ToolOrder, ToolQuery};
+use toolwit::{Error, ErrorKind, Phase};
 
 /// An order of tools on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -35,10 +36,17 @@ pub(crate) struct RankedTools {
 
 impl RankedTools {
     /// Reads the tools from the store.
-    pub(crate) async fn read(registry: &Registry, query: ToolQuery) -> Result<Self, StoreError> {
+    pub(crate) async fn read(registry: &Registry, query: ToolQuery) -> Result<Self, Error> {
         let registry = registry.clone();
-        let read = tokio::task::spawn_blocking(move || registry.ranked_tools(&query));
-        let tools = read.await.unwrap_or_else(|_| Ok(Vec::new()))?;
+        let read = tokio::task::spawn_blocking(move || registry.ranked_tools(&query)).await;
+        let read = read.map_err(|error| {
+            let message = "reading the metadata database failed unexpectedly";
+            Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
+        })?;
+        let tools = read.map_err(|error| {
+            let message = format!("the metadata database cannot be read: {error}");
+            Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+        })?;
         Ok(Self { tools })
     }
 
@@ -49,7 +57,8 @@ impl RankedTools {
         for tool in &self.tools {
             let padding = width.saturating_sub(tool.name.len()) + 2;
             page.styled(NAME, &tool.name).indent(padding);
-            page.text(format_args!("{:>6}  ", calls(tool.health.uses)));
+            let uses = usize::try_from(tool.health.uses).unwrap_or(usize::MAX);
+            page.text(format_args!("{:>6}  ", counted(uses, "call")));
             page.text(format_args!("quality {:>3} %  ", tool.quality_percent));
             let (style, state) = match (tool.health.import, tool.health.execution) {
                 (HealthState::Broken, _) | (_, HealthState::Broken) => (BAD, "failed"),
@@ -63,12 +72,5 @@ impl RankedTools {
             }
         }
         page
-    }
-}
-
-fn calls(count: u64) -> String {
-    match count {
-        1 => "1 call".to_owned(),
-        count => format!("{count} calls"),
     }
 }

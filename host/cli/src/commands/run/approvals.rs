@@ -69,11 +69,7 @@ pub(super) fn approvals(
         None => ApprovalMemory::new(),
     };
     let approvals = Approvals::new(policy).with_memory(memory);
-    match answers {
-        Some(answers) => approvals.with_approver(answers),
-        None if can_ask() => approvals.with_approver(TerminalApprover::new(progress.clone())),
-        None => approvals,
-    }
+    approvals.with_approver(answers.unwrap_or_else(|| GivenAnswers::new(approver(progress, None))))
 }
 
 /// Returns the approvals of a fork: the recorded decisions before it, a person at the terminal after it.
