@@ -16,7 +16,7 @@ use crate::process::{Budget, Process};
 use crate::replay::StartedReplay;
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
-use toolwit_core::{Blackboard, Message, Tool, ToolId, ToolName, ToolSet};
+use toolwit_core::{Blackboard, Error, Message, Tool, ToolId, ToolName, ToolSet};
 
 /// A conversation with a model that has tools: its history, its tools and the live entities behind them.
 ///
@@ -98,11 +98,19 @@ impl Conversation {
     }
 
     /// Pins the last message of the user: when the history is [compacted](ConversationBuilder::context_tokens_max), no summary
-    /// replaces it. Returns its text; `None` if there is no message.
-    pub fn pin_last_message(&mut self) -> Option<&str> {
-        let pinned = self.state.history.pin_last_prompt()?;
+    /// replaces it. Returns its text; `None` without a message.
+    ///
+    /// # Errors
+    /// If the [journal](ConversationBuilder::journal) cannot be written.
+    pub async fn pin_last_message(&mut self) -> Result<Option<&str>, Error> {
+        let Some(pinned) = self.state.history.pin_last_prompt() else {
+            return Ok(None);
+        };
         self.state.observers.emit(&Event::MessagePinned);
-        Some(pinned)
+        if let Some(journal) = &self.state.journal {
+            journal.commit().await?;
+        }
+        Ok(Some(pinned))
     }
 
     /// Returns the means to leave a run to another process; `None` without a [journal](ConversationBuilder::journal).

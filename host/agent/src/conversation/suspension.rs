@@ -10,8 +10,9 @@ pub struct Suspension(pub(super) Arc<Journal>);
 
 impl Suspension {
     /// Stores the run as it is now, as if the process ended here. Call it before the future of the run is dropped, which would end the
-    /// run. Then drop that future and the conversation: no further request and no further call begins. [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a
-    /// conversation that is built with the same session.
+    /// run. Then drop that future and the conversation: no further request and no further call begins.
+    /// [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a conversation that is built with the same
+    /// session.
     ///
     /// A call that runs now counts as interrupted: its outcome is not stored.
     ///

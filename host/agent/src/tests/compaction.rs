@@ -122,11 +122,13 @@ async fn a_pinned_message_is_pinned_in_a_later_process() {
     let (builder, _) = TestModel::playing([reply("hello"), reply("here"), reply("yes")]);
     let journal = Journal::create(&store, &id()).await.unwrap();
     let mut first = builder.journal(journal).build().unwrap();
-    assert_eq!(first.pin_last_message(), None, "there is no message");
+    assert_eq!(first.pin_last_message().await.unwrap(), None, "without a message");
     first.run("hi").await.unwrap();
     first.run("my name is Ada").await.unwrap();
-    assert_eq!(first.pin_last_message(), Some("my name is Ada"));
-    // The next turn stores the event.
+    assert_eq!(first.pin_last_message().await.unwrap(), Some("my name is Ada"));
+    let is_pin = |entry: &TraceEntry| matches!(entry.event, Event::MessagePinned);
+    let entries = store.entries(&id()).await.unwrap();
+    assert!(entries.iter().any(is_pin), "it is stored at once");
     let (builder, model) = {
         let mut answers = steps();
         answers.insert(0, reply("yes"));

@@ -103,6 +103,7 @@ pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
         Event::TurnStarted {
             prompt: Some(prompt), ..
         } => question(page, prompt),
+        Event::MessagePinned => paragraph(page, FAINT, "pinned", "no summary replaces the message"),
         Event::ModelAnswered {
             content, tool_calls, ..
         } if tool_calls.is_empty() => answer(page, content.trim()),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::line::{Line, read_line};
-use self::slash::Slash;
+use self::slash::{Slash, pin};
 use crate::commands::run::{RunFlags, RunProgress, interrupted, open_or_create};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -119,7 +119,8 @@ impl Session<'_> {
                 Line::Empty => Exit::Success,
                 Line::Command(Slash::Quit) => break,
                 Line::Command(Slash::Wait) => self.wait(conversation).await,
-                Line::Command(command) => self.execute(&command, conversation),
+                Line::Command(Slash::Pin) => self.print(pin(conversation).await),
+                Line::Command(command) => self.print(command.page(conversation)),
                 Line::Message(text) => {
                     let turn = self.interrupts.begin_turn();
                     let ended = conversation.turn(text).cancel(turn).run().await;
@@ -182,8 +183,9 @@ impl Session<'_> {
         }
     }
 
-    fn execute(&self, command: &Slash, conversation: &mut Conversation) -> Exit {
-        match command.page(conversation) {
+    /// Prints the output of a command.
+    fn print(&self, page: Result<Page, Error>) -> Exit {
+        match page {
             Ok(page) => {
                 write_stderr(&page);
                 Exit::Success

@@ -42,12 +42,11 @@ impl Slash {
     ///
     /// # Errors
     /// If it is not a command.
-    pub(super) fn page(&self, conversation: &mut Conversation) -> Result<Page, Error> {
+    pub(super) fn page(&self, conversation: &Conversation) -> Result<Page, Error> {
         match self {
             Self::Tools(text) => Ok(tools(conversation, text)),
             Self::Budget => Ok(budget(conversation)),
-            Self::Pin => pin(conversation),
-            Self::Wait | Self::Help | Self::Quit => Ok(help()),
+            Self::Pin | Self::Wait | Self::Help | Self::Quit => Ok(help()),
             Self::Unknown(name) => {
                 let message = format!("`/{name}` is not a command of the chat");
                 Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -72,9 +71,13 @@ fn help() -> Page {
     page
 }
 
-fn pin(conversation: &mut Conversation) -> Result<Page, Error> {
-    let Some(text) = conversation.pin_last_message() else {
-        let message = "there is no message to keep";
+/// Keeps the last message when older ones are summarized.
+///
+/// # Errors
+/// If there is no message, or the session cannot be written.
+pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> {
+    let Some(text) = conversation.pin_last_message().await? else {
+        let message = "the conversation has no message to keep";
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion("`/pin` keeps the message before it"));
     };
