@@ -47,7 +47,11 @@ impl RequestedPermissions {
 
     fn parse(plugin: &str, text: &str, origin: &str) -> Result<Self, Error> {
         let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
-            let message = format!("{origin} is not a policy: {}", printable(&error.to_string()));
+            // The further lines show the file.
+            let error = error.to_string();
+            let error = error.lines().next().unwrap_or_default();
+            let error = error.strip_prefix("error: ").unwrap_or(error);
+            let message = format!("{origin} is not a policy: {}", printable(error));
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("it has the keys `version`, `description` and `permissions`")
         })?;
@@ -292,6 +296,7 @@ permissions:
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration);
+            assert_eq!(error.message.lines().count(), 1, "{error}");
             assert!(
                 error.message.contains(why) && error.message.contains("fetch.policy.yaml"),
                 "{text:.40}: {error}"

@@ -5,11 +5,11 @@ use std::time::Duration;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::types::Value;
-use rusqlite::{Batch, Connection, OpenFlags, TransactionBehavior, params_from_iter};
+use rusqlite::{Batch, Connection, OpenFlags, Transaction, TransactionBehavior, params_from_iter};
 
 use crate::authorizer;
 use crate::database::guard;
-use crate::file::{Files, NO_STATEMENT, describe, is_open_elsewhere, remove_old_lock};
+use crate::file::{Files, NO_STATEMENT, describe, is_open_elsewhere, remove_empty, remove_old_lock};
 
 /// The file system of SQLite with a directory as the lock, because WASI has no locks of files.
 const LOCKED_BY_DIRECTORY: &str = "unix-dotfile";
@@ -33,10 +33,12 @@ pub struct Change {
 /// changed.
 pub fn execute(path: &str, sql: &str, parameters: &[Value], create: bool) -> Result<Change, String> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    match Files::of(path) {
+    let existing = Files::of(path);
+    let is_new = existing.is_err();
+    match existing {
         Ok(_) => {}
         Err(_) if create => flags |= OpenFlags::SQLITE_OPEN_CREATE,
-        Err(missing) => return Err(missing),
+        Err(missing) => return Err(format!("{missing}; `create` makes a new database")),
     }
     if is_open_elsewhere(path) {
         return Err(format!(
@@ -46,13 +48,22 @@ pub fn execute(path: &str, sql: &str, parameters: &[Value], create: bool) -> Res
     remove_old_lock(path);
     let mut connection = Connection::open_with_flags_and_vfs(path, flags, LOCKED_BY_DIRECTORY).map_err(describe)?;
     connection.busy_timeout(WAIT_MAX).map_err(describe)?;
-    // In this mode, a write-ahead log needs no shared memory, which WASI does not have.
+    // In this mode, a write-ahead log needs no shared memory, which WASI does not have, and the lock lasts until the end.
     connection
         .pragma_update(None, "locking_mode", "EXCLUSIVE")
         .map_err(describe)?;
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(describe)?;
+    let changed = change(transaction, sql, parameters);
+    if is_new && changed.is_err() {
+        remove_empty(path);
+    }
+    changed
+}
+
+/// Runs the statements and commits them. A failure undoes them.
+fn change(transaction: Transaction<'_>, sql: &str, parameters: &[Value]) -> Result<Change, String> {
     guard(&transaction, authorizer::changes)?;
     let before = transaction.total_changes();
     run(&transaction, sql, parameters)?;

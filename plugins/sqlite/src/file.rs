@@ -70,6 +70,14 @@ pub(crate) fn remove_old_lock(path: &str) {
     }
 }
 
+/// Removes the file of a new database in which nothing was stored. The caller holds its lock.
+pub(crate) fn remove_empty(path: &str) {
+    if fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+        // An empty file is a database without tables, so a failure does no harm.
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// Whether SQLite's lock, a directory next to the database, exists and is recent.
 fn is_locked(path: &str) -> bool {
     let modified = fs::metadata(companion(path, ".lock")).and_then(|lock| lock.modified());

@@ -154,6 +154,9 @@ fn statements_take_effect_together_or_not_at_all() {
             .contains("no such table: bread")
     );
     assert_eq!(shop.count(), "3", "nothing was deleted");
+    let new = shop.dir.path().join("new.db");
+    execute(new.to_str().unwrap(), broken, &[], true).unwrap_err();
+    assert!(!new.exists(), "a database without a table is not left");
     let parameters = [Value::Text("Roll'; --".to_owned())];
     let returning = "INSERT INTO cake (name) VALUES (?1) RETURNING name";
     assert_eq!(execute(&shop.file, returning, &parameters, false).unwrap().rows, 1);
