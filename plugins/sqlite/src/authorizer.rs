@@ -1,4 +1,4 @@
-//! What statements may do.
+//! The permissions of statements.
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 

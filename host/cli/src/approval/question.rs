@@ -54,7 +54,7 @@ pub(crate) fn pending_question(question: &RequestedApproval) -> Page {
     page
 }
 
-/// What a person reads about a call.
+/// A call as a person reads it.
 struct Call<'a> {
     name: &'a str,
     tool: &'a ToolId,

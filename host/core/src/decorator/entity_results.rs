@@ -71,7 +71,7 @@ fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut Too
     }
 }
 
-/// The entities of a result, and the Rust value that the whole result is.
+/// The entities of a result, and the Rust value of the full result.
 #[derive(Default)]
 struct Found {
     providers: Vec<Arc<dyn ToolProvider>>,
@@ -97,10 +97,10 @@ fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value])
             providers.extend(found);
         }
     }
-    let is_whole = !objects.is_empty() && objects.len() == items.len();
+    let is_complete = !objects.is_empty() && objects.len() == items.len();
     Found {
         providers,
-        output: is_whole.then(|| Arc::new(objects) as _),
+        output: is_complete.then(|| Arc::new(objects) as _),
     }
 }
 

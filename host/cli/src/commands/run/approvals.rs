@@ -18,7 +18,7 @@ pub(super) fn answer_file() -> Option<PathBuf> {
     data_path("approvals.json")
 }
 
-/// Returns who answers questions about calls: a person at the terminal, or a later process, if either is there.
+/// Returns the approver of a run: a person at the terminal, or else a later process.
 pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
     if can_ask() {
         return Some(Arc::new(TerminalApprover::new(progress.clone())));

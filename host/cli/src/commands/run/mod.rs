@@ -136,7 +136,7 @@ pub(crate) struct RunFlags {
     /// Whether calls of the replay run as in a new conversation from an event on.
     #[clap(skip)]
     is_forked: bool,
-    /// Who answers questions about calls, in place of a person at the terminal.
+    /// The approver of calls, in place of a person at the terminal.
     #[clap(skip)]
     answers: Option<GivenAnswers>,
     /// Observes the run that leaves questions to a later process.
@@ -222,7 +222,7 @@ impl RunFlags {
         self.described(self.plain_model().await?, cancel).await
     }
 
-    /// Sets who answers questions about calls.
+    /// Sets the approver of calls.
     pub(crate) fn answered_by(mut self, answers: GivenAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
         self.answers = Some(answers);
         self.later = later;
