@@ -36,6 +36,7 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
 
 /// Ctrl-C and SIGTERM of a session with many turns: the first Ctrl-C cancels the turn, a second one ends the session.
 pub(crate) struct TurnInterrupts {
+    printer: Printer,
     session: CancellationToken,
     /// Whether a first Ctrl-C between two turns only prints a message: a person is at the terminal.
     asks_again: bool,
@@ -67,38 +68,45 @@ impl TurnInterrupts {
     /// # Errors
     /// If no signal handler can be installed.
     pub(crate) fn listen(printer: Printer, session: CancellationToken, asks_again: bool) -> io::Result<Arc<Self>> {
-        let interrupts = Arc::new(Self::new(session, asks_again));
+        let interrupts = Arc::new(Self::new(printer, session, asks_again));
         let mut signals = Signals::new()?;
         let listening = interrupts.clone();
         // The task lives as long as the runtime.
         tokio::spawn(async move {
             loop {
-                let text = match signals.next().await {
-                    Signal::Terminate => {
-                        listening.session.cancel();
-                        continue;
+                match signals.next().await {
+                    Signal::Terminate => listening.session.cancel(),
+                    Signal::Interrupt => {
+                        let mut page = Page::new();
+                        printer.message(page.end());
+                        listening.ctrl_c();
                     }
-                    Signal::Interrupt => match listening.interrupt(Instant::now()) {
-                        Interruption::Turn => "turn interrupted; interrupt again to end the session",
-                        Interruption::Idle => "interrupt again to end the session",
-                        Interruption::Session => "session interrupted",
-                        Interruption::Process => exit_immediately(),
-                    },
-                };
-                let mut page = Page::new();
-                page.end().text(text).end();
-                printer.message(&page);
+                }
             }
         });
         Ok(interrupts)
     }
 
-    fn new(session: CancellationToken, asks_again: bool) -> Self {
+    fn new(printer: Printer, session: CancellationToken, asks_again: bool) -> Self {
         Self {
+            printer,
             session,
             asks_again,
             state: Mutex::default(),
         }
+    }
+
+    /// Applies a Ctrl-C: a signal, or a key that a line editor has read.
+    pub(crate) fn ctrl_c(&self) {
+        let text = match self.interrupt(Instant::now()) {
+            Interruption::Turn => "turn interrupted; interrupt again to end the session",
+            Interruption::Idle => "interrupt again to end the session",
+            Interruption::Session => "session interrupted",
+            Interruption::Process => exit_immediately(),
+        };
+        let mut page = Page::new();
+        page.text(text).end();
+        self.printer.message(&page);
     }
 
     /// Returns the token of a turn that begins. It is cancelled with the session too.
@@ -192,10 +200,16 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::printer::{Format, Verbosity};
+
+    fn interrupts(asks_again: bool) -> TurnInterrupts {
+        let printer = Printer::new(Format::Human, Verbosity::Quiet);
+        TurnInterrupts::new(printer, CancellationToken::new(), asks_again)
+    }
 
     #[test]
     fn first_interrupt_cancels_the_turn_and_a_second_soon_after_ends_the_session() {
-        let interrupts = TurnInterrupts::new(CancellationToken::new(), true);
+        let interrupts = interrupts(true);
         let start = Instant::now();
         let turn = interrupts.begin_turn();
         assert_eq!(interrupts.interrupt(start), Interruption::Turn);
@@ -212,9 +226,9 @@ mod tests {
     #[test]
     fn interrupt_between_turns_ends_a_session_without_a_person() {
         let start = Instant::now();
-        let person = TurnInterrupts::new(CancellationToken::new(), true);
+        let person = interrupts(true);
         assert_eq!(person.interrupt(start), Interruption::Idle);
-        let script = TurnInterrupts::new(CancellationToken::new(), false);
+        let script = interrupts(false);
         assert_eq!(script.interrupt(start), Interruption::Session);
     }
 }

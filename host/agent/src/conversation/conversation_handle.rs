@@ -59,6 +59,17 @@ impl Conversation {
         self.turn(prompt).run_typed().await
     }
 
+    /// Waits until a late result of a background call has arrived; [`wake`](Self::wake) then runs the model on it at once. Returns
+    /// `false` if no background call is open, or the conversation is cancelled. A future that is dropped has no effect.
+    pub async fn late_result(&mut self) -> bool {
+        let cancel = self.state.context.cancel().clone();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => false,
+            has_arrived = self.state.late_results.wait() => has_arrived,
+        }
+    }
+
     /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no background call is open.
     ///
     /// Call it while the conversation is idle: an application waits for its user and for late results at the same time. A
@@ -77,13 +88,7 @@ impl Conversation {
     /// # }
     /// ```
     pub async fn wake(&mut self) -> Option<Result<RunOutcome, RunError>> {
-        let cancel = self.state.context.cancel().clone();
-        let has_arrived = tokio::select! {
-            biased;
-            () = cancel.cancelled() => false,
-            has_arrived = self.state.late_results.wait() => has_arrived,
-        };
-        if !has_arrived {
+        if !self.late_result().await {
             return None;
         }
         let context = self.state.context.clone();

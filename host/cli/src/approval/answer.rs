@@ -25,13 +25,7 @@ pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
     let approved = || ApprovalAnswer::from(Approval::Approved);
     let answer = match word.to_ascii_lowercase().as_str() {
         "y" | "yes" => approved(),
-        "n" | "no" => {
-            let reason = match rest.trim() {
-                "" => "the user refused it".to_owned(),
-                reason => format!("the user refused it: {reason}"),
-            };
-            Approval::Denied { reason }.into()
-        }
+        "n" | "no" => denied(rest).into(),
         "r" | "run" => approved().with_scope(ApprovalScope::Run),
         "s" | "session" => approved().with_scope(ApprovalScope::Session),
         "a" | "always" => {
@@ -45,4 +39,13 @@ pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
         _ => return Typed::Help,
     };
     Typed::Answer(answer)
+}
+
+/// Returns the denial of a person, with the reason that the model reads; it may be empty.
+pub(crate) fn denied(reason: &str) -> Approval {
+    let reason = match reason.trim() {
+        "" => "the user refused it".to_owned(),
+        reason => format!("the user refused it: {reason}"),
+    };
+    Approval::Denied { reason }
 }

@@ -106,6 +106,12 @@ impl GivenAnswers {
         answers.insert(question.id.clone(), GivenAnswer { question, approval });
     }
 
+    /// Returns whether a question has an answer that was not used yet.
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.contains_key(id)
+    }
+
     fn take(&self, id: &str) -> Option<GivenAnswer> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }

@@ -49,13 +49,23 @@ impl Approver for TerminalApprover {
     async fn approve(&self, request: ApprovalRequest, _context: &ToolContext) -> ApprovalAnswer {
         self.screen.set_paused(true);
         let _paused = Paused(self.screen.clone());
-        let asked = tokio::task::spawn_blocking(move || ask(&request, &mut io::stdin().lock(), &mut write_stderr));
+        let asked = tokio::task::spawn_blocking(move || {
+            discard_typed();
+            ask(&request, &mut io::stdin().lock(), &mut write_stderr)
+        });
         asked.await.unwrap_or_else(|_| unanswered("the question failed"))
     }
 
     fn is_sequential(&self) -> bool {
         true
     }
+}
+
+/// Discards what was typed before the question: it cannot be an answer to it.
+fn discard_typed() {
+    #[cfg(unix)]
+    // It fails for an input that is no terminal, which asks nobody.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
 /// Asks until there is an answer. The end of the input is not an approval.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, LaterAnswers};
+use crate::approval::{GivenAnswers, LaterAnswers, denied as refusal};
 use crate::commands::run::{RunFlags, RunProgress, approver, left_to_later, print_end, waiting};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -54,10 +54,10 @@ pub(crate) struct Resume {
 }
 
 /// A decision about a call.
-#[derive(Clone, Debug)]
-struct Decision {
-    call: String,
-    resolution: Resolution,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) call: String,
+    pub(crate) resolution: Resolution,
 }
 
 impl FromStr for Decision {
@@ -145,14 +145,11 @@ fn answer(
 ) -> Result<Vec<RequestedApproval>, Error> {
     let mut open = questions.to_vec();
     let allowed = allowed.iter().map(|call| (call.as_str(), Approval::Approved));
-    let denied = denied.iter().map(|text| {
-        let (call, reason) = match text.split_once('=') {
-            Some((call, reason)) => (call, format!("the user refused it: {reason}")),
-            None => (text.as_str(), "the user refused it".to_owned()),
-        };
-        (call, Approval::Denied { reason })
+    let refused = denied.iter().map(|text| {
+        let (call, reason) = text.split_once('=').unwrap_or((text, ""));
+        (call, refusal(reason))
     });
-    for (call, approval) in allowed.chain(denied) {
+    for (call, approval) in allowed.chain(refused) {
         let Some(at) = open.iter().position(|question| question.id == call) else {
             let message = format!("the call `{call}` does not wait for an answer");
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -163,7 +160,8 @@ fn answer(
     Ok(open)
 }
 
-fn report(unresolved: &[UnresolvedCall], printer: Printer) {
+/// Prints the calls of which it is not known whether they took effect.
+pub(crate) fn report(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();

@@ -30,3 +30,8 @@ pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.data_dir().join("toolwit").join(name))
 }
+
+/// Returns the path of the messages that a person typed in chats, if there is a data directory.
+pub(crate) fn chat_history() -> Option<PathBuf> {
+    data_path("chat-history.txt")
+}

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::guests::{COUNTER, PLAIN};
-use crate::support::Workspace;
+use crate::guests::{COUNTER, NOTES, NOTES_GRANTS, PLAIN};
+use crate::support::{Run, Workspace};
 
 const CHATTING: &str = r#"
 [[turn]]
@@ -90,6 +90,78 @@ fn failed_turn_does_not_end_the_session() {
 fn chat_is_not_one_json_document() {
     let (code, document) = chatting().json(&[&CHAT[..], &["--json"]].concat());
     assert_eq!((code, &document["ok"]), (Some(2), &false.into()), "{document}");
+}
+
+/// A session whose run waits for an answer about a call of `save`.
+fn waiting() -> Workspace {
+    let workspace = Workspace::with("notes", NOTES)
+        .file("grants.toml", NOTES_GRANTS)
+        .file(
+            "save.toml",
+            "[[turn]]\ncall = [{ tool = \"save\" }]\n[[turn]]\nanswer = \"never\"",
+        )
+        .file("chat.toml", "[[turn]]\nanswer = \"It says {{result}}.\"");
+    let run = ["run", "Save.", "--model", "scripted:save.toml", "--ask-later"];
+    let left = workspace.run(&[&run[..], &STORED].concat());
+    assert_eq!(left.code, Some(4), "{left}");
+    workspace
+}
+
+const STORED: [&str; 6] = ["--session", "s", "--sessions", "s.db", "--grants", "grants.toml"];
+
+fn chat_about_it(workspace: &Workspace, input: &str) -> Run {
+    workspace.run_with_input(&[&CHAT[..], &STORED].concat(), input)
+}
+
+#[test]
+fn chat_answers_the_question_of_an_earlier_process() {
+    let allowed = chat_about_it(&waiting(), "/approve\n");
+    assert_eq!(
+        (allowed.code, allowed.stdout.as_str()),
+        (Some(0), "It says 1.\n"),
+        "{allowed}"
+    );
+    for text in [
+        "approve    save",
+        "notes#save",
+        "the last run of this session did not end",
+    ] {
+        assert!(allowed.stderr.contains(text), "{text} in {allowed}");
+    }
+    let denied = chat_about_it(&waiting(), "/deny not today\n");
+    assert!(denied.stdout.contains("the user refused it: not today"), "{denied}");
+    let workspace = waiting();
+    let silent = chat_about_it(&workspace, "");
+    assert_eq!(silent.stdout, "", "it still waits: {silent}");
+    let (_, call) = silent.stderr.split_once("call       ").unwrap();
+    let input = format!("/deny {} by name\n", call.lines().next().unwrap());
+    let denied = chat_about_it(&workspace, &input);
+    assert!(denied.stdout.contains("the user refused it: by name"), "{denied}");
+}
+
+#[test]
+fn interrupted_run_is_neither_forgotten_nor_continued_without_an_answer() {
+    let run = chat_about_it(
+        &waiting(),
+        "Something else.\n/resume\n/approve call_99\n/resolve x done\n/resolve y\n",
+    );
+    assert_eq!(run.stdout, "", "{run}");
+    for text in [
+        "the call `call_99` does not wait for an answer",
+        "error: the last run of this session did not end",
+        "the message was not sent",
+        "/approve allows the call",
+        "the call `x` needs no decision",
+        "this is not a decision about a call",
+    ] {
+        assert!(run.stderr.contains(text), "{text} in {run}");
+    }
+    let workspace = Workspace::with("plain", PLAIN).file("chat.toml", "[[turn]]\nanswer = \"Hi.\"");
+    let fresh = workspace.run_with_input(&CHAT, "/resume\n/approve\nHello.\n");
+    for text in ["the last run of this session ended", "no call waits for an answer"] {
+        assert!(fresh.stderr.contains(text), "{text} in {fresh}");
+    }
+    assert_eq!(fresh.stdout, "Hi.\n", "{fresh}");
 }
 
 // attack: C21, J3

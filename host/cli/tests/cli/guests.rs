@@ -146,3 +146,48 @@ pub(crate) const FILES: &str = r#"
   (core instance $i (instantiate $m))
   (func (export "look") (result u32) (canon lift (core func $i "look"))))
 "#;
+
+/// Writes to a key-value store, with [`NOTES_GRANTS`] only: each call needs an approval.
+pub(crate) const NOTES: &str = r#"
+(component
+  (import "wasi:keyvalue/store@0.2.0-draft2" (instance))
+  (core module $m (func (export "f") (result i32) i32.const 1))
+  (core instance $i (instantiate $m))
+  (func (export "save") (result u32) (canon lift (core func $i "f"))))
+"#;
+
+/// The grants of [`NOTES`], as a package with the name `notes`.
+pub(crate) const NOTES_GRANTS: &str =
+    "version = 1\n[[grant]]\nplugin = \"notes\"\nany-version = true\nkeyvalue = { quota = \"1KiB\" }\n";
+
+/// Works for a moment: `work` itself, and `start` in a background call, which it names in its `tool-result`.
+#[cfg(unix)]
+pub(crate) const SLOW: &str = r#"
+(component
+  (core module $m
+    (memory (export "memory") 1)
+    ;; The result of `start`: the text for the model, and in the end the background call.
+    (data (i32.const 0) "\40\00\00\00\07\00\00\00")
+    (data (i32.const 32) "\01\00\00\00\48\00\00\00\04\00\00\00\50\00\00\00\02\00\00\00")
+    (data (i32.const 64) "started")
+    (data (i32.const 72) "work")
+    (data (i32.const 80) "{}")
+    (func (export "start") (result i32) (i32.const 0))
+    (func (export "work") (result i32) (local $left i32)
+      (local.set $left (i32.const 200000000))
+      (loop $again
+        (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+        (br_if $again (local.get $left)))
+      (i32.const 7)))
+  (core instance $i (instantiate $m))
+  (alias core export $i "memory" (core memory $memory))
+  (type $artifact' (record (field "kind" string) (field "value" string)))
+  (export $artifact "artifact" (type $artifact'))
+  (type $call' (record (field "tool" string) (field "arguments" string)))
+  (export $call "background-call" (type $call'))
+  (type $result' (record (field "for-llm" string) (field "for-user" (option string)) (field "silent" bool)
+    (field "is-error" bool) (field "artifacts" (list $artifact)) (field "background" (option $call))))
+  (export $result "tool-result" (type $result'))
+  (func (export "start") (result $result) (canon lift (core func $i "start") (memory $memory)))
+  (func (export "work") (result u32) (canon lift (core func $i "work"))))
+"#;

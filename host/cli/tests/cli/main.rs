@@ -6,6 +6,8 @@ mod add;
 mod build;
 mod call;
 mod chat;
+#[cfg(unix)]
+mod chat_terminal;
 mod demo;
 mod dynamic;
 mod grant;

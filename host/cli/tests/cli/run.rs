@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::guests::{COUNTER, PLAIN};
+use crate::guests::{COUNTER, NOTES, NOTES_GRANTS, PLAIN};
 use crate::support::{Run, Workspace};
 
 /// A scripted model that creates a counter, increments it, and answers with the result.
@@ -178,16 +178,10 @@ answer = "It never ends."
 
 /// A plugin that can write to its key-value store, and a model that calls it.
 fn writing() -> Workspace {
-    let writer = r#"(component
-        (import "wasi:keyvalue/store@0.2.0-draft2" (instance))
-        (core module $m (func (export "f") (result i32) i32.const 1))
-        (core instance $i (instantiate $m))
-        (func (export "save") (result u32) (canon lift (core func $i "f"))))"#;
     let scenario = "[[turn]]\ncall = [{ tool = \"save\" }]\n[[turn]]\nanswer = \"{{result}}\"\n";
-    let grants = "version = 1\n[[grant]]\nplugin = \"notes\"\nany-version = true\nkeyvalue = { quota = \"1KiB\" }\n";
-    Workspace::with("notes", writer)
+    Workspace::with("notes", NOTES)
         .file("save.toml", scenario)
-        .file("grants.toml", grants)
+        .file("grants.toml", NOTES_GRANTS)
 }
 
 const SAVE: [&str; 6] = [

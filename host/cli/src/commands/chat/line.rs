@@ -21,14 +21,21 @@ pub(super) enum Line {
 
 impl Line {
     /// Parses a line. A line that begins with `//` is a message that begins with `/`.
-    fn parse(line: &str) -> Self {
+    ///
+    /// # Errors
+    /// If the line is too long.
+    pub(super) fn parse(line: &str) -> Result<Self, Error> {
+        if line.len() as u64 > PROMPT_BYTES_MAX {
+            let message = format!("the message is longer than {PROMPT_BYTES_MAX} bytes");
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
         let text = line.trim();
-        match text.strip_prefix('/') {
+        Ok(match text.strip_prefix('/') {
             None if text.is_empty() => Self::Empty,
             Some(message) if message.starts_with('/') => Self::Message(message.to_owned()),
             Some(command) => Self::Command(Slash::parse(command)),
             None => Self::Message(text.to_owned()),
-        }
+        })
     }
 }
 
@@ -43,15 +50,17 @@ pub(super) async fn read_line() -> Result<Line, Error> {
 
 fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {
     let mut line = String::new();
-    let read = input.take(PROMPT_BYTES_MAX + 1).read_line(&mut line).map_err(|error| {
-        let message = format!("the message cannot be read: {error}");
-        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
-    })?;
-    if read as u64 > PROMPT_BYTES_MAX {
-        let message = format!("the message is longer than {PROMPT_BYTES_MAX} bytes");
-        return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
-    }
-    Ok(if read == 0 { Line::End } else { Line::parse(&line) })
+    let read = input
+        .take(PROMPT_BYTES_MAX + 1)
+        .read_line(&mut line)
+        .map_err(unreadable)?;
+    if read == 0 { Ok(Line::End) } else { Line::parse(&line) }
+}
+
+/// Returns the error of an input that cannot be read.
+pub(super) fn unreadable(error: io::Error) -> Error {
+    let message = format!("the message cannot be read: {error}");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
 }
 
 #[cfg(test)]
@@ -61,10 +70,11 @@ mod tests {
 
     #[test]
     fn lines_are_messages_or_commands() {
-        assert_eq!(Line::parse("  \n"), Line::Empty);
-        assert_eq!(Line::parse(" Hello \n"), Line::Message("Hello".to_owned()));
-        assert_eq!(Line::parse("//etc/hosts\n"), Line::Message("/etc/hosts".to_owned()));
-        assert_eq!(Line::parse("/quit\n"), Line::Command(Slash::Quit));
+        let parse = |line: &str| Line::parse(line).unwrap();
+        assert_eq!(parse("  \n"), Line::Empty);
+        assert_eq!(parse(" Hello \n"), Line::Message("Hello".to_owned()));
+        assert_eq!(parse("//etc/hosts\n"), Line::Message("/etc/hosts".to_owned()));
+        assert_eq!(parse("/quit\n"), Line::Command(Slash::Quit));
     }
 
     #[test]

@@ -1,21 +1,26 @@
 //! `toolwit chat`: a conversation with a model, one line of input per turn.
 
+mod editor;
+mod input;
+mod interrupted_run;
 mod line;
 mod slash;
 
-use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use self::line::{Line, read_line};
-use self::slash::{Slash, pin};
-use crate::commands::run::{RunFlags, RunProgress, interrupted, open_or_create};
+use self::input::{ChatInput, Next};
+use self::line::Line;
+use self::slash::Slash;
+use crate::approval::GivenAnswers;
+use crate::commands::run::{RunFlags, RunProgress, approver, open_or_create};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::approvals::can_ask;
 use crate::input::sessions::SessionFlags;
 use crate::interrupt::TurnInterrupts;
-use crate::output::page::{FAINT, Page};
+use crate::output::page::Page;
 use crate::output::printer::{Format, Printer, write_stderr};
 use toolwit::agent::{Conversation, RunError, RunOutcome, SessionId};
 use toolwit::{Error, ErrorKind, Phase};
@@ -28,19 +33,24 @@ Examples:
   toolwit chat --model scripted:scenario.toml < questions.txt
 
 Commands in the chat:
-  /tools [TEXT]  list the tools that can be called
-  /budget        show tokens, cost and calls
-  /pin           keep your last message when older ones are summarized
-  /wait          wait for a background call
-  /help          list these commands
-  /quit          end the session, as does Ctrl-D
+  /tools [TEXT]       list the tools that can be called
+  /budget             show tokens, cost and calls
+  /pin                keep your last message when older ones are summarized
+  /wait               wait for a background call
+  /resume             continue a run in the middle of which the process ended
+  /approve [CALL]     allow a call of that run that waits for an answer
+  /deny [CALL] TEXT   deny one; the model reads the text
+  /resolve CALL HOW   say that a call is done, is not-done, or shall run-again
+  /help               list these commands
+  /quit               end the session, as does Ctrl-D
 
+At a terminal the arrow keys and Ctrl-R find earlier messages, Tab completes commands and names of tools, and Alt-Enter begins a new line.
 Ctrl-C cancels the turn. A second one within 2 seconds ends the session.";
 
 /// Chat with a model that has the tools of plugins
 ///
 /// Each line of input is a message. Answers go to standard output as they arrive. Tool calls, results, injected tools and the
-/// model's reasoning go to standard error.
+/// model's reasoning go to standard error. At a terminal, the model answers the late result of a background call when it arrives.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
@@ -61,8 +71,8 @@ impl Chat {
                 .with_suggestion("`toolwit run PROMPT --json` answers one message")
                 .into());
         }
-        let is_interactive = io::stdin().is_terminal();
-        let interrupts = TurnInterrupts::listen(printer, cancel.clone(), is_interactive).map_err(|error| {
+        let mut input = ChatInput::open(printer);
+        let interrupts = TurnInterrupts::listen(printer, cancel.clone(), input.has_person()).map_err(|error| {
             let message = format!("signals cannot be received: {error}");
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
@@ -72,20 +82,22 @@ impl Chat {
             None => None,
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
-        let built = self.flags.conversation(&model, journal, progress.clone(), cancel).await;
+        let answers = GivenAnswers::new(approver(&progress, None));
+        let needs_answers = !can_ask() && !self.flags.asks_nothing();
+        let flags = self.flags.answered_by(answers.clone(), None);
+        let built = flags.conversation(&model, journal, progress.clone(), cancel).await;
         progress.end_turn();
         let mut conversation = built?;
-        if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
-            return Err(interrupted(session).into());
-        }
         let session = Session {
             printer,
-            is_interactive,
             interrupts: &interrupts,
             progress: &progress,
             cancel,
+            answers,
+            needs_answers,
         };
-        let exit = session.run(&mut conversation).await?;
+        session.announce(&conversation);
+        let exit = session.run(&mut input, &mut conversation).await?;
         drop(conversation);
         model.finish().map_err(Error::from)?;
         Ok(exit)
@@ -95,56 +107,69 @@ impl Chat {
 /// A chat that runs.
 struct Session<'s> {
     printer: Printer,
-    is_interactive: bool,
     interrupts: &'s TurnInterrupts,
     progress: &'s RunProgress,
     cancel: &'s CancellationToken,
+    /// The answers to calls that wait since an earlier process.
+    answers: GivenAnswers,
+    /// Whether such calls need an answer before their run can continue, because nobody can be asked.
+    needs_answers: bool,
 }
 
 impl Session<'_> {
     /// Runs turns until the input ends. Without a person, the exit code is that of the worst turn.
-    async fn run(&self, conversation: &mut Conversation) -> Result<Exit, Failure> {
+    async fn run(&self, input: &mut ChatInput, conversation: &mut Conversation) -> Result<Exit, Failure> {
         let mut worst = Exit::Success;
         loop {
-            if self.is_interactive {
-                self.prompt(conversation);
-            }
-            let line = tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => return Ok(Exit::Interrupted),
-                line = read_line() => line?,
-            };
-            let exit = match line {
-                Line::End => break,
-                Line::Empty => Exit::Success,
-                Line::Command(Slash::Quit) => break,
-                Line::Command(Slash::Wait) => self.wait(conversation).await,
-                Line::Command(Slash::Pin) => self.print(pin(conversation).await),
-                Line::Command(command) => self.print(command.page(conversation)),
-                Line::Message(text) => {
-                    let turn = self.interrupts.begin_turn();
-                    let ended = conversation.turn(text).cancel(turn).run().await;
-                    self.end_turn(ended)
+            let next = input.next(conversation, self.cancel).await?;
+            let exit = match next {
+                _ if self.cancel.is_cancelled() => return Ok(Exit::Interrupted),
+                Next::Interrupt => {
+                    self.interrupts.ctrl_c();
+                    Exit::Success
                 }
+                Next::LateResult => self.wait(conversation).await,
+                Next::Line(Line::End | Line::Command(Slash::Quit)) => break,
+                Next::Line(line) => self.execute(line, conversation).await,
             };
             if self.cancel.is_cancelled() {
                 return Ok(Exit::Interrupted);
             }
-            if !self.is_interactive {
+            if !input.has_person() {
                 worst = worst.max(exit);
             }
         }
         Ok(worst)
     }
 
-    fn prompt(&self, conversation: &Conversation) {
-        let mut page = Page::new();
-        if conversation.background_calls() > 0 {
-            let text = "a call continues in the background; /wait shows its result";
-            page.styled(FAINT, text).end();
+    /// Executes a command, or sends a message.
+    async fn execute(&self, line: Line, conversation: &mut Conversation) -> Exit {
+        let command = match line {
+            Line::Empty | Line::End => return Exit::Success,
+            Line::Message(text) => return self.send(text, conversation).await,
+            Line::Command(command) => command,
+        };
+        match command {
+            Slash::Wait => self.wait(conversation).await,
+            Slash::Resume => self.resume(conversation).await,
+            Slash::Approve(call) => self.approve(&call, conversation).await,
+            Slash::Deny(text) => self.deny(&text, conversation).await,
+            Slash::Resolve(decision) => self.print(interrupted_run::resolve(&decision, conversation)),
+            Slash::Pin => self.print(slash::pin(conversation).await),
+            Slash::Tools(text) => self.print(Ok(slash::tools(conversation, &text))),
+            Slash::Budget => self.print(Ok(slash::budget(conversation))),
+            Slash::Help | Slash::Quit => self.print(Ok(slash::help())),
+            Slash::Unknown(name) => self.print(Err(slash::unknown(&name))),
         }
-        page.text("> ");
-        write_stderr(&page);
+    }
+
+    async fn send(&self, text: String, conversation: &mut Conversation) -> Exit {
+        if conversation.interrupted_run().is_some() {
+            return self.print(Err(interrupted_run::not_ended()));
+        }
+        let turn = self.interrupts.begin_turn();
+        let ended = conversation.turn(text).cancel(turn).run().await;
+        self.end_turn(ended)
     }
 
     /// Waits for a late result, and runs the model on it.

@@ -15,6 +15,14 @@ pub(super) enum Slash {
     Pin,
     /// Waits for a background call.
     Wait,
+    /// Continues the run that an earlier process did not finish.
+    Resume,
+    /// Allows the call with this id, or the only one that waits for an answer.
+    Approve(String),
+    /// Denies a call, as [`Approve`](Self::Approve). The text after the id is the reason.
+    Deny(String),
+    /// Decides whether a call took effect: its id, and `done`, `not-done` or `run-again`.
+    Resolve(String),
     /// Lists the commands.
     Help,
     /// Ends the session.
@@ -32,41 +40,55 @@ impl Slash {
             ("budget", "") => Self::Budget,
             ("pin", "") => Self::Pin,
             ("wait", "") => Self::Wait,
+            ("resume", "") => Self::Resume,
+            ("approve", call) => Self::Approve(call.to_owned()),
+            ("deny", call) => Self::Deny(call.to_owned()),
+            ("resolve", decision) => Self::Resolve(decision.to_owned()),
             ("help" | "?", "") => Self::Help,
             ("quit" | "exit", "") => Self::Quit,
             _ => Self::Unknown(command.to_owned()),
         }
     }
-
-    /// Returns the output of the command.
-    ///
-    /// # Errors
-    /// If it is not a command.
-    pub(super) fn page(&self, conversation: &Conversation) -> Result<Page, Error> {
-        match self {
-            Self::Tools(text) => Ok(tools(conversation, text)),
-            Self::Budget => Ok(budget(conversation)),
-            Self::Pin | Self::Wait | Self::Help | Self::Quit => Ok(help()),
-            Self::Unknown(name) => {
-                let message = format!("`/{name}` is not a command of the chat");
-                Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("`/help` lists the commands; begin a message with `//` to send a slash"))
-            }
-        }
-    }
 }
 
-fn help() -> Page {
+/// The commands, with what they do.
+const COMMANDS: [(&str, &str); 10] = [
+    ("/tools [TEXT]", "list the tools that can be called"),
+    ("/budget", "show tokens, cost and calls"),
+    ("/pin", "keep your last message when older ones are summarized"),
+    ("/wait", "wait for a background call"),
+    ("/resume", "continue a run in the middle of which the process ended"),
+    ("/approve [CALL]", "allow a call of that run that waits for an answer"),
+    ("/deny [CALL] TEXT", "deny one; the model reads the text"),
+    (
+        "/resolve CALL HOW",
+        "say that a call is done, is not-done, or shall run-again",
+    ),
+    ("/help", "list the commands"),
+    ("/quit", "end the session"),
+];
+
+/// Returns the names of the commands, with the slash.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let name = |usage: &'static str| usage.split(' ').next().unwrap_or(usage);
+    COMMANDS.iter().map(move |(usage, _)| name(usage))
+}
+
+/// Returns the error of a text that is not a command.
+pub(super) fn unknown(name: &str) -> Error {
+    let message = format!("`/{name}` is not a command of the chat");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("`/help` lists the commands; begin a message with `//` to send a slash")
+}
+
+/// Lists the commands.
+pub(super) fn help() -> Page {
     let mut page = Page::new();
-    for (name, text) in [
-        ("/tools [TEXT]", "list the tools that can be called"),
-        ("/budget", "show tokens, cost and calls"),
-        ("/pin", "keep your last message when older ones are summarized"),
-        ("/wait", "wait for a background call"),
-        ("/help", "list the commands"),
-        ("/quit", "end the session"),
-    ] {
-        page.styled(NAME, format_args!("{name:<15}")).text(text).end();
+    for (usage, text) in COMMANDS {
+        page.styled(NAME, format_args!("{usage:<19}"))
+            .text(" ")
+            .text(text)
+            .end();
     }
     page
 }
@@ -86,7 +108,8 @@ pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> 
     Ok(page)
 }
 
-fn tools(conversation: &Conversation, text: &str) -> Page {
+/// Lists the tools whose name or description contains the text.
+pub(super) fn tools(conversation: &Conversation, text: &str) -> Page {
     let mut page = Page::new();
     let mut count = 0;
     for named in conversation.tools().iter() {
@@ -104,7 +127,8 @@ fn tools(conversation: &Conversation, text: &str) -> Page {
     page
 }
 
-fn budget(conversation: &Conversation) -> Page {
+/// Shows usage and budget.
+pub(super) fn budget(conversation: &Conversation) -> Page {
     let process = conversation.process();
     let (tokens, left) = (process.tokens(), process.remaining());
     let mut page = Page::new();

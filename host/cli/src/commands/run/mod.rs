@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::input::approvals::{ApprovalFlags, can_ask};
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
+use crate::input::configuration::chat_history;
 use crate::input::exposure::{DeliveryFlag, ExposureFlag};
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
@@ -309,8 +310,9 @@ impl RunFlags {
             .plugins
             .intercepted(&self.limits, &self.authority, servers, &self.interceptors)?;
         let host = with_word_vectors(host);
-        // A plugin that could write to it would approve its own calls.
-        let host = answer_file().into_iter().fold(host, ToolwitBuilder::protect);
+        // A plugin that could write to the answers would approve its own calls.
+        let private = answer_file().into_iter().chain(chat_history());
+        let host = private.fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.groups.clone(), &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let frozen = self

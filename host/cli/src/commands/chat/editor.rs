@@ -1,0 +1,232 @@
+//! The line editor of a chat at a terminal: history, completion and messages of several lines.
+
+use std::borrow::Cow;
+use std::fs::OpenOptions;
+use std::future::Future;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anstream::{AutoStream, ColorChoice};
+use reedline::{
+    ColumnarMenu, Completer, CompletionResult, DefaultPrompt, EditCommand, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu,
+    Signal, Span, Suggestion, default_emacs_keybindings,
+};
+
+use crate::input::environment::variable;
+
+/// Maximum number of messages in the history.
+const HISTORY_ENTRIES_MAX: usize = 1_000;
+
+/// Maximum size of a history file that is read, in bytes.
+const HISTORY_BYTES_MAX: u64 = 16 << 20;
+
+const MENU: &str = "completions";
+
+/// What a person typed.
+#[derive(Debug)]
+pub(super) enum Typed {
+    /// A line.
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D.
+    End,
+    /// Nothing yet: something else comes first. The next line begins with the text so far.
+    Nothing,
+}
+
+/// Edits lines at a terminal.
+pub(super) struct LineEditor {
+    /// `None` while a line is read.
+    editor: Option<Reedline>,
+    stop: Arc<AtomicBool>,
+    completions: Completions,
+}
+
+impl LineEditor {
+    /// Creates the editor; `None` if input and output are not a terminal that can move its cursor. A history that cannot be read or
+    /// written is kept in memory only; `warn` gets the reason.
+    pub(super) fn at_terminal(history: Option<&Path>, warn: impl Fn(String)) -> Option<Self> {
+        let are_terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+        if !are_terminals || variable("TERM").is_some_and(|terminal| terminal == "dumb") {
+            return None;
+        }
+        let stop = Arc::<AtomicBool>::default();
+        let completions = Completions::default();
+        let menu = ColumnarMenu::default().with_name(MENU);
+        let mut editor = Reedline::create()
+            .with_break_signal(stop.clone())
+            .with_ansi_colors(AutoStream::choice(&io::stderr()) != ColorChoice::Never)
+            .with_completer(Box::new(completions.clone()))
+            .with_quick_completions(true)
+            .with_partial_completions(true)
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+            .with_edit_mode(Box::new(keys()))
+            .with_history_exclusion_prefix(Some(" ".to_owned()))
+            .use_bracketed_paste(true);
+        match history.map(open_history) {
+            Some(Ok(history)) => editor = editor.with_history(Box::new(history)),
+            Some(Err(reason)) => warn(reason),
+            None => {}
+        }
+        Some(Self {
+            editor: Some(editor),
+            stop,
+            completions,
+        })
+    }
+
+    /// Sets the words that Tab completes.
+    pub(super) fn complete(&self, words: Vec<String>) {
+        *self.completions.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    /// Reads a line, or until `stop` ends.
+    ///
+    /// # Errors
+    /// If the terminal cannot be used.
+    pub(super) async fn read(&mut self, stop: impl Future<Output = ()>) -> io::Result<Typed> {
+        let Some(mut editor) = self.editor.take() else {
+            return Ok(Typed::End);
+        };
+        let mut reading = tokio::task::spawn_blocking(move || {
+            let read = editor.read_line(&ChatPrompt(DefaultPrompt::default()));
+            (editor, read)
+        });
+        let read = tokio::select! {
+            biased;
+            read = &mut reading => read,
+            () = stop => {
+                self.stop.store(true, Ordering::Relaxed);
+                reading.await
+            }
+        };
+        self.stop.store(false, Ordering::Relaxed);
+        let (editor, read) = read.map_err(io::Error::other)?;
+        self.editor = Some(editor);
+        Ok(match read? {
+            Signal::Success(line) => Typed::Line(line),
+            Signal::CtrlC => Typed::Interrupt,
+            Signal::CtrlD => Typed::End,
+            _ => Typed::Nothing,
+        })
+    }
+}
+
+/// Returns the keys: those of Emacs, Tab for completions and Alt-Enter for a new line.
+fn keys() -> Emacs {
+    let mut keys = default_emacs_keybindings();
+    let complete = vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete));
+    let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
+    Emacs::new(keys)
+}
+
+/// Opens the history. Only its owner can read the file.
+fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("the history {} is not used: {error}", path.display());
+    path.parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .map_err(|error| failed(&error))?;
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(|error| failed(&error))?;
+    let size = file.metadata().map_err(|error| failed(&error))?.len();
+    if size > HISTORY_BYTES_MAX {
+        return Err(failed(&"the file is too large"));
+    }
+    FileBackedHistory::with_file(HISTORY_ENTRIES_MAX, path.to_owned()).map_err(|error| failed(&error))
+}
+
+/// The words that Tab completes: commands at the start of a line, and tools. Clones share them.
+#[derive(Clone, Default)]
+struct Completions(Arc<Mutex<Vec<String>>>);
+
+impl Completer for Completions {
+    fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
+        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        CompletionResult::fresh(suggestions(&words, line.get(..position).unwrap_or_default()))
+    }
+}
+
+/// Returns the words that continue the last word of the text. Commands are at the start of a line only.
+fn suggestions(words: &[String], text: &str) -> Vec<Suggestion> {
+    let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let start = text.len() - last.len();
+    let fits = |word: &&String| !last.is_empty() && word.starts_with(last) && (start == 0 || !word.starts_with('/'));
+    words
+        .iter()
+        .filter(fits)
+        .map(|word| Suggestion {
+            value: word.clone(),
+            span: Span::new(start, text.len()),
+            append_whitespace: true,
+            ..Suggestion::default()
+        })
+        .collect()
+}
+
+/// The prompt of a message. Only the search in the history has the words of the editor.
+struct ChatPrompt(DefaultPrompt);
+
+impl Prompt for ChatPrompt {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed("> ")
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("  ")
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        self.0.render_prompt_history_search_indicator(search)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tab_completes_commands_at_the_start_and_tools_everywhere() {
+        let words = ["/tools", "tools_list", "add"].map(str::to_owned);
+        let complete = |text: &str| {
+            let found = suggestions(&words, text);
+            let found = found.into_iter().map(|found| (found.span.start, found.value));
+            found.collect::<Vec<_>>()
+        };
+        assert_eq!(complete("/to"), [(0, "/tools".to_owned())]);
+        assert_eq!(complete("use\u{3000}too"), [(6, "tools_list".to_owned())]);
+        assert_eq!(complete("what is /to"), []);
+        assert_eq!(complete(""), []);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn history_belongs_to_its_owner_and_is_bounded() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data/history.txt");
+        open_history(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(HISTORY_BYTES_MAX + 1).unwrap();
+        assert!(open_history(&path).unwrap_err().contains("too large"));
+        assert!(open_history(directory.path()).is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! The input of a chat: a person with a line editor, or lines of standard input.
+
+use std::future::pending;
+use std::io::{self, IsTerminal};
+
+use tokio_util::sync::CancellationToken;
+
+use super::editor::{LineEditor, Typed};
+use super::line::{Line, read_line, unreadable};
+use super::slash;
+use crate::input::configuration::chat_history;
+use crate::output::page::{FAINT, Page};
+use crate::output::printer::{Printer, write_stderr};
+use toolwit::Error;
+use toolwit::agent::Conversation;
+
+/// What happens next in a chat.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// A line was entered.
+    Line(Line),
+    /// Ctrl-C at the prompt.
+    Interrupt,
+    /// The late result of a background call has arrived.
+    LateResult,
+}
+
+/// The input of a chat.
+pub(super) enum ChatInput {
+    /// A person at a terminal.
+    Editor(Box<LineEditor>),
+    /// Lines of standard input, with a prompt if it is a terminal without a line editor.
+    Lines { has_prompt: bool },
+}
+
+impl ChatInput {
+    pub(super) fn open(printer: Printer) -> Self {
+        let history = chat_history();
+        match LineEditor::at_terminal(history.as_deref(), |reason| printer.warn(reason)) {
+            Some(editor) => Self::Editor(Box::new(editor)),
+            None => Self::Lines {
+                has_prompt: io::stdin().is_terminal(),
+            },
+        }
+    }
+
+    /// Returns whether a person is at a terminal.
+    pub(super) fn has_person(&self) -> bool {
+        match self {
+            Self::Editor(_) => true,
+            Self::Lines { has_prompt } => *has_prompt,
+        }
+    }
+
+    /// Waits for a line, for a late result if a person can be interrupted, or for the cancellation.
+    ///
+    /// # Errors
+    /// If the input cannot be read, or a line is too long.
+    pub(super) async fn next(
+        &mut self,
+        conversation: &mut Conversation,
+        cancel: &CancellationToken,
+    ) -> Result<Next, Error> {
+        let is_waiting = conversation.background_calls() > 0;
+        match self {
+            Self::Editor(editor) => {
+                if is_waiting {
+                    notice("a call runs in the background; its result appears when it arrives");
+                }
+                editor.complete(completions(conversation));
+                let late_result = async {
+                    if !conversation.late_result().await {
+                        pending::<()>().await;
+                    }
+                };
+                let typed = editor.read(async {
+                    tokio::select! {
+                        () = cancel.cancelled() => {}
+                        () = late_result => {}
+                    }
+                });
+                match typed.await.map_err(unreadable)? {
+                    Typed::Line(line) => Line::parse(&line).map(Next::Line),
+                    Typed::Interrupt => Ok(Next::Interrupt),
+                    Typed::End => Ok(Next::Line(Line::End)),
+                    Typed::Nothing => {
+                        // The output does not continue the line that is being typed.
+                        write_stderr(Page::new().end());
+                        Ok(Next::LateResult)
+                    }
+                }
+            }
+            Self::Lines { has_prompt } => {
+                if *has_prompt {
+                    if is_waiting {
+                        notice("a call runs in the background; /wait shows its result");
+                    }
+                    write_stderr(Page::new().text("> "));
+                }
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Ok(Next::Line(Line::End)),
+                    line = read_line() => line.map(Next::Line),
+                }
+            }
+        }
+    }
+}
+
+fn notice(text: &str) {
+    write_stderr(Page::new().styled(FAINT, text).end());
+}
+
+/// Returns what Tab completes: the commands and the names of the callable tools.
+fn completions(conversation: &Conversation) -> Vec<String> {
+    let tools = conversation.tools().iter().map(|named| named.name.to_string());
+    slash::names().map(str::to_owned).chain(tools).collect()
+}

@@ -1,0 +1,155 @@
+//! The run that an earlier process did not finish: `/resume`, `/approve`, `/deny` and `/resolve`.
+
+use super::Session;
+use crate::approval::{denied, pending_question};
+use crate::commands::resume::{Decision, report};
+use crate::exit::Exit;
+use crate::output::page::{FAINT, Page};
+use toolwit::agent::{Conversation, RequestedApproval};
+use toolwit::tool::Approval;
+use toolwit::{Error, ErrorKind, Phase};
+
+impl Session<'_> {
+    /// Shows what the last run of the session waits for, if it did not end.
+    pub(super) fn announce(&self, conversation: &Conversation) {
+        let Some(run) = conversation.interrupted_run() else {
+            return;
+        };
+        report(&run.unresolved(), self.printer);
+        let questions = self.open_questions(conversation);
+        for question in &questions {
+            self.printer.message(&pending_question(question));
+        }
+        let next = match (run.unresolved().is_empty(), questions.is_empty()) {
+            (false, _) => "find out whether these calls took effect, and say so with /resolve",
+            (true, false) => "/approve allows the call, /deny does not, /resume asks again",
+            (true, true) => "/resume continues it",
+        };
+        self.printer
+            .hint(format_args!("the last run of this session did not end; {next}"));
+    }
+
+    /// Continues the run.
+    pub(super) async fn resume(&self, conversation: &mut Conversation) -> Exit {
+        let Some(run) = conversation.interrupted_run() else {
+            return self.print(Err(nothing_to_resume()));
+        };
+        let is_undecided = !run.unresolved().is_empty();
+        if is_undecided || (self.needs_answers && !self.open_questions(conversation).is_empty()) {
+            self.announce(conversation);
+            return Exit::Usage;
+        }
+        let turn = self.interrupts.begin_turn();
+        match conversation.resume_run(turn).await {
+            Some(ended) => self.end_turn(ended),
+            None => self.print(Err(nothing_to_resume())),
+        }
+    }
+
+    /// Allows the call with this id, or the only one that waits. The run continues when no call waits any more.
+    pub(super) async fn approve(&self, call: &str, conversation: &mut Conversation) -> Exit {
+        let questions = self.open_questions(conversation);
+        match named(call, &questions).or_else(|| only(&questions).filter(|_| call.is_empty())) {
+            Some(question) => self.answer(question, Approval::Approved, conversation).await,
+            None => self.print(Err(no_question(call, &questions))),
+        }
+    }
+
+    /// Denies a call, as [`approve`](Self::approve). The text after the id is the reason.
+    pub(super) async fn deny(&self, text: &str, conversation: &mut Conversation) -> Exit {
+        let questions = self.open_questions(conversation);
+        let (call, reason) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let found = match named(call, &questions) {
+            Some(question) => Some((question, reason)),
+            None => only(&questions).map(|question| (question, text)),
+        };
+        match found {
+            Some((question, reason)) => self.answer(question, denied(reason), conversation).await,
+            None => self.print(Err(no_question("", &questions))),
+        }
+    }
+
+    async fn answer(&self, question: &RequestedApproval, approval: Approval, conversation: &mut Conversation) -> Exit {
+        self.answers.answer(question.clone(), approval);
+        if self.open_questions(conversation).is_empty() {
+            return self.resume(conversation).await;
+        }
+        self.announce(conversation);
+        Exit::Success
+    }
+
+    /// Returns the questions of the run that have no answer.
+    fn open_questions(&self, conversation: &Conversation) -> Vec<RequestedApproval> {
+        let run = conversation.interrupted_run();
+        let questions = run.into_iter().flat_map(|run| run.pending_approvals());
+        questions
+            .filter(|question| !self.answers.contains(&question.id))
+            .cloned()
+            .collect()
+    }
+}
+
+fn named<'q>(call: &str, questions: &'q [RequestedApproval]) -> Option<&'q RequestedApproval> {
+    questions.iter().find(|question| question.id == call)
+}
+
+fn only(questions: &[RequestedApproval]) -> Option<&RequestedApproval> {
+    match questions {
+        [question] => Some(question),
+        _ => None,
+    }
+}
+
+/// Decides whether a call took effect: `CALL done`, `CALL not-done` or `CALL run-again`.
+///
+/// # Errors
+/// If the text is no decision, or the call needs none.
+pub(super) fn resolve(text: &str, conversation: &mut Conversation) -> Result<Page, Error> {
+    let usage = |message: &str| {
+        Error::new(ErrorKind::Configuration, Phase::Registry, message.to_owned())
+            .with_suggestion("write `/resolve CALL done`, `/resolve CALL not-done` or `/resolve CALL run-again`")
+    };
+    let joined: Vec<_> = text.split_whitespace().collect();
+    let decision = joined.join("=").parse::<Decision>();
+    let decision = decision.map_err(|_| usage("this is not a decision about a call"))?;
+    if !conversation.resolve_call(&decision.call, decision.resolution) {
+        return Err(usage(&format!("the call `{}` needs no decision", decision.call)));
+    }
+    let mut page = Page::new();
+    page.styled(FAINT, "decided; /resume continues the run").end();
+    Ok(page)
+}
+
+/// Returns the error of a message to a conversation whose last run did not end.
+pub(super) fn not_ended() -> Error {
+    Error::new(
+        ErrorKind::Configuration,
+        Phase::Registry,
+        "the last run of this session did not end",
+    )
+    .with_suggestion("`/resume` continues it; the message was not sent")
+}
+
+fn nothing_to_resume() -> Error {
+    Error::new(
+        ErrorKind::Configuration,
+        Phase::Registry,
+        "the last run of this session ended",
+    )
+}
+
+fn no_question(call: &str, questions: &[RequestedApproval]) -> Error {
+    if questions.is_empty() {
+        let message = "no call waits for an answer";
+        return Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("you are asked about a call that needs your approval when it comes");
+    }
+    let calls: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
+    let message = if call.is_empty() {
+        "several calls wait for an answer".to_owned()
+    } else {
+        format!("the call `{call}` does not wait for an answer")
+    };
+    let hint = format!("name one of {} after the command", calls.join(", "));
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
+}
