@@ -51,8 +51,7 @@ impl DivergenceCheck {
         }
     }
 
-    /// Compares the announced request with the recorded one. A request without an announcement, such as one for a summary, is not
-    /// compared.
+    /// Compares the announced request with the recorded one. A request without an announcement is not compared.
     pub(super) fn check_request(&self, recorded: Option<&RecordedRequest>, request: &ChatRequest<'_>) {
         let announced = self.lock().announced.take();
         let Some((recorded, announced)) = recorded.zip(announced) else {

@@ -142,7 +142,7 @@ impl Recording {
             calls: HashMap::new(),
             decisions: HashMap::new(),
         };
-        let mut asked = None;
+        let mut asked = Vec::new();
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
             recording.index(entry, &mut asked);
         }
@@ -150,11 +150,11 @@ impl Recording {
         recording
     }
 
-    /// Adds an event. `asked` is the last request without an answer.
-    fn index(&mut self, entry: &TraceEntry, asked: &mut Option<RecordedRequest>) {
+    /// Adds an event. `asked` are the requests without an answer: at most the last one, and before it one that the provider refused.
+    fn index(&mut self, entry: &TraceEntry, asked: &mut Vec<RecordedRequest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
-                *asked = Some(RecordedRequest {
+                asked.push(RecordedRequest {
                     sequence: entry.sequence,
                     digest: request.clone(),
                 });
@@ -173,7 +173,7 @@ impl Recording {
                 let calls = if requested.is_empty() { tool_calls } else { requested };
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
-                    request: asked.take(),
+                    request: asked.drain(..).next_back(),
                     content: content.clone(),
                     reasoning: reasoning.clone(),
                     calls: calls.clone(),
@@ -184,11 +184,14 @@ impl Recording {
                 });
             }
             Event::HistoryCompacted(event) => {
+                let summary = asked.pop();
+                let refused = asked.drain(..).next_back();
                 if event.is_after_refusal {
-                    self.answers.push(RecordedAnswer::refused(entry.sequence, asked.take()));
+                    self.answers.push(RecordedAnswer::refused(entry.sequence, refused));
                 }
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
+                    request: summary,
                     content: event.summary.clone(),
                     usage: event.usage,
                     ..RecordedAnswer::default()

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{DescribedModel, Price};
-use crate::{Journal, JournalStore, MemoryJournalStore, SessionId, TraceEntry};
+use crate::{Journal, JournalStore, MemoryJournalStore, Recording, Replay, SessionId, Trace, TraceEntry};
 
 fn id() -> SessionId {
     "s".parse().unwrap()
@@ -170,6 +170,30 @@ async fn a_request_that_exceeds_the_context_is_shortened_and_sent_again_once() {
     assert!(model.request(4).names.is_empty(), "the summary is made without tools");
     assert!(model.request(5).messages.len() < model.request(3).messages.len());
     assert_eq!(model.events_named("history_compacted")[0]["after_refusal"], true);
+}
+
+#[tokio::test]
+async fn a_replay_shortens_the_history_where_the_provider_refused_it() {
+    let mut steps = steps();
+    steps.insert(3, too_long());
+    let trace = Arc::new(Trace::new(Vec::new()));
+    let (builder, _) = TestModel::playing(steps);
+    let builder = builder.tools([long()]).journal(Journal::unstored());
+    let mut conversation = builder.shared_observer(trace.clone()).build().unwrap();
+    conversation.run("look around").await.unwrap();
+    let contents = |conversation: &Conversation| {
+        let messages = conversation.history().iter();
+        messages.map(|message| message.content().to_owned()).collect::<Vec<_>>()
+    };
+    let recorded = contents(&conversation);
+    drop(conversation);
+    let trace = String::from_utf8(Arc::into_inner(trace).unwrap().into_inner()).unwrap();
+    let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
+    let replayed = Conversation::builder().tools([long()]).replay(&replay);
+    let mut replayed = replayed.build().unwrap();
+    assert_eq!(replayed.run("look around").await.unwrap().text(), "done");
+    assert!(replay.differences().is_empty(), "{:?}", replay.differences());
+    assert_eq!(contents(&replayed), recorded);
 }
 
 #[tokio::test]

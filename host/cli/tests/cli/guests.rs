@@ -191,3 +191,30 @@ pub(crate) const SLOW: &str = r#"
   (func (export "start") (result $result) (canon lift (core func $i "start") (memory $memory)))
   (func (export "work") (result u32) (canon lift (core func $i "work"))))
 "#;
+
+/// Returns an interceptor that continues each call, and replaces its result with `text` of six bytes.
+pub(crate) fn masking(text: &str) -> Vec<u8> {
+    assert_eq!(text.len(), 6);
+    let module = format!(
+        r#"(module
+        (memory (export "memory") 1)
+        ;; The review at 0: case `replace`, and the text of the outcome.
+        (data (i32.const 0) "\01\00\00\00\40\00\00\00\06")
+        (data (i32.const 64) "{text}")
+        ;; The arguments are not read, so they may overwrite each other.
+        (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
+        (func (export "toolwit:plugin/interceptor@0.1.1#before") (param i32 i32 i32 i32 i32 i32) (result i32) i32.const 256)
+        (func (export "toolwit:plugin/interceptor@0.1.1#after") (param i32) (result i32) i32.const 0))"#
+    );
+    let mut module = wat::parse_str(module).unwrap();
+    let mut wit = wit_parser::Resolve::default();
+    wit.push_str("plugin.wit", include_str!("../../../../wit/0.1.1/plugin.wit"))
+        .unwrap();
+    let world = "package test:mask; world mask { export toolwit:plugin/interceptor@0.1.1; }";
+    let package = wit.push_str("mask.wit", world).unwrap();
+    let world = wit.select_world(&[package], Some("mask")).unwrap();
+    let encoding = wit_component::StringEncoding::UTF8;
+    wit_component::embed_component_metadata(&mut module, &wit, world, encoding).unwrap();
+    let mut encoder = wit_component::ComponentEncoder::default().module(&module).unwrap();
+    encoder.encode().unwrap()
+}

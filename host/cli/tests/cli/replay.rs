@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::guests::COUNTER;
+use crate::guests::{COUNTER, PLAIN, masking};
 use crate::support::{Run, Workspace};
 
 const COUNTING: &str = r#"
@@ -250,4 +250,29 @@ fn replay_names_what_it_lacks() {
         assert!(run.stderr.contains(message), "{file} {run}");
     }
     assert_eq!(workspace.run(&["replay", "mcp.jsonl", "--no-mcp"]).code, Some(0));
+}
+
+#[test]
+fn interceptors_of_the_run_are_restored() {
+    let adding =
+        "[[turn]]\ncall = [{ tool = \"add\", arguments = { a = 1, b = 2 } }]\n[[turn]]\nanswer = \"{{result}}\"";
+    let workspace = Workspace::with("plain", PLAIN)
+        .file("tools/mask.wasm", masking("hidden"))
+        .file("counting.toml", adding);
+    let workspace = recorded_with(workspace, &["--interceptor", "mask"]);
+    assert!(text(&workspace, "t.jsonl").contains("\"text\":\"hidden\""));
+    let run = workspace.run(&["replay", "t.jsonl"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(
+        run.stdout.contains("executed") && run.stdout.contains("no differences"),
+        "the call ran, and its result was replaced again: {run}"
+    );
+    let trace = without_setting(&workspace, "interceptor");
+    let workspace = workspace.file("less.jsonl", trace);
+    let run = workspace.run(&["replay", "less.jsonl"]);
+    assert_eq!(run.code, Some(1), "without it, the result is another one: {run}");
+    let workspace = workspace.file("tools/mask.wasm", masking("masked"));
+    let run = workspace.run(&["replay", "t.jsonl"]);
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("mask"), "{run}");
 }
