@@ -2,31 +2,16 @@
 
 use serde_json::json;
 
-use super::grant::find;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::access::{parse_access, parse_target};
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{AuthorityFlags, PluginFlags, find_plugin};
 use crate::output::page::{BAD, GOOD, Page};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{AccessMode, AccessRequest, Explanation, RequestTarget};
+use toolwit::Error;
+use toolwit::grants::Explanation;
 use toolwit::sandbox::Plugin;
-use toolwit::{Error, ErrorKind, Phase};
-
-/// The first words of accesses that are not requests.
-const VERBS: [&str; 11] = [
-    "read",
-    "write",
-    "secret",
-    "env",
-    "config",
-    "keyvalue",
-    "clock",
-    "random",
-    "tool",
-    "context",
-    "blackboard",
-];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +44,7 @@ impl Explain {
             .plugins
             .load_granted(&LimitFlags::default(), &self.authority)
             .await?;
-        let plugin = find(&host, &self.plugin)?;
+        let plugin = find_plugin(&host, &self.plugin)?;
         let access = self.access.join(" ");
         let explanation = explain(&plugin, &access).await?;
         let is_allowed = explanation.decision.is_allowed();
@@ -84,39 +69,4 @@ impl Explain {
 async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
     let target = parse_target(access)?;
     plugin.explain(&parse_access(access, target.as_ref())).await
-}
-
-/// Parses the target of an access that is a request; `None` for any other access.
-pub(crate) fn parse_target(access: &str) -> Result<Option<RequestTarget>, Error> {
-    let verb = access.split(' ').next().unwrap_or_default();
-    if VERBS.contains(&verb) {
-        return Ok(None);
-    }
-    let target = RequestTarget::parse(access).map_err(|error| {
-        Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
-            .with_suggestion("write a request as `GET https://example.com/a`, or `read PATH`, `env NAME`, …")
-    })?;
-    Ok(Some(target))
-}
-
-/// Parses an access, after its target.
-pub(crate) fn parse_access<'a>(access: &'a str, target: Option<&'a RequestTarget>) -> AccessRequest<'a> {
-    if let Some(target) = target {
-        return AccessRequest::Http(target);
-    }
-    let (verb, name) = access.split_once(' ').unwrap_or((access, ""));
-    match verb {
-        "read" => AccessRequest::File(name, AccessMode::Read),
-        "write" => AccessRequest::File(name, AccessMode::ReadWrite),
-        "secret" => AccessRequest::Secret(name),
-        "env" => AccessRequest::Variable(name),
-        "config" => AccessRequest::Setting(name),
-        "keyvalue" => AccessRequest::KeyValue,
-        "clock" => AccessRequest::Clock,
-        "random" => AccessRequest::Random,
-        "tool" => AccessRequest::Tool(name),
-        "context" => AccessRequest::ContextKey(name),
-        "blackboard" if name == "write" => AccessRequest::Blackboard(AccessMode::ReadWrite),
-        _ => AccessRequest::Blackboard(AccessMode::Read),
-    }
 }

@@ -1,6 +1,7 @@
 //! Plugin directories, and the host that is built from them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::configuration::configuration_directory;
 use super::environment::variable;
@@ -14,7 +15,7 @@ use super::vectors::with_word_vectors;
 use super::wasi::WasiFlags;
 use toolwit::mcp::McpServers;
 use toolwit::registry::DynamicDiscovery;
-use toolwit::sandbox::Compiler;
+use toolwit::sandbox::{Compiler, Plugin};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit::{Toolwit, ToolwitBuilder};
 
@@ -237,4 +238,26 @@ fn environment_directories() -> Vec<PathBuf> {
     std::env::split_paths(&value)
         .filter(|place| !place.as_os_str().is_empty())
         .collect()
+}
+
+/// Finds a plugin by its name.
+pub(crate) fn find_plugin(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
+    let registry = host.registry();
+    let found = registry.plugins().find(|plugin| plugin.name() == name);
+    found.cloned().ok_or_else(|| {
+        let names: Vec<_> = registry
+            .plugins()
+            .map(|plugin| format!("`{}`", plugin.name()))
+            .collect();
+        Error::new(
+            ErrorKind::Configuration,
+            Phase::Registry,
+            format!("the plugin `{name}` does not exist or cannot be used"),
+        )
+        .with_suggestion(if names.is_empty() {
+            "the plugin directory has no plugin that can be used".to_owned()
+        } else {
+            format!("available plugins: {}", names.join(", "))
+        })
+    })
 }

@@ -9,15 +9,12 @@ mod show;
 pub(crate) use needs::is_met;
 pub(crate) use revoke::Revoke;
 
-use std::sync::Arc;
-
 use self::flags::RuleFlags;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{AuthorityFlags, PluginFlags, find_plugin};
 use crate::output::page::{Page, TITLE, WARN};
 use crate::output::printer::{Format, Printer};
-use toolwit::Toolwit;
 use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion};
 use toolwit::sandbox::{NewGrant, Plugin};
 use toolwit::{Error, ErrorKind, Phase};
@@ -58,7 +55,7 @@ pub(crate) struct Grant {
 impl Grant {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self.plugins.load_for_grants(&self.authority).await?;
-        let plugin = find(&host, &self.plugin)?;
+        let plugin = find_plugin(&host, &self.plugin)?;
         let file = self.authority.grants.file()?;
         let rules = self
             .rules
@@ -132,26 +129,4 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
     }
     printer.message(&page);
     Ok(())
-}
-
-/// Finds a plugin by its name.
-pub(crate) fn find(host: &Toolwit, name: &str) -> Result<Arc<Plugin>, Error> {
-    let registry = host.registry();
-    let found = registry.plugins().find(|plugin| plugin.name() == name);
-    found.cloned().ok_or_else(|| {
-        let names: Vec<_> = registry
-            .plugins()
-            .map(|plugin| format!("`{}`", plugin.name()))
-            .collect();
-        Error::new(
-            ErrorKind::Configuration,
-            Phase::Registry,
-            format!("the plugin `{name}` does not exist or cannot be used"),
-        )
-        .with_suggestion(if names.is_empty() {
-            "the plugin directory has no plugin that can be used".to_owned()
-        } else {
-            format!("available plugins: {}", names.join(", "))
-        })
-    })
 }

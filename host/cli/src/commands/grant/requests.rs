@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::commands::explain::{parse_access, parse_target};
 use crate::hint::missing_grant;
+use crate::input::access::{parse_access, parse_target};
 use crate::output::page::{FAINT, Page};
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::RequestedPermissions;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::explain::{parse_access, parse_target};
 use crate::commands::trace::read_recording;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::access::{parse_access, parse_target};
 use crate::output::page::{BAD, GOOD, NAME, Page, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::agent::{RecordedTraceCall, Recording};
