@@ -24,6 +24,25 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
+/// A server requires that the user logs in, or logs in again. It is the [source](std::error::Error::source) of the error of a call or a
+/// server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the MCP server `{server}` requires a login")]
+#[non_exhaustive]
+pub struct LoginRequired {
+    /// The name of the server.
+    pub server: String,
+    /// The scopes that the login needs in addition to the usual ones.
+    pub scopes: Vec<String>,
+}
+
+/// Returns the error of a server that requires a login. `why` has no secrets.
+pub(crate) fn login_required(required: LoginRequired, why: &str) -> Error {
+    unauthorized(&required.server, why)
+        .with_suggestion("log in with `LoginRequest`, or set `bearer` or `oauth` of the server")
+        .with_source(required)
+}
+
 /// Returns the error of a server that takes too long.
 pub(crate) fn too_slow(server: &str, why: &str) -> Error {
     Error::new(

@@ -11,14 +11,18 @@
 //! |---|---|
 //! | `server` | [`McpServer`] and [`McpServers`] |
 //! | `tool` | tools, resources and prompts of a server as tools, and the results of their calls |
+//! | `authorization` | [`LoginRequest`] and [`Logout`]: the login of a user in a browser |
 //! | `session` | connections: handshake, requests, reconnecting, lists of tools |
 //! | `transport` | child processes and HTTP, with limits on what they send |
+//! | `login` | the stored tokens of a login, and [`LoginStore`] |
 //! | `config` | [`ServerConfig`] and the files in which servers are configured |
 //! | `requests` | [`ServerRequests`]: the policy for requests of servers |
 //! | `value` | [`Setting`] and [`ValueSource`]: texts, secrets, environment variables, values of the context |
 
+mod authorization;
 mod config;
 mod failure;
+mod login;
 mod requests;
 mod server;
 mod session;
@@ -26,11 +30,15 @@ mod tool;
 mod transport;
 mod value;
 
+pub use authorization::{LoginReport, LoginRequest, Logout, PendingLogin, Revocation};
 pub use config::{
-    ChangedTools, HttpEndpoint, McpConfig, MetaRule, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig,
-    ServerEndpoint, ToolFilter,
+    ChangedTools, HttpEndpoint, McpConfig, MetaRule, OauthClient, OauthLogin, ProcessEndpoint, RevisionChoice,
+    ServerConfig, ServerEndpoint, ToolFilter,
 };
+pub use failure::LoginRequired;
+pub use login::{LoginStore, NoLogins};
 pub use requests::{RefuseRequests, ServerAnswer, ServerQuestion, ServerRequests};
 pub use server::{McpServer, McpServers, ServerReport};
 pub use session::ClientOptions;
+pub use transport::AuthorizationServer;
 pub use value::{NoValues, Setting, ValueSource};

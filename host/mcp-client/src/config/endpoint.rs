@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::oauth_client::OauthClient;
+use super::oauth_login::OauthLogin;
 use crate::value::Setting;
 
 /// How a server is reached.
@@ -45,4 +46,6 @@ pub struct HttpEndpoint {
     pub bearer: Option<Setting>,
     /// The client that obtains the tokens, if there is no `bearer`.
     pub oauth: Option<Box<OauthClient>>,
+    /// How a user logs in, whose tokens are used if there is neither `bearer` nor `oauth`.
+    pub login: Box<OauthLogin>,
 }

@@ -1,6 +1,5 @@
 //! How tokens for a server are obtained.
 
-use serde::Deserialize;
 use url::Url;
 
 use crate::value::{Setting, check_address};
@@ -101,43 +100,5 @@ impl OauthClient {
         let secret = self.client_secret.iter().map(|setting| ("client_secret", setting));
         let token = self.refresh_token.iter().map(|setting| ("refresh_token", setting));
         secret.chain(token)
-    }
-}
-
-/// The table `oauth` of a server.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenOauthClient {
-    issuer: String,
-    client_id: String,
-    client_secret: Option<Setting>,
-    refresh_token: Option<Setting>,
-    #[serde(default)]
-    scopes: Vec<String>,
-    #[serde(default)]
-    step_up_scopes: Vec<String>,
-}
-
-impl WrittenOauthClient {
-    /// Checks the table. The error is the reason.
-    pub(super) fn into_client(self) -> Result<OauthClient, String> {
-        if self.client_secret.is_none() && self.refresh_token.is_none() {
-            return Err("`oauth` needs `client_secret`, `refresh_token` or both".to_owned());
-        }
-        let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
-        if let Some(scope) = self
-            .scopes
-            .iter()
-            .chain(&self.step_up_scopes)
-            .find(|scope| !is_scope(scope))
-        {
-            return Err(format!("`{}` is not a scope", scope.escape_debug()));
-        }
-        let mut client = OauthClient::new(&self.issuer, &self.client_id).map_err(|error| error.message.clone())?;
-        client.client_secret = self.client_secret;
-        client.refresh_token = self.refresh_token;
-        client.scopes = self.scopes;
-        client.step_up_scopes = self.step_up_scopes;
-        Ok(client)
     }
 }

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
 use super::oauth_client::OauthClient;
+use super::oauth_login::OauthLogin;
 use super::tool_filter::ToolFilter;
 use crate::value::{Setting, check_address};
 use toolwit_core::limits::{MCP_CALL_WALL_MAX, MCP_STARTUP_WALL_MAX};
@@ -137,6 +138,7 @@ impl ServerConfig {
             headers: Vec::new(),
             bearer: None,
             oauth: None,
+            login: Box::default(),
         };
         Self::new(name, ServerEndpoint::Http(endpoint))
     }
@@ -210,6 +212,15 @@ impl ServerConfig {
     pub fn with_oauth(mut self, client: OauthClient) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
             http.oauth = Some(Box::new(client));
+        }
+        self
+    }
+
+    /// Sets how a user logs in, in place of the defaults. Ignored for a process.
+    #[must_use]
+    pub fn with_login(mut self, login: OauthLogin) -> Self {
+        if let ServerEndpoint::Http(http) = &mut self.endpoint {
+            *http.login = login;
         }
         self
     }
@@ -303,7 +314,9 @@ impl ServerConfig {
                 let bearer = http.bearer.iter().map(|setting| ("bearer", setting));
                 let headers = http.headers.iter().map(|(name, setting)| (name.as_str(), setting));
                 let oauth = http.oauth.iter().flat_map(|client| client.settings());
-                bearer.chain(headers).chain(oauth).collect()
+                let login = http.login.client_secret.iter();
+                let login = login.map(|secret| ("client_secret", secret));
+                bearer.chain(headers).chain(oauth).chain(login).collect()
             }
         }
     }

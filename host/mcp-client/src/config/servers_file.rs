@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::client_files;
 use super::endpoint::ServerEndpoint;
 use super::meta_rule::MetaRule;
-use super::oauth_client::WrittenOauthClient;
+use super::oauth_table::{Oauth, OauthTable};
 use super::server_config::{ChangedTools, RevisionChoice, ServerConfig};
 use super::tool_filter::ToolFilter;
 use crate::value::Setting;
@@ -65,7 +65,7 @@ struct WrittenServer {
     #[serde(default)]
     headers: BTreeMap<String, Setting>,
     bearer: Option<Setting>,
-    oauth: Option<WrittenOauthClient>,
+    oauth: Option<OauthTable>,
     description: Option<String>,
     #[serde(default)]
     required: bool,
@@ -199,8 +199,12 @@ impl WrittenServer {
             ServerEndpoint::Http(http) => {
                 http.headers = self.headers.into_iter().collect();
                 http.bearer = self.bearer;
-                let oauth = self.oauth.map(WrittenOauthClient::into_client).transpose();
-                http.oauth = oauth.map_err(|why| invalid(&why))?.map(Box::new);
+                match self.oauth.map(OauthTable::into_oauth).transpose() {
+                    Ok(Some(Oauth::Client(client))) => http.oauth = Some(Box::new(client)),
+                    Ok(Some(Oauth::Login(login))) => *http.login = login,
+                    Ok(None) => {}
+                    Err(why) => return Err(invalid(&why)),
+                }
             }
         }
         let text = String::as_str;
@@ -237,7 +241,12 @@ mod tests {
             "[mcp.a]\ncommand = 'x'\ninclude = ['(']\n",
             "[mcp.'a b']\ncommand = 'x'\n",
             "[mcp.a]\nurl = 'http://example.com/'\n",
-            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_id = 'c' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_secret = 's' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { login = true, client_secret = 's' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { login = true, refresh_token = 'r' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'http://example.com' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { client_metadata_url = 'http://127.0.0.1/client.json' }\n",
+            "[mcp.a]\nurl = 'https://h/'\noauth = { step_up_scopes = ['a'] }\n",
             "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'http://example.com', client_id = 'c', client_secret = 's' }\n",
             "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_id = '', client_secret = 's' }\n",
             "[mcp.a]\nurl = 'https://h/'\noauth = { issuer = 'https://i', client_id = 'c', client_secret = 's', scopes = ['a b'] }\n",

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use crate::failure::quoted;
-use crate::transport::{SESSION_LOST, TRANSPORT_FAILED};
+use crate::failure::{LoginRequired, quoted};
+use crate::transport::{AUTHORIZATION_REQUIRED, SESSION_LOST, TRANSPORT_FAILED};
 use toolwit_core::ToolContext;
 use toolwit_core::limits::{MCP_INPUT_ROUNDS_MAX, OUTPUT_BYTES_MAX, Span};
 use toolwit_core::text::printable;
@@ -46,6 +46,9 @@ pub(crate) enum RequestError {
     /// The server does not know the session any longer, and did not process the request.
     #[error("the server has ended the session")]
     SessionLost,
+    /// The server requires a login, and did not process the request.
+    #[error("{1}")]
+    LoginRequired(LoginRequired, String),
     /// The request may not have reached the server.
     #[error("{0}")]
     Failed(String),
@@ -199,6 +202,14 @@ impl Connection {
     async fn failed(&self, error: ServiceError) -> RequestError {
         match error {
             ServiceError::McpError(error) if error.code.0 == SESSION_LOST => RequestError::SessionLost,
+            ServiceError::McpError(error) if error.code.0 == AUTHORIZATION_REQUIRED => {
+                let scopes = error.data.and_then(|data| serde_json::from_value(data).ok());
+                let required = LoginRequired {
+                    server: self.server.clone(),
+                    scopes: scopes.unwrap_or_default(),
+                };
+                RequestError::LoginRequired(required, self.redaction().text(quoted(&error.message)))
+            }
             ServiceError::McpError(error) if error.code.0 == TRANSPORT_FAILED => {
                 RequestError::Failed(self.redaction().text(quoted(&error.message)))
             }

@@ -1,5 +1,6 @@
 //! Starting a server, and agreeing on a revision of the protocol.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,12 @@ use super::input::InputProvider;
 use super::notices::Notices;
 use super::session_pool::ClientOptions;
 use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
-use crate::failure::{quoted, too_slow, unauthorized, unavailable};
-use crate::transport::{ChildTransport, Diagnostics, HttpSender, OauthCredentials, ProcessCommand, TokenSource};
+use crate::failure::{LoginRequired, login_required, quoted, too_slow, unauthorized, unavailable};
+use crate::login::LoginSlot;
+use crate::transport::{
+    ChildTransport, ClientIdentity, ClientTokens, Diagnostics, HttpSender, LoginRules, LoginTokens, OauthCredentials,
+    ProcessCommand, TokenFailure, TokenSource,
+};
 use crate::value::{Redaction, Setting};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
@@ -60,7 +65,13 @@ pub(super) async fn connect(
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
             let log = diagnostics.stderr();
-            Err(redaction.error(error.with_log(log.map(Into::into))))
+            let required = error.source().and_then(|source| source.downcast_ref::<LoginRequired>()).cloned();
+            let error = redaction.error(error.with_log(log.map(Into::into)));
+            // The redaction replaces sources by their texts.
+            Err(match required {
+                Some(required) => error.with_source(required),
+                None => error,
+            })
         }
     }
 }
@@ -72,8 +83,8 @@ struct Start<'a> {
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
-    /// The source of tokens of an HTTP server with OAuth.
-    tokens: Option<Arc<TokenSource>>,
+    /// The source of tokens of an HTTP server without a fixed one.
+    tokens: Option<TokenSource>,
 }
 
 impl Start<'_> {
@@ -178,28 +189,46 @@ impl Start<'_> {
     }
 
     /// Returns the source of tokens, which has obtained the first one.
-    async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<Arc<TokenSource>>, Error> {
-        let Some(client) = &http.oauth else {
+    async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
+        let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+        if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {
             return Ok(None);
-        };
+        }
         if self.tokens.is_none() {
-            let tokens = Arc::new(self.token_source(&http.url, client)?);
+            let tokens = match &http.oauth {
+                Some(client) => TokenSource::Client(Arc::new(self.client_tokens(&http.url, client)?)),
+                None => TokenSource::Login(Arc::new(self.login_tokens(http)?)),
+            };
             let token = tokens.header().await;
-            token.map_err(|why| no_token(&self.config.name, &why))?;
+            token.map_err(|failure| no_token(&self.config.name, failure))?;
             self.tokens = Some(tokens);
         }
         Ok(self.tokens.clone())
     }
 
-    fn token_source(&mut self, server: &Url, client: &OauthClient) -> Result<TokenSource, Error> {
+    fn login_tokens(&mut self, http: &HttpEndpoint) -> Result<LoginTokens, Error> {
+        let login = &http.login;
+        let secret = login.client_secret.as_ref();
+        let rules = LoginRules {
+            issuer: login.issuer.clone(),
+            client_id: login.client_id.clone(),
+            client_secret: secret.map(|secret| self.resolve("client_secret", secret)).transpose()?,
+        };
+        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
+        Ok(LoginTokens::new(http.url.clone(), slot, rules, self.redaction.clone()))
+    }
+
+    fn client_tokens(&mut self, server: &Url, client: &OauthClient) -> Result<ClientTokens, Error> {
         let mut value = |name, setting: &Option<Setting>| {
             let setting = setting.as_ref();
             setting.map(|setting| self.resolve(name, setting)).transpose()
         };
         let credentials = OauthCredentials {
             issuer: client.issuer.clone(),
-            client_id: client.client_id.clone(),
-            client_secret: value("client_secret", &client.client_secret)?,
+            client: ClientIdentity {
+                id: client.client_id.clone(),
+                secret: value("client_secret", &client.client_secret)?,
+            },
             refresh_token: value("refresh_token", &client.refresh_token)?,
             scopes: client.scopes.clone(),
             step_up_scopes: client.step_up_scopes.clone(),
@@ -212,7 +241,7 @@ impl Start<'_> {
             let stored = values.replace_secret(secret, token);
             stored.map_err(|error| error.message.clone())
         };
-        Ok(TokenSource::new(
+        Ok(ClientTokens::new(
             server.clone(),
             credentials,
             self.redaction.clone(),
@@ -258,8 +287,8 @@ impl Start<'_> {
     /// Describes a failed handshake.
     async fn refused(&self, error: &ClientInitializeError) -> Error {
         let name = &self.config.name;
-        if let Some(why) = self.tokens.as_ref().and_then(|tokens| tokens.failure()) {
-            return no_token(name, &why);
+        if let Some(failure) = self.tokens.as_ref().and_then(TokenSource::failure) {
+            return no_token(name, failure);
         }
         if error.is_authorization_required() && self.tokens.is_some() {
             return unauthorized(name, "it refuses the tokens of its issuer")
@@ -288,7 +317,12 @@ impl Start<'_> {
 }
 
 /// Returns the error of a server for which there is no token.
-fn no_token(server: &str, why: &str) -> Error {
-    let why = format!("a token cannot be obtained: {why}");
-    unauthorized(server, &why).with_suggestion("check `oauth` of the server")
+fn no_token(server: &str, failure: TokenFailure) -> Error {
+    match failure {
+        TokenFailure { why, login: Some(scopes) } => {
+            let server = server.to_owned();
+            login_required(LoginRequired { server, scopes }, &why)
+        }
+        failure => unauthorized(server, &failure.to_string()).with_suggestion("check `oauth` of the server"),
+    }
 }

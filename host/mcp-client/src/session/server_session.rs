@@ -13,7 +13,7 @@ use super::listing::{self, Listing};
 use super::session_pool::ClientOptions;
 use super::single_flight::SingleFlight;
 use crate::config::{ServerConfig, ServerEndpoint};
-use crate::failure::{too_slow, unavailable};
+use crate::failure::{login_required, too_slow, unavailable};
 use toolwit_core::{Error, ErrorKind, ToolContext};
 
 /// The number of immediate attempts to reach a server over HTTP, which may be restarting.
@@ -170,11 +170,12 @@ impl ServerSession {
                 Err(error) => {
                     connection.notices.tools_changed();
                     let why = format!("its tools cannot be listed: {error}");
-                    let error = match error {
-                        RequestError::Timeout(_) => too_slow(&self.config.name, &why),
-                        _ => unavailable(&self.config.name, &why),
-                    };
-                    return Err(connection.redaction().error(error));
+                    let redacted = |error| connection.redaction().error(error);
+                    return Err(match error {
+                        RequestError::LoginRequired(required, why) => login_required(required, &why),
+                        RequestError::Timeout(_) => redacted(too_slow(&self.config.name, &why)),
+                        _ => redacted(unavailable(&self.config.name, &why)),
+                    });
                 }
             }
         }

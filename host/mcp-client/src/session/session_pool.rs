@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::server_session::ServerSession;
 use crate::config::ServerConfig;
+use crate::login::{LoginStore, NoLogins};
 use crate::requests::{RefuseRequests, ServerRequests};
 use crate::value::{NoValues, ValueSource};
 use toolwit_core::ToolContext;
@@ -14,7 +15,8 @@ use toolwit_core::text::sha256;
 /// What servers get from their client. By default, that is nothing.
 #[derive(Clone)]
 pub struct ClientOptions {
-    pub(super) values: Arc<dyn ValueSource>,
+    pub(crate) values: Arc<dyn ValueSource>,
+    pub(crate) logins: Arc<dyn LoginStore>,
     pub(super) requests: Arc<dyn ServerRequests>,
 }
 
@@ -22,6 +24,7 @@ impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             values: Arc::new(NoValues),
+            logins: Arc::new(NoLogins),
             requests: Arc::new(RefuseRequests),
         }
     }
@@ -32,6 +35,13 @@ impl ClientOptions {
     #[must_use]
     pub fn with_values(mut self, values: impl ValueSource + 'static) -> Self {
         self.values = Arc::new(values);
+        self
+    }
+
+    /// Sets the store of the logins of the user; see [`LoginRequest`](crate::LoginRequest).
+    #[must_use]
+    pub fn with_logins(mut self, logins: impl LoginStore + 'static) -> Self {
+        self.logins = Arc::new(logins);
         self
     }
 

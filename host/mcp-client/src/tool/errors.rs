@@ -2,7 +2,7 @@
 
 use rmcp::model::ErrorCode;
 
-use crate::failure::quoted;
+use crate::failure::{login_required, quoted};
 use crate::session::RequestError;
 use toolwit_core::{Error, ErrorKind, Phase, ToolError, ToolResult};
 
@@ -11,13 +11,16 @@ const MAYBE_DONE: &str = "it may have taken effect";
 
 /// Returns the outcome of a call that has no result. An error of the server is a result of the tool: the model can react to it.
 pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
+    if let RequestError::LoginRequired(required, why) = error {
+        return Err(unreachable(&login_required(required, &why), tool));
+    }
     let (kind, message) = match &error {
         RequestError::Refused(refusal) if refusal.code == ErrorCode::INVALID_PARAMS => {
             let message = format!("the server refused the arguments: {}", quoted(&refusal.message));
             (ErrorKind::InvalidArguments, message)
         }
         RequestError::Refused(refusal) => return Ok(ToolResult::error(quoted(&refusal.message))),
-        RequestError::SessionLost | RequestError::Failed(_) => (ErrorKind::ToolUnavailable, error.to_string()),
+        RequestError::SessionLost | RequestError::Failed(_) | RequestError::LoginRequired(..) => (ErrorKind::ToolUnavailable, error.to_string()),
         RequestError::Closed(_) => (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}")),
         RequestError::Timeout(_) => (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}")),
         RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {MAYBE_DONE}")),
@@ -32,7 +35,8 @@ pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, Too
 pub(super) fn unreachable(error: &Error, tool: &str) -> ToolError {
     let unreachable = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, error.message.clone())
         .with_tool(tool)
-        .with_log(error.log.clone());
+        .with_log(error.log.clone())
+        .with_source(error.clone());
     ToolError::Model(match &error.suggestion {
         Some(suggestion) => unreachable.with_suggestion(suggestion.clone()),
         None => unreachable,

@@ -13,11 +13,11 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcM
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::http_connector;
 use super::message;
-use super::oauth::{Challenge, TokenSource};
+use super::oauth::{Challenge, TokenFailure, TokenSource};
 use super::sse::{self, Events};
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 use toolwit_core::text::printable;
@@ -27,6 +27,9 @@ pub(crate) const SESSION_LOST: i32 = -32_090;
 
 /// The code of the JSON-RPC error that stands for a failed HTTP request.
 pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
+
+/// The code of the JSON-RPC error of a server that requires a login. Its data are the scopes that the login needs in addition.
+pub(crate) const AUTHORIZATION_REQUIRED: i32 = -32_092;
 
 /// The maximum number of bytes that are read from the body of an error response.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -50,8 +53,8 @@ type Failure = StreamableHttpError<HttpFailure>;
 pub(crate) enum HttpFailure {
     #[error("the request failed: {0}")]
     Request(String),
-    #[error("a token cannot be obtained: {0}")]
-    Token(String),
+    #[error("{0}")]
+    Token(TokenFailure),
     #[error("the server responded with status {status}{}{beginning}", if beginning.is_empty() { "" } else { ": " })]
     Status { status: StatusCode, beginning: String },
     #[error("the server redirects to another address, and redirects are not followed")]
@@ -69,7 +72,7 @@ pub(crate) enum HttpFailure {
 pub(crate) struct HttpSender {
     client: Client,
     headers: HeaderMap,
-    tokens: Option<Arc<TokenSource>>,
+    tokens: Option<TokenSource>,
     /// The maximum time of a response, streamed or not.
     wall_max: Duration,
 }
@@ -90,9 +93,9 @@ impl HttpSender {
         })
     }
 
-    /// Adds the token of a source to each request. It replaces a configured header.
-    pub(crate) fn with_tokens(mut self, tokens: Option<Arc<TokenSource>>) -> Self {
-        if tokens.is_some() {
+    /// Adds the token of a source to each request. That of a client replaces a configured header.
+    pub(crate) fn with_tokens(mut self, tokens: Option<TokenSource>) -> Self {
+        if matches!(tokens, Some(TokenSource::Client(_))) {
             self.headers.remove(AUTHORIZATION);
         }
         self.tokens = tokens;
@@ -141,17 +144,20 @@ impl HttpSender {
         let Some(tokens) = &self.tokens else {
             return request.send().await.map_err(request_failed);
         };
-        let no_token = |why| Failure::Client(HttpFailure::Token(why));
+        let no_token = |failure| Failure::Client(HttpFailure::Token(failure));
         let token = tokens.header().await.map_err(no_token)?;
         let again = request.try_clone();
-        let response = request.header(AUTHORIZATION, token.clone()).send().await;
+        let response = with_token(request, token.clone()).send().await;
         let response = response.map_err(request_failed)?;
-        match (Challenge::of(response.status(), response.headers()), again) {
-            (Some(challenge), Some(again)) => {
-                let token = tokens.answer(token, challenge).await.map_err(no_token)?;
-                again.header(AUTHORIZATION, token).send().await.map_err(request_failed)
-            }
-            _ => Ok(response),
+        let (Some(challenge), Some(again)) = (Challenge::of(response.status(), response.headers()), again) else {
+            return Ok(response);
+        };
+        let token = tokens.answer(token, challenge).await.map_err(no_token)?;
+        let response = with_token(again, Some(token)).send().await.map_err(request_failed)?;
+        let challenge = Challenge::of(response.status(), response.headers());
+        match challenge.and_then(|challenge| tokens.refused_again(&challenge)) {
+            Some(failure) => Err(no_token(failure)),
+            None => Ok(response),
         }
     }
 
@@ -349,6 +355,13 @@ fn header(response: &Response, name: &str) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
+fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBuilder {
+    match token {
+        Some(token) => request.header(AUTHORIZATION, token),
+        None => request,
+    }
+}
+
 /// Describes a failed request by its innermost cause.
 fn request_failed(error: reqwest::Error) -> Failure {
     Failure::Client(HttpFailure::Request(http_connector::cause(&error)))
@@ -356,10 +369,13 @@ fn request_failed(error: reqwest::Error) -> Failure {
 
 /// Returns the JSON-RPC error that stands for a failed request.
 fn error_message(id: &RequestId, failure: &Failure) -> String {
-    let (code, message): (_, Cow<'_, str>) = match failure {
-        Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into()),
-        Failure::AuthRequired(_) => (TRANSPORT_FAILED, "the server requires authorization".into()),
-        other => (TRANSPORT_FAILED, other.to_string().into()),
+    let (code, message, data): (_, Cow<'_, str>, _) = match failure {
+        Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
+        Failure::AuthRequired(_) => (TRANSPORT_FAILED, "the server requires authorization".into(), Value::Null),
+        Failure::Client(HttpFailure::Token(TokenFailure { why, login: Some(scopes) })) => {
+            (AUTHORIZATION_REQUIRED, why.into(), json!(scopes))
+        }
+        other => (TRANSPORT_FAILED, other.to_string().into(), Value::Null),
     };
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
 }

@@ -14,5 +14,9 @@ mod tls;
 
 pub(crate) use child_process::{ChildTransport, ProcessCommand};
 pub(crate) use diagnostics::Diagnostics;
-pub(crate) use http_client::{HttpSender, SESSION_LOST, TRANSPORT_FAILED};
-pub(crate) use oauth::{OauthCredentials, TokenSource};
+pub(crate) use http_client::{AUTHORIZATION_REQUIRED, HttpSender, SESSION_LOST, TRANSPORT_FAILED};
+pub use oauth::AuthorizationServer;
+pub(crate) use oauth::{
+    Challenge, ClientAuthentication, ClientIdentity, ClientTokens, Form, LoginRules, LoginTokens, OauthCredentials,
+    ProtectedResource, TokenEndpoint, TokenFailure, TokenSource, challenge, identifier, post_json,
+};

@@ -45,16 +45,21 @@ impl Reply {
     pub(crate) fn refuse(request: &Request, status: u16, code: i32) -> Self {
         let error =
             json!({"jsonrpc": "2.0", "id": request.message["id"], "error": {"code": code, "message": "refused"}});
-        Self {
-            status,
-            ..Self::json(&error)
-        }
+        Self::json_status(status, &error)
     }
 
     pub(crate) fn json(message: &Value) -> Self {
         Self {
             body: message.to_string().into_bytes(),
             ..Self::status(200).with_header("content-type", "application/json")
+        }
+    }
+
+    /// Creates a response with JSON and an HTTP status.
+    pub(crate) fn json_status(status: u16, message: &Value) -> Self {
+        Self {
+            status,
+            ..Self::json(message)
         }
     }
 

@@ -5,6 +5,8 @@
 mod hostile_process;
 mod http;
 mod http_server;
+mod login;
+mod login_server;
 mod oauth;
 mod process;
 

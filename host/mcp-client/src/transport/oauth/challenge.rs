@@ -10,9 +10,9 @@ const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
     /// The scopes that the request needs.
-    pub(super) scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// The address of the metadata of the server (RFC 9728).
-    pub(super) resource_metadata: Option<String>,
+    pub(crate) resource_metadata: Option<String>,
     /// Whether the token is valid, but has too few scopes.
     pub(super) is_insufficient_scope: bool,
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::Url;
 
+use super::challenge::Challenge;
 use crate::failure::quoted;
 use crate::transport::http_connector;
 use crate::value::check_address;
@@ -42,6 +44,21 @@ pub(super) async fn post(url: &Url, form: String, basic: Option<(String, String)
     send(request, url).await
 }
 
+/// Posts a JSON document. Returns whether it succeeded, and the body of the response.
+pub(crate) async fn post_json(url: &Url, document: &Value) -> Result<(bool, Vec<u8>), String> {
+    let request = client(url)?.post(url.clone()).header(CONTENT_TYPE, "application/json");
+    send(request.body(document.to_string()), url).await
+}
+
+/// Posts a message to a server without a token. Returns the challenge with which the server requires one.
+pub(crate) async fn challenge(url: &Url, message: &Value, headers: HeaderMap) -> Result<Option<Challenge>, String> {
+    let request = client(url)?.post(url.clone()).headers(headers);
+    let request = request.header(CONTENT_TYPE, "application/json").body(message.to_string());
+    let response = async { request.send().await.map_err(|error| http_connector::cause(&error)) };
+    let response = within_time(response, url).await?;
+    Ok(Challenge::of(response.status(), response.headers()))
+}
+
 fn client(url: &Url) -> Result<reqwest::Client, String> {
     check_address(url).map_err(|why| format!("{} is refused: {why}", quoted(url.as_str())))?;
     http_connector::client(url.scheme() == "https")
@@ -56,6 +73,10 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<(bool, Vec<u8>), Str
         }
         Ok((response.status().is_success(), read(response).await?))
     };
+    within_time(exchange, url).await
+}
+
+async fn within_time<T>(exchange: impl Future<Output = Result<T, String>>, url: &Url) -> Result<T, String> {
     let exchanged = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
     let exchanged = exchanged.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
     exchanged.map_err(|why| format!("the request to {} failed: {why}", quoted(url.as_str())))

@@ -1,12 +1,23 @@
 //! Access tokens of OAuth 2.1 for servers over HTTP: discovery, token requests, and challenges of servers.
 //!
-//! The operator configures the issuer. A server can require another scope and nothing else: credentials and refresh tokens are sent to the
-//! configured issuer only, and access tokens to the server only.
+//! With credentials of the client, the operator configures the issuer, and a server can require another scope and nothing else. With a login, the
+//! user has seen the issuer. Credentials and refresh tokens are sent to that issuer only, and access tokens to the server only.
 
 mod challenge;
-mod discovery;
+mod client_tokens;
 mod exchange;
+mod issuer;
+mod login_tokens;
+mod resource;
+mod token_request;
 mod token_source;
 
-pub(super) use challenge::Challenge;
-pub(crate) use token_source::{OauthCredentials, TokenSource};
+pub(crate) use challenge::Challenge;
+pub(crate) use client_tokens::{ClientTokens, OauthCredentials};
+pub(crate) use exchange::{challenge, post_json};
+pub use issuer::AuthorizationServer;
+pub(crate) use issuer::{ClientAuthentication, TokenEndpoint};
+pub(crate) use login_tokens::{LoginRules, LoginTokens};
+pub(crate) use resource::{ProtectedResource, identifier};
+pub(crate) use token_request::{ClientIdentity, Form};
+pub(crate) use token_source::{TokenFailure, TokenSource};

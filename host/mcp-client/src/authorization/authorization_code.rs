@@ -1,0 +1,115 @@
+//! The response of an issuer, in the address to which the browser returned.
+
+use url::form_urlencoded;
+use zeroize::Zeroizing;
+
+use crate::failure::quoted;
+
+/// What the response to a login must contain.
+pub(super) struct Expected {
+    /// The random value of the login.
+    pub(super) state: Zeroizing<String>,
+    /// The issuer, as its metadata names it.
+    pub(super) issuer: String,
+    /// Whether the issuer always names itself (RFC 9207).
+    pub(super) is_issuer_named: bool,
+}
+
+/// The parameters of a response. A parameter that occurs twice is an error.
+#[derive(Default)]
+pub(super) struct AuthorizationCode {
+    state: Option<Zeroizing<String>>,
+    code: Option<Zeroizing<String>>,
+    issuer: Option<String>,
+    error: Option<String>,
+    is_ambiguous: bool,
+}
+
+impl AuthorizationCode {
+    pub(super) fn parse(query: &str) -> Self {
+        let mut response = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let value = value.into_owned();
+            let is_second = match name.as_ref() {
+                "state" => response.state.replace(Zeroizing::new(value)).is_some(),
+                "code" => response.code.replace(Zeroizing::new(value)).is_some(),
+                "iss" => response.issuer.replace(value).is_some(),
+                "error" => response.error.replace(value).is_some(),
+                _ => false,
+            };
+            response.is_ambiguous |= is_second;
+        }
+        response
+    }
+
+    /// Returns whether it is a response to this login, and not to one that somebody else began.
+    pub(super) fn belongs_to(&self, expected: &Expected) -> bool {
+        !self.is_ambiguous && self.state.as_ref() == Some(&expected.state)
+    }
+
+    /// Returns the code.
+    ///
+    /// # Errors
+    /// If the response is that of another issuer, or the issuer refused.
+    pub(super) fn into_code(self, expected: &Expected) -> Result<Zeroizing<String>, String> {
+        match &self.issuer {
+            // Not even the error of another issuer is believed. Addresses are compared as texts (RFC 9207, section 2.4).
+            Some(issuer) if *issuer != expected.issuer => {
+                let issuer = quoted(issuer);
+                return Err(format!("the response is that of another issuer, `{issuer}`"));
+            }
+            None if expected.is_issuer_named => {
+                return Err("the response does not name its issuer, although the issuer always does".to_owned());
+            }
+            _ => {}
+        }
+        if let Some(error) = &self.error {
+            return Err(match error.as_str() {
+                "access_denied" => "the login was refused (`access_denied`)".to_owned(),
+                error => format!("the issuer refused with `{}`", quoted(error)),
+            });
+        }
+        let code = self.code.filter(|code| !code.is_empty());
+        code.ok_or_else(|| "the response has no code".to_owned())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn expected(is_issuer_named: bool) -> Expected {
+        Expected {
+            state: Zeroizing::new("s".to_owned()),
+            issuer: "https://i.example".to_owned(),
+            is_issuer_named,
+        }
+    }
+
+    #[test]
+    fn a_response_to_another_login_is_none() {
+        let belongs = |query: &str| AuthorizationCode::parse(query).belongs_to(&expected(false));
+        assert!(belongs("code=c&state=s"));
+        for query in ["", "code=c", "code=c&state=", "code=c&state=t", "state=s&state=t", "state=s&code=a&code=b"] {
+            assert!(!belongs(query), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_code_of_another_issuer_is_refused() {
+        let code = |query: &str, is_named| AuthorizationCode::parse(query).into_code(&expected(is_named));
+        assert_eq!(*code("code=c&state=s", false).unwrap(), "c");
+        assert_eq!(*code("code=c&iss=https%3A%2F%2Fi.example", true).unwrap(), "c");
+        assert!(code("code=c", true).unwrap_err().contains("does not name its issuer"));
+        for issuer in ["https://evil.example", "https://i.example/", "HTTPS://i.example", ""] {
+            for is_named in [true, false] {
+                let query = format!("code=c&error=access_denied&iss={issuer}");
+                assert!(code(&query, is_named).unwrap_err().contains("another issuer"), "{issuer}");
+            }
+        }
+        assert!(code("error=access_denied&code=c", false).unwrap_err().contains("refused"));
+        assert!(code("error=%1b%5B2J", false).unwrap_err().chars().all(|c| !c.is_control()));
+        assert!(code("code=", false).is_err());
+    }
+}

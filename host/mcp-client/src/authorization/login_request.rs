@@ -1,0 +1,199 @@
+//! Beginning a login.
+
+use http::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use serde_json::json;
+use url::Url;
+
+use super::pending_login::PendingLogin;
+use super::pkce;
+use super::redirect::RedirectListener;
+use super::registration::LoginClient;
+use super::required_scopes::ScopeSources;
+use crate::config::{HttpEndpoint, ServerConfig, ServerEndpoint};
+use crate::failure::quoted;
+use crate::login::LoginSlot;
+use crate::session::ClientOptions;
+use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, challenge, identifier};
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
+
+/// Begins the login of a user to a server over HTTP: authorization code with PKCE, for a client on the user's machine.
+///
+/// The configuration names the issuer and the client, or the server and the issuer do. Show the user [`PendingLogin::issuer`] and open
+/// [`PendingLogin::url`] in a browser.
+///
+/// ```no_run
+/// use toolwit_mcp_client::{ClientOptions, LoginRequest, ServerConfig};
+///
+/// # async fn example(options: ClientOptions) -> Result<(), toolwit_core::Error> {
+/// let docs = ServerConfig::http("docs", "https://docs.example.com/mcp")?;
+/// let login = LoginRequest::new(&docs, &options).begin().await?;
+/// println!("log in to {} at {}", login.issuer(), login.url());
+/// let report = login.finish().await?;
+/// println!("logged in with the scopes {:?}", report.scopes);
+/// # Ok(())
+/// # }
+/// ```
+pub struct LoginRequest<'a> {
+    config: &'a ServerConfig,
+    options: &'a ClientOptions,
+    scopes: Vec<String>,
+    port: u16,
+}
+
+impl<'a> LoginRequest<'a> {
+    /// Creates a request for a login at a server. The login is stored in the [store](ClientOptions::with_logins) of the options.
+    #[must_use]
+    pub fn new(config: &'a ServerConfig, options: &'a ClientOptions) -> Self {
+        Self {
+            config,
+            options,
+            scopes: Vec::new(),
+            port: 0,
+        }
+    }
+
+    /// Adds scopes to those that the server or the configuration names, and to those of the earlier login.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the port of 127.0.0.1 to which the browser returns, for clients that are registered with it. By default, it is a free one.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// Finds the issuer, registers the client if necessary, and listens for the browser.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] with the reason why it is not possible.
+    pub async fn begin(self) -> Result<PendingLogin, Error> {
+        let name = &self.config.name;
+        let http = login_endpoint(self.config)?;
+        self.begin_at(http).await.map_err(|why| {
+            let message = format!("a login at the MCP server `{name}` is not possible: {why}");
+            Error::new(ErrorKind::Io, Phase::Load, message)
+        })
+    }
+
+    async fn begin_at(&self, http: &HttpEndpoint) -> Result<PendingLogin, String> {
+        let found = probe(&http.url).await?;
+        let is_required = found.is_some();
+        let challenge = found.unwrap_or_default();
+        let resource = ProtectedResource::discover(&http.url, challenge.resource_metadata.as_deref()).await?;
+        if resource.is_none() && !is_required && http.login.issuer.is_none() {
+            return Err("it requires no login, and its metadata names no issuer".to_owned());
+        }
+        let address = issuer_address(http, resource.as_ref())?;
+        let issuer = AuthorizationServer::find(&address).await?;
+        let endpoint = issuer.authorization_endpoint()?;
+        let token_endpoint = issuer.token_endpoint()?;
+
+        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
+        let earlier = slot.read().await.ok().flatten();
+        let earlier = earlier.filter(|login| login.issuer == issuer.issuer());
+        let scopes = ScopeSources {
+            configured: &http.login.scopes,
+            added: &self.scopes,
+            earlier: earlier.as_ref().map_or(&[], |login| &login.scopes),
+            challenge: &challenge,
+            resource: resource.as_ref(),
+            issuer: &issuer,
+        };
+        let scopes = scopes.scopes();
+
+        let secret = http.login.client_secret.as_ref();
+        let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
+        let secret = secret.transpose().map_err(|error| error.message.clone())?;
+        let listener = RedirectListener::bind(self.port).await?;
+        let redirect = listener.url();
+        let client = LoginClient::find(&http.login, secret, &issuer, &redirect).await?;
+        let resource = resource.map_or_else(|| identifier(&http.url), |resource| resource.identifier);
+        let (state, verifier) = (pkce::random_text()?, pkce::random_text()?);
+        let mut url = endpoint;
+        {
+            let mut query = url.query_pairs_mut();
+            query
+                .append_pair("response_type", "code")
+                .append_pair("client_id", &client.identity.id)
+                .append_pair("redirect_uri", &redirect)
+                .append_pair("state", &state)
+                .append_pair("code_challenge", &pkce::challenge(&verifier))
+                .append_pair("code_challenge_method", "S256")
+                .append_pair("resource", &resource);
+            if !scopes.is_empty() {
+                query.append_pair("scope", &scopes.join(" "));
+            }
+        }
+        Ok(PendingLogin {
+            name: self.config.name.clone(),
+            server: http.url.clone(),
+            url,
+            issuer: issuer.issuer().to_owned(),
+            is_issuer_named: issuer.names_issuer(),
+            token_endpoint,
+            resource,
+            scopes,
+            client,
+            state,
+            verifier,
+            redirect,
+            listener,
+            slot,
+        })
+    }
+}
+
+/// Returns the endpoint of a server whose tokens can come from a login.
+pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Error> {
+    let refused = |why: &str| {
+        let message = format!("the MCP server `{}` does not use a login: {why}", config.name);
+        Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
+    };
+    let ServerEndpoint::Http(http) = &config.endpoint else {
+        return refused("it is a process; only servers with a `url` do");
+    };
+    let has_header = http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    if http.bearer.is_some() || http.oauth.is_some() || has_header {
+        return refused("its configuration has a token, or credentials of a client");
+    }
+    Ok(http)
+}
+
+/// Returns the issuer: the configured one, which the server must accept, or the first one of the server. A server without metadata is its
+/// own issuer, as in revision 2025-03-26.
+fn issuer_address(http: &HttpEndpoint, resource: Option<&ProtectedResource>) -> Result<Url, String> {
+    if let Some(issuer) = &http.login.issuer {
+        if let Some(resource) = resource {
+            resource.check_issuer(issuer)?;
+        }
+        return Ok(issuer.clone());
+    }
+    let Some(resource) = resource else {
+        let mut origin = http.url.clone();
+        origin.set_path("");
+        origin.set_query(None);
+        origin.set_fragment(None);
+        return Ok(origin);
+    };
+    let first = resource.issuers.first().ok_or("its metadata names no issuer")?;
+    Url::parse(first).map_err(|_| format!("its metadata names the issuer `{}`, which is not a URL", quoted(first)))
+}
+
+/// Asks the server without a token, and returns the challenge with which it requires one.
+async fn probe(server: &Url) -> Result<Option<Challenge>, String> {
+    let revision = "2026-07-28";
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientInfo": {"name": "toolwit", "version": env!("CARGO_PKG_VERSION")},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}});
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(HeaderName::from_static("mcp-protocol-version"), HeaderValue::from_static(revision));
+    headers.insert(HeaderName::from_static("mcp-method"), HeaderValue::from_static("tools/list"));
+    challenge(server, &message, headers).await
+}

@@ -1,0 +1,94 @@
+//! Ending a login.
+
+use url::Url;
+use zeroize::Zeroizing;
+
+use super::login_request::login_endpoint;
+use crate::config::{HttpEndpoint, ServerConfig};
+use crate::login::{Login, LoginSlot};
+use crate::session::ClientOptions;
+use crate::transport::{AuthorizationServer, ClientAuthentication, ClientIdentity, Form, TokenEndpoint};
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
+
+/// Ends the login of a user at a server.
+pub struct Logout<'a> {
+    config: &'a ServerConfig,
+    options: &'a ClientOptions,
+}
+
+/// What happened to the tokens of a login that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Revocation {
+    /// There was no login.
+    NoLogin,
+    /// The issuer has revoked them.
+    Revoked,
+    /// The issuer cannot revoke tokens: they stay valid until they expire.
+    NotOffered,
+    /// The issuer could not be asked, or did not revoke them, with the reason.
+    Failed(String),
+}
+
+impl<'a> Logout<'a> {
+    /// Creates a logout.
+    #[must_use]
+    pub fn new(config: &'a ServerConfig, options: &'a ClientOptions) -> Self {
+        Self { config, options }
+    }
+
+    /// Removes the stored login, and asks its issuer to revoke the tokens. The login is removed in any case.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be removed.
+    pub async fn run(self) -> Result<Revocation, Error> {
+        let http = login_endpoint(self.config)?;
+        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
+        let failed = |why: String| {
+            let message = format!("the login at the MCP server `{}` is not removed: {why}", self.config.name);
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+        };
+        // Another process may be replacing the tokens.
+        let _renewal = slot.begin_renewal().await.map_err(failed)?;
+        let login = slot.read().await;
+        let existed = slot.remove().await.map_err(failed)?;
+        match login {
+            Ok(Some(login)) => Ok(self.revoke(http, &login).await.unwrap_or_else(Revocation::Failed)),
+            Ok(None) if existed => Ok(Revocation::NotOffered),
+            Ok(None) => Ok(Revocation::NoLogin),
+            // It could not be read, so that its tokens are unknown.
+            Err(why) => Ok(Revocation::Failed(why)),
+        }
+    }
+
+    async fn revoke(&self, http: &HttpEndpoint, login: &Login) -> Result<Revocation, String> {
+        let issuer = Url::parse(&login.issuer).map_err(|_| "the login has no valid issuer".to_owned())?;
+        let issuer = AuthorizationServer::find(&issuer).await?;
+        let Some(url) = issuer.revocation_endpoint()? else {
+            return Ok(Revocation::NotOffered);
+        };
+        let registered = login.client_authentication.as_deref();
+        let registered = registered.and_then(ClientAuthentication::named);
+        let endpoint = TokenEndpoint {
+            url,
+            authentication: registered.map_or_else(|| issuer.token_endpoint().map(|of| of.authentication), Ok)?,
+        };
+        let configured = http.login.client_secret.as_ref();
+        let configured = configured.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
+        let configured = configured.transpose().map_err(|error| error.message.clone())?;
+        let client = ClientIdentity {
+            id: login.client_id.clone(),
+            secret: configured.or_else(|| login.client_secret.clone().map(Zeroizing::new)),
+        };
+        // An issuer that revokes a refresh token ends the access tokens of the login, too. Not all do.
+        let refresh = login.refresh_token.iter().map(|token| (token, "refresh_token"));
+        for (token, kind) in refresh.chain([(&login.access_token, "access_token")]) {
+            let form = Form::default().with("token", token).with("token_type_hint", kind);
+            let (is_success, _) = client.post(&endpoint, form).await?;
+            if !is_success {
+                return Err(format!("the issuer did not revoke the {}", kind.replace('_', " ")));
+            }
+        }
+        Ok(Revocation::Revoked)
+    }
+}

@@ -1,0 +1,144 @@
+//! A login that waits for the browser.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+use url::Url;
+use zeroize::Zeroizing;
+
+use super::authorization_code::Expected;
+use super::redirect::RedirectListener;
+use super::registration::LoginClient;
+use crate::login::{Login, LoginSlot};
+use crate::transport::{Form, TokenEndpoint};
+use crate::value::Redaction;
+use toolwit_core::limits::Span;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The maximum time in which the user logs in.
+const LOGIN_WALL_MAX: Duration = Duration::from_secs(600);
+
+/// A login that waits for the user's browser. Dropping it ends the login.
+pub struct PendingLogin {
+    pub(super) name: String,
+    pub(super) server: Url,
+    pub(super) url: Url,
+    pub(super) issuer: String,
+    pub(super) is_issuer_named: bool,
+    pub(super) token_endpoint: TokenEndpoint,
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+    pub(super) client: LoginClient,
+    pub(super) state: Zeroizing<String>,
+    pub(super) verifier: Zeroizing<String>,
+    pub(super) redirect: String,
+    pub(super) listener: RedirectListener,
+    pub(super) slot: LoginSlot,
+}
+
+/// A login that succeeded.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LoginReport {
+    /// The issuer of the tokens.
+    pub issuer: String,
+    /// The granted scopes.
+    pub scopes: Vec<String>,
+    /// How long the access token is valid, if the issuer states it.
+    pub validity: Option<Duration>,
+    /// Whether the login continues after that, because there is a refresh token.
+    pub is_renewable: bool,
+}
+
+impl PendingLogin {
+    /// Returns the address that the user opens in a browser.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Returns the issuer, to whom the user shows a password. Without a configured issuer, the server has named it.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Returns the requested scopes.
+    #[must_use]
+    pub fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+
+    /// Waits for the browser, requests the tokens and stores them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] if the browser does not return in time, and [`ErrorKind::Io`] with the reason why there are no tokens.
+    pub async fn finish(self) -> Result<LoginReport, Error> {
+        let name = self.name.clone();
+        let failed = |kind, why: &str| {
+            let message = format!("the login at the MCP server `{name}` failed: {why}");
+            Error::new(kind, Phase::Load, message)
+        };
+        match tokio::time::timeout(LOGIN_WALL_MAX, self.tokens()).await {
+            Ok(report) => report.map_err(|why| failed(ErrorKind::Io, &why)),
+            Err(_) => {
+                let why = format!("the browser did not return within {}", Span(LOGIN_WALL_MAX));
+                Err(failed(ErrorKind::Timeout, &why))
+            }
+        }
+    }
+
+    async fn tokens(self) -> Result<LoginReport, String> {
+        let expected = Expected {
+            state: self.state,
+            issuer: self.issuer.clone(),
+            is_issuer_named: self.is_issuer_named,
+        };
+        let code = self.listener.receive(expected).await?;
+        let form = Form::grant("authorization_code")
+            .with("code", &code)
+            .with("redirect_uri", &self.redirect)
+            .with("code_verifier", &self.verifier)
+            .with("resource", &self.resource);
+        let LoginClient {
+            identity,
+            authentication,
+            is_registered,
+        } = self.client;
+        let mut endpoint = self.token_endpoint;
+        endpoint.authentication = authentication.unwrap_or(endpoint.authentication);
+        let issued = identity.request_tokens(&endpoint, form, &Redaction::default()).await;
+        let issued = issued.map_err(|error| error.to_string())?;
+        let text = |token: &Zeroizing<String>| token.as_str().to_owned();
+        let mut login = Login {
+            server: self.server.to_string(),
+            resource: self.resource,
+            issuer: self.issuer,
+            client_id: identity.id,
+            client_secret: identity.secret.as_ref().filter(|_| is_registered).map(text),
+            client_authentication: authentication.map(|method| method.name().to_owned()),
+            scopes: issued.scopes.unwrap_or(self.scopes),
+            access_token: text(&issued.access?),
+            expires_at: None,
+            refresh_token: issued.refresh_token.as_ref().map(text),
+        };
+        login.expire_after(issued.validity);
+        self.slot.write(&login).await?;
+        Ok(LoginReport {
+            issuer: login.issuer.clone(),
+            scopes: login.scopes.clone(),
+            validity: issued.validity,
+            is_renewable: login.refresh_token.is_some(),
+        })
+    }
+}
+
+impl fmt::Debug for PendingLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingLogin")
+            .field("name", &self.name)
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! Random values of a login, and the proof that a code belongs to it (RFC 7636).
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+/// The number of random bytes of a value.
+const RANDOM_BYTES: usize = 32;
+
+/// Returns a value of 256 random bits.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub(super) fn random_text() -> Result<Zeroizing<String>, String> {
+    let mut bytes = Zeroizing::new([0; RANDOM_BYTES]);
+    getrandom::fill(bytes.as_mut_slice()).map_err(|error| format!("there are no random numbers: {error}"))?;
+    Ok(Zeroizing::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.as_slice())))
+}
+
+/// Returns the challenge of a verifier, by the method `S256`.
+pub(super) fn challenge(verifier: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_challenge_is_that_of_the_specification() {
+        // RFC 7636, appendix B.
+        let challenge = challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+        assert_eq!(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuJK_obGgHcM"[..43].replace("obGgHcM", "obGgHcM"));
+        assert_ne!(*random_text().unwrap(), *random_text().unwrap());
+    }
+}

@@ -1,0 +1,111 @@
+//! The client of a login: a configured one, one with a metadata document, or one that the issuer registers.
+
+use serde::Deserialize;
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::config::OauthLogin;
+use crate::failure::quoted;
+use crate::transport::{AuthorizationServer, ClientAuthentication, ClientIdentity, post_json};
+
+/// The name of the client, which the issuer may show to the user.
+const CLIENT_NAME: &str = "Toolwit";
+
+/// The maximum length of the id and of the secret of a client, in bytes.
+const ID_BYTES_MAX: usize = 4 << 10;
+
+/// The client of a login.
+pub(super) struct LoginClient {
+    pub(super) identity: ClientIdentity,
+    /// How a registered client authenticates itself.
+    pub(super) authentication: Option<ClientAuthentication>,
+    /// Whether the secret was given by the issuer, and is stored with the login.
+    pub(super) is_registered: bool,
+}
+
+/// The response to a registration (RFC 7591).
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+/// The response to a refused registration.
+#[derive(Default, Deserialize)]
+struct RegistrationRefusal {
+    #[serde(default)]
+    error: String,
+}
+
+impl LoginClient {
+    /// Returns the client that is configured, or that the issuer accepts by its metadata document, or registers.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) async fn find(
+        login: &OauthLogin,
+        secret: Option<Zeroizing<String>>,
+        issuer: &AuthorizationServer,
+        redirect: &str,
+    ) -> Result<Self, String> {
+        let known = |id: String, secret| Self {
+            identity: ClientIdentity { id, secret },
+            authentication: None,
+            is_registered: false,
+        };
+        if let Some(id) = &login.client_id {
+            return Ok(known(id.clone(), secret));
+        }
+        if let Some(url) = login.client_metadata_url.as_ref().filter(|_| issuer.reads_client_metadata()) {
+            return Ok(known(url.to_string(), None));
+        }
+        Self::register(issuer, redirect).await
+    }
+
+    /// Registers a client, which has one address to return to.
+    async fn register(issuer: &AuthorizationServer, redirect: &str) -> Result<Self, String> {
+        let Some(endpoint) = issuer.registration_endpoint()? else {
+            return Err("the issuer does not register clients: configure a `client_id`".to_owned());
+        };
+        let method = if issuer.has_public_clients() {
+            ClientAuthentication::None
+        } else {
+            issuer.token_endpoint()?.authentication
+        };
+        let metadata = json!({
+            "client_name": CLIENT_NAME,
+            "application_type": "native",
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method.name(),
+        });
+        let (is_success, body) = post_json(&endpoint, &metadata).await?;
+        let body = Zeroizing::new(body);
+        if !is_success {
+            let refusal: RegistrationRefusal = serde_json::from_slice(&body).unwrap_or_default();
+            let code = quoted(&refusal.error);
+            return Err(format!("the issuer does not register the client (`{code}`): configure a `client_id`"));
+        }
+        let registered: Registered =
+            serde_json::from_slice(&body).map_err(|_| "the issuer's response is not a registration".to_owned())?;
+        let secret = registered.client_secret.map(Zeroizing::new);
+        let is_usable = |text: &str| {
+            !text.is_empty() && text.len() <= ID_BYTES_MAX && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        if !is_usable(&registered.client_id) || secret.as_ref().is_some_and(|secret| !is_usable(secret)) {
+            return Err("the issuer registered a client whose id or secret cannot be sent".to_owned());
+        }
+        let chosen = registered.token_endpoint_auth_method.as_deref();
+        let method = chosen.and_then(ClientAuthentication::named).unwrap_or(method);
+        Ok(Self {
+            identity: ClientIdentity {
+                id: registered.client_id,
+                secret: secret.filter(|_| method != ClientAuthentication::None),
+            },
+            authentication: Some(method),
+            is_registered: true,
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! The scopes that a login requests.
+
+use crate::transport::{AuthorizationServer, Challenge, ProtectedResource};
+
+/// The scope with which an issuer gives a refresh token.
+const OFFLINE_ACCESS: &str = "offline_access";
+
+/// The maximum number of scopes that a server can ask for.
+const SCOPES_MAX: usize = 64;
+
+/// Where the scopes of a login come from.
+pub(super) struct ScopeSources<'a> {
+    /// The configured scopes.
+    pub(super) configured: &'a [String],
+    /// The scopes that the caller adds.
+    pub(super) added: &'a [String],
+    /// The scopes of the earlier login.
+    pub(super) earlier: &'a [String],
+    pub(super) challenge: &'a Challenge,
+    pub(super) resource: Option<&'a ProtectedResource>,
+    pub(super) issuer: &'a AuthorizationServer,
+}
+
+impl ScopeSources<'_> {
+    /// Returns the scopes: those that are configured, or those of the server. A login that adds some keeps those of the earlier login.
+    pub(super) fn scopes(&self) -> Vec<String> {
+        let mut scopes: Vec<String> = Vec::new();
+        let mut add = |scope: &String| {
+            let is_scope = !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
+            if is_scope && !scopes.contains(scope) && scopes.len() < SCOPES_MAX {
+                scopes.push(scope.clone());
+            }
+        };
+        if !self.added.is_empty() {
+            self.earlier.iter().for_each(&mut add);
+        }
+        if !self.configured.is_empty() {
+            self.configured.iter().for_each(&mut add);
+        } else if !self.challenge.scopes.is_empty() {
+            self.challenge.scopes.iter().for_each(&mut add);
+        } else {
+            let listed = self.resource.iter().flat_map(|resource| &resource.scopes);
+            listed.for_each(&mut add);
+        }
+        self.added.iter().for_each(&mut add);
+        if self.configured.is_empty() && self.issuer.lists_scope(OFFLINE_ACCESS) {
+            add(&OFFLINE_ACCESS.to_owned());
+        }
+        scopes
+    }
+}

@@ -1,0 +1,106 @@
+//! The tokens of a user who has logged in.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, Zeroizing};
+
+/// The tokens of a user, and what they are bound to: a server, the resource of that server, and the issuer.
+///
+/// Its texts are wiped from memory when it is dropped.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Login {
+    /// The address of the server.
+    pub(crate) server: String,
+    /// The identifier for which the tokens were requested (RFC 8707).
+    pub(crate) resource: String,
+    /// The issuer, as its metadata names it.
+    pub(crate) issuer: String,
+    /// The id of the client, which this issuer knows.
+    pub(crate) client_id: String,
+    /// The secret that the issuer gave the client when it was registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret: Option<String>,
+    /// How the registered client authenticates itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_authentication: Option<String>,
+    /// The granted scopes.
+    #[serde(default)]
+    pub(crate) scopes: Vec<String>,
+    pub(crate) access_token: String,
+    /// When the access token expires, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refresh_token: Option<String>,
+}
+
+impl Login {
+    /// Parses a stored login.
+    ///
+    /// # Errors
+    /// The reason, without the text.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|_| "the stored login is invalid".to_owned())
+    }
+
+    pub(super) fn to_text(&self) -> Result<Zeroizing<String>, String> {
+        let text = serde_json::to_string(self).map_err(|_| "the login cannot be serialised".to_owned())?;
+        Ok(Zeroizing::new(text))
+    }
+
+    /// Sets when the access token expires.
+    pub(crate) fn expire_after(&mut self, validity: Option<Duration>) {
+        self.expires_at = validity.map(|validity| seconds_since_1970().saturating_add(validity.as_secs()));
+    }
+
+    /// Returns how long the access token is still valid, or `None` if its end is unknown.
+    pub(crate) fn validity(&self) -> Option<Duration> {
+        let end = self.expires_at?;
+        Some(Duration::from_secs(end.saturating_sub(seconds_since_1970())))
+    }
+}
+
+fn seconds_since_1970() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+impl Drop for Login {
+    fn drop(&mut self) {
+        self.access_token.zeroize();
+        self.refresh_token.zeroize();
+        self.client_secret.zeroize();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_login_is_read_again_and_an_invalid_one_is_not_quoted() {
+        let mut login = Login {
+            server: "https://h/mcp".to_owned(),
+            resource: "https://h/mcp".to_owned(),
+            issuer: "https://i".to_owned(),
+            client_id: "c".to_owned(),
+            client_secret: None,
+            client_authentication: None,
+            scopes: vec!["read".to_owned()],
+            access_token: "access-token".to_owned(),
+            expires_at: None,
+            refresh_token: Some("refresh-token".to_owned()),
+        };
+        assert_eq!(login.validity(), None);
+        login.expire_after(Some(Duration::from_secs(100)));
+        let read = Login::parse(&login.to_text().unwrap()).unwrap();
+        assert_eq!(read.refresh_token.as_deref(), Some("refresh-token"));
+        assert!(read.validity().unwrap() > Duration::from_secs(90));
+        let error = Login::parse("{\"access_token\": \"hunter22\"").err().unwrap();
+        assert!(!error.contains("hunter22"));
+    }
+}

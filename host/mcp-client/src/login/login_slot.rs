@@ -1,0 +1,81 @@
+//! The stored login of one server.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::login::Login;
+use super::login_store::LoginStore;
+use toolwit_core::text::sha256;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The number of characters of the digest of an address in a key.
+const DIGEST_CHARS: usize = 16;
+
+/// The stored login of one server. A login at another address with the same name is another login.
+#[derive(Clone)]
+pub(crate) struct LoginSlot {
+    store: Arc<dyn LoginStore>,
+    key: Arc<str>,
+    server: Arc<str>,
+}
+
+impl LoginSlot {
+    pub(crate) fn new(store: Arc<dyn LoginStore>, name: &str, url: &Url) -> Self {
+        let digest = sha256(url.as_str());
+        let digest = digest.get(..DIGEST_CHARS).unwrap_or(&digest);
+        Self {
+            store,
+            key: format!("{digest}-{name}").into(),
+            server: url.as_str().into(),
+        }
+    }
+
+    /// Returns the login. One for another address is not returned.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(crate) async fn read(&self) -> Result<Option<Login>, String> {
+        let key = self.key.clone();
+        let text = self.blocking(move |store| store.login(&key)).await?;
+        let login = text.map(|text| Login::parse(&text)).transpose()?;
+        Ok(login.filter(|login| *login.server == *self.server))
+    }
+
+    /// Stores the login.
+    ///
+    /// # Errors
+    /// The reason why it cannot be stored.
+    pub(crate) async fn write(&self, login: &Login) -> Result<(), String> {
+        let (key, text) = (self.key.clone(), login.to_text()?);
+        self.blocking(move |store| store.store(&key, &text)).await
+    }
+
+    /// Removes the login.
+    ///
+    /// # Errors
+    /// The reason why it cannot be removed.
+    pub(crate) async fn remove(&self) -> Result<bool, String> {
+        let key = self.key.clone();
+        self.blocking(move |store| store.remove(&key)).await
+    }
+
+    /// Waits until no other process renews the login.
+    ///
+    /// # Errors
+    /// The reason why it cannot wait.
+    pub(crate) async fn begin_renewal(&self) -> Result<Box<dyn Send>, String> {
+        let key = self.key.clone();
+        self.blocking(move |store| store.begin_renewal(&key)).await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        access: impl FnOnce(&dyn LoginStore) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, String> {
+        let store = self.store.clone();
+        let accessed = tokio::task::spawn_blocking(move || access(&*store)).await;
+        let ended = || Error::new(ErrorKind::Io, Phase::Registry, "the store of logins ended");
+        accessed.unwrap_or_else(|_| Err(ended())).map_err(|error| error.message.clone())
+    }
+}

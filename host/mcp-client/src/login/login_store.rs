@@ -1,0 +1,59 @@
+//! The store of logins.
+
+use zeroize::Zeroizing;
+
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// Stores the logins of users at servers. The library does not read or write files by itself.
+///
+/// A key consists of ASCII letters, digits, `-`, `_` and `.`, at most 81 of them, and identifies a server by its name and address. A login
+/// is one line of text that contains secrets: only the user may be able to read it.
+pub trait LoginStore: Send + Sync {
+    /// Returns a login, or `None` if there is none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn login(&self, key: &str) -> Result<Option<Zeroizing<String>>, Error>;
+
+    /// Stores a login, in place of an earlier one with the same key.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    fn store(&self, key: &str, login: &str) -> Result<(), Error>;
+
+    /// Removes a login. Returns whether there was one.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    fn remove(&self, key: &str) -> Result<bool, Error>;
+
+    /// Waits until no other process renews this login, and returns a guard for which others wait. By default, nobody waits: an issuer
+    /// may then end a login whose refresh token two processes use at the same time.
+    ///
+    /// # Errors
+    /// If the others cannot be kept waiting.
+    fn begin_renewal(&self, key: &str) -> Result<Box<dyn Send>, Error> {
+        let _ = key;
+        Ok(Box::new(()))
+    }
+}
+
+/// A store without logins, which stores none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLogins;
+
+impl LoginStore for NoLogins {
+    fn login(&self, _key: &str) -> Result<Option<Zeroizing<String>>, Error> {
+        Ok(None)
+    }
+
+    fn store(&self, _key: &str, _login: &str) -> Result<(), Error> {
+        let message = "the login cannot be stored: the client has no store of logins";
+        Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("set one with `ClientOptions::with_logins`"))
+    }
+
+    fn remove(&self, _key: &str) -> Result<bool, Error> {
+        Ok(false)
+    }
+}

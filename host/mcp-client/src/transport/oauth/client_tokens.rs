@@ -1,0 +1,198 @@
+//! The access token of a client with credentials of its own.
+
+use std::collections::BTreeSet;
+use std::sync::{self, Arc, PoisonError};
+
+use http::HeaderValue;
+use tokio::sync::Mutex;
+use url::Url;
+use zeroize::Zeroizing;
+
+use super::challenge::Challenge;
+use super::issuer::{AuthorizationServer, TokenEndpoint};
+use super::resource::resource;
+use super::token_request::{AccessToken, ClientIdentity, Form};
+use crate::failure::quoted;
+use crate::value::Redaction;
+
+/// Stores the refresh token that replaces the previous one. The error is the reason why it is not stored.
+type OnRotation = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// What the client shows to the issuer.
+pub(crate) struct OauthCredentials {
+    pub(crate) issuer: Url,
+    pub(crate) client: ClientIdentity,
+    pub(crate) refresh_token: Option<Zeroizing<String>>,
+    /// The scopes of the first token.
+    pub(crate) scopes: Vec<String>,
+    /// The scopes that are requested in addition if the server requires them.
+    pub(crate) step_up_scopes: Vec<String>,
+}
+
+/// Obtains and renews the access token of a connection. Concurrent requests share one token request.
+pub(crate) struct ClientTokens {
+    server: Url,
+    credentials: OauthCredentials,
+    redaction: Redaction,
+    on_rotation: OnRotation,
+    state: Mutex<State>,
+    /// The reason why there is no token.
+    failure: sync::Mutex<Option<String>>,
+}
+
+/// The current token, and what is known of its issuer.
+#[derive(Default)]
+struct State {
+    token: Option<AccessToken>,
+    /// The refresh token that the issuer gave last.
+    rotated: Option<Zeroizing<String>>,
+    /// Whether that refresh token still has to be stored.
+    is_unstored: bool,
+    step_up: BTreeSet<String>,
+    resource: Option<String>,
+    endpoint: Option<TokenEndpoint>,
+}
+
+impl ClientTokens {
+    /// Creates a source for a server. Tokens are redacted in what the server sends, and a new refresh token is passed to `on_rotation`.
+    /// There is no token until that succeeds: the previous refresh token may be invalid, and the login would end with the process.
+    pub(crate) fn new(
+        server: Url,
+        credentials: OauthCredentials,
+        redaction: Redaction,
+        on_rotation: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            server,
+            credentials,
+            redaction,
+            on_rotation: Box::new(on_rotation),
+            state: Mutex::default(),
+            failure: sync::Mutex::default(),
+        }
+    }
+
+    /// Returns the value of the header `Authorization`.
+    ///
+    /// # Errors
+    /// The reason why there is no token.
+    pub(crate) async fn header(self: &Arc<Self>) -> Result<HeaderValue, String> {
+        self.renewed(None).await
+    }
+
+    /// Returns a header after the server has refused one with a challenge.
+    ///
+    /// # Errors
+    /// If the server requires a scope that is not allowed, or the reason why there is no token.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        refused: HeaderValue,
+        challenge: Challenge,
+    ) -> Result<HeaderValue, String> {
+        self.renewed(Some((refused, challenge))).await
+    }
+
+    /// Returns the reason why there is no token, if the last request failed.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Renews the token if necessary. A request that is cancelled does not lose a new refresh token: the task continues.
+    async fn renewed(self: &Arc<Self>, refusal: Option<(HeaderValue, Challenge)>) -> Result<HeaderValue, String> {
+        let source = self.clone();
+        let task = tokio::spawn(async move {
+            let mut state = source.state.lock().await;
+            if let Some((refused, challenge)) = refusal {
+                source.refuse(&mut state, &refused, &challenge).await?;
+            }
+            let token = match state.token.take().filter(AccessToken::is_fresh) {
+                Some(token) => Ok(token),
+                None => source.request(&mut state).await,
+            };
+            // A response without a usable token may still have replaced the refresh token.
+            let stored = source.store(&mut state);
+            let header = state.token.insert(token?).header.clone();
+            stored.map(|()| header)
+        });
+        let renewed = task.await.unwrap_or_else(|_| Err("the token request ended".to_owned()));
+        let failure = renewed.as_ref().err().cloned();
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        renewed
+    }
+
+    /// Removes a token that the server refused, and adds the scopes that it requires.
+    async fn refuse(&self, state: &mut State, refused: &HeaderValue, challenge: &Challenge) -> Result<(), String> {
+        let is_current = state.token.as_ref().is_some_and(|token| token.header == *refused);
+        if !is_current {
+            // Another request has renewed it.
+            return Ok(());
+        }
+        let has = |scope: &String| self.credentials.scopes.contains(scope) || state.step_up.contains(scope);
+        let missing: Vec<String> = challenge.scopes.iter().filter(|scope| !has(scope)).cloned().collect();
+        if let Some(scope) = missing
+            .iter()
+            .find(|scope| !self.credentials.step_up_scopes.contains(scope))
+        {
+            let scope = quoted(scope);
+            return Err(format!(
+                "the server requires the scope `{scope}`, which `step_up_scopes` does not have"
+            ));
+        }
+        if challenge.is_insufficient_scope && missing.is_empty() {
+            return Err("the issuer gives fewer scopes than the server requires".to_owned());
+        }
+        if let Some(url) = &challenge.resource_metadata {
+            let identifier = resource(&self.server, &self.credentials.issuer, Some(url)).await?;
+            state.resource = Some(identifier);
+        }
+        state.step_up.extend(missing);
+        state.token = None;
+        Ok(())
+    }
+
+    /// Requests a token from the issuer.
+    async fn request(&self, state: &mut State) -> Result<AccessToken, String> {
+        let issuer = &self.credentials.issuer;
+        if state.resource.is_none() {
+            state.resource = Some(resource(&self.server, issuer, None).await?);
+        }
+        let endpoint = match state.endpoint.take() {
+            Some(endpoint) => endpoint,
+            None => AuthorizationServer::find(issuer).await?.token_endpoint()?,
+        };
+        let endpoint = state.endpoint.insert(endpoint).clone();
+        let credentials = &self.credentials;
+        let mut form = match state.rotated.as_ref().or(credentials.refresh_token.as_ref()) {
+            Some(token) => Form::grant("refresh_token").with("refresh_token", token),
+            None => Form::grant("client_credentials"),
+        };
+        if let Some(resource) = &state.resource {
+            form = form.with("resource", resource);
+        }
+        let scopes = credentials.scopes.iter().chain(&state.step_up);
+        let scopes: Vec<&str> = scopes.map(String::as_str).collect();
+        if !scopes.is_empty() {
+            form = form.with("scope", &scopes.join(" "));
+        }
+        let issued = credentials.client.request_tokens(&endpoint, form, &self.redaction).await;
+        let issued = issued.map_err(|error| error.to_string())?;
+        if let Some(token) = issued.refresh_token {
+            let previous = state.rotated.as_ref().or(credentials.refresh_token.as_ref());
+            if previous.is_some_and(|previous| *previous != token) {
+                state.rotated = Some(token);
+                state.is_unstored = true;
+            }
+        }
+        AccessToken::new(&issued.access?, issued.validity)
+    }
+
+    /// Stores the refresh token that the issuer gave last, if it is not stored yet. A failure is repeated at the next call.
+    fn store(&self, state: &mut State) -> Result<(), String> {
+        if let Some(token) = state.rotated.as_ref().filter(|_| state.is_unstored) {
+            let stored = (self.on_rotation)(token);
+            stored.map_err(|why| format!("the new refresh token is not stored: {why}"))?;
+            state.is_unstored = false;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,335 @@
+//! Metadata of authorization servers (RFC 8414, OpenID Connect). It must name the issuer itself.
+
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use super::exchange::get;
+use crate::failure::quoted;
+use crate::value::check_address;
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The maximum number of keys that are returned.
+const KEYS_MAX: usize = 64;
+
+/// The metadata of an authorization server.
+#[derive(Default, Deserialize)]
+struct IssuerMetadata {
+    issuer: String,
+    token_endpoint: Option<String>,
+    authorization_endpoint: Option<String>,
+    registration_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
+    jwks_uri: Option<String>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+    #[serde(default)]
+    client_id_metadata_document_supported: bool,
+}
+
+/// An authorization server, described by its own metadata. Its endpoints are encrypted, or on this machine if the issuer is.
+pub struct AuthorizationServer {
+    address: Url,
+    metadata: IssuerMetadata,
+}
+
+/// Where and how tokens are requested.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenEndpoint {
+    pub(crate) url: Url,
+    pub(crate) authentication: ClientAuthentication,
+}
+
+/// How the client authenticates itself with its secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientAuthentication {
+    /// Not at all: it has no secret.
+    None,
+    /// In the header `Authorization`.
+    Basic,
+    /// In the form.
+    Post,
+}
+
+impl ClientAuthentication {
+    /// Returns the name of the method.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Basic => "client_secret_basic",
+            Self::Post => "client_secret_post",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let all = [Self::None, Self::Basic, Self::Post];
+        all.into_iter().find(|method| method.name() == name)
+    }
+}
+
+/// The set of keys of an issuer (RFC 7517).
+#[derive(Deserialize)]
+struct KeySet {
+    keys: Vec<Value>,
+}
+
+impl AuthorizationServer {
+    /// Requests the metadata of an issuer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the metadata cannot be read, or is that of another issuer.
+    pub async fn discover(issuer: &Url) -> Result<Self, Error> {
+        let discovered = Self::find(issuer).await;
+        discovered.map_err(|why| failed(issuer, &format!("has no usable metadata: {why}")))
+    }
+
+    /// Returns the identifier of the issuer, as its metadata and its tokens state it.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.metadata.issuer
+    }
+
+    /// Requests the public keys with which the issuer signs (RFC 7517), unchecked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the issuer names no address of keys, or they cannot be read.
+    pub async fn signing_keys(&self) -> Result<Vec<Value>, Error> {
+        let keys = async {
+            let url = self.endpoint("jwks_uri", self.metadata.jwks_uri.as_deref())?;
+            let set = get::<KeySet>(&url).await?;
+            set.ok_or_else(|| format!("{} has none", quoted(url.as_str())))
+        };
+        let mut set = keys
+            .await
+            .map_err(|why| failed(&self.address, &format!("has no usable keys: {why}")))?;
+        set.keys.truncate(KEYS_MAX);
+        Ok(set.keys)
+    }
+
+    /// Requests the metadata of an issuer.
+    ///
+    /// # Errors
+    /// The reason why it cannot be used.
+    pub(crate) async fn find(issuer: &Url) -> Result<Self, String> {
+        let mut candidates = well_known(issuer, "oauth-authorization-server", true);
+        candidates.extend(well_known(issuer, "openid-configuration", true));
+        let mut appended = issuer.clone();
+        appended.set_path(&format!(
+            "{}/.well-known/openid-configuration",
+            issuer.path().trim_end_matches('/')
+        ));
+        if !candidates.contains(&appended) {
+            candidates.push(appended);
+        }
+        for candidate in candidates {
+            if let Some(metadata) = get::<IssuerMetadata>(&candidate).await? {
+                return Self::checked(metadata, issuer);
+            }
+        }
+        Err(format!("the issuer {} has no metadata", quoted(issuer.as_str())))
+    }
+
+    fn checked(metadata: IssuerMetadata, issuer: &Url) -> Result<Self, String> {
+        if !is_same(&metadata.issuer, issuer) {
+            let other = quoted(&metadata.issuer);
+            return Err(format!("the metadata of the issuer is that of another one, `{other}`"));
+        }
+        let address = issuer.clone();
+        Ok(Self { address, metadata })
+    }
+
+    /// Returns where tokens are requested.
+    ///
+    /// # Errors
+    /// If there is no such endpoint, or it cannot be used.
+    pub(crate) fn token_endpoint(&self) -> Result<TokenEndpoint, String> {
+        let url = self.endpoint("token_endpoint", self.metadata.token_endpoint.as_deref())?;
+        let methods = self.metadata.token_endpoint_auth_methods_supported.as_deref();
+        let authentication = match methods {
+            Some(methods) => {
+                let supported = |method: &ClientAuthentication| methods.iter().any(|name| name == method.name());
+                let preferred = [ClientAuthentication::Basic, ClientAuthentication::Post];
+                let first = preferred.into_iter().find(supported);
+                first.unwrap_or(if methods.iter().any(|name| name == "none") {
+                    ClientAuthentication::None
+                } else {
+                    ClientAuthentication::Basic
+                })
+            }
+            None => ClientAuthentication::Basic,
+        };
+        Ok(TokenEndpoint { url, authentication })
+    }
+
+    /// Returns whether a client without a secret can request tokens. An issuer that does not list its methods is asked.
+    pub(crate) fn has_public_clients(&self) -> bool {
+        let methods = self.metadata.token_endpoint_auth_methods_supported.as_ref();
+        methods.is_none_or(|methods| methods.iter().any(|name| name == "none"))
+    }
+
+    /// Returns where a user logs in.
+    ///
+    /// # Errors
+    /// If there is no such endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC 7636).
+    pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
+        let methods = &self.metadata.code_challenge_methods_supported;
+        if !methods.iter().any(|method| method == "S256") {
+            return Err("the issuer does not support PKCE with `S256`".to_owned());
+        }
+        self.endpoint(
+            "authorization_endpoint",
+            self.metadata.authorization_endpoint.as_deref(),
+        )
+    }
+
+    /// Returns where clients are registered, if the issuer registers any.
+    ///
+    /// # Errors
+    /// If the endpoint cannot be used.
+    pub(crate) fn registration_endpoint(&self) -> Result<Option<Url>, String> {
+        let endpoint = self.metadata.registration_endpoint.as_deref();
+        endpoint
+            .map(|url| self.endpoint("registration_endpoint", Some(url)))
+            .transpose()
+    }
+
+    /// Returns where tokens are revoked (RFC 7009), if the issuer revokes any.
+    ///
+    /// # Errors
+    /// If the endpoint cannot be used.
+    pub(crate) fn revocation_endpoint(&self) -> Result<Option<Url>, String> {
+        let endpoint = self.metadata.revocation_endpoint.as_deref();
+        endpoint
+            .map(|url| self.endpoint("revocation_endpoint", Some(url)))
+            .transpose()
+    }
+
+    /// Returns whether a scope is listed.
+    pub(crate) fn lists_scope(&self, scope: &str) -> bool {
+        self.metadata.scopes_supported.iter().any(|listed| listed == scope)
+    }
+
+    /// Returns whether its responses name the issuer (RFC 9207).
+    pub(crate) fn names_issuer(&self) -> bool {
+        self.metadata.authorization_response_iss_parameter_supported
+    }
+
+    /// Returns whether the id of a client can be the address of its metadata.
+    pub(crate) fn reads_client_metadata(&self) -> bool {
+        self.metadata.client_id_metadata_document_supported
+    }
+
+    fn endpoint(&self, name: &str, text: Option<&str>) -> Result<Url, String> {
+        let text = text.ok_or_else(|| format!("the issuer has no `{name}`"))?;
+        let refused = |why: &str| format!("the `{name}` `{}` is refused: {why}", quoted(text));
+        let url = Url::parse(text).map_err(|_| refused("it is not a URL"))?;
+        check_address(&url).map_err(refused)?;
+        if url.scheme() != self.address.scheme() {
+            return Err(refused("its scheme is not that of the issuer"));
+        }
+        if url.fragment().is_some() {
+            return Err(refused("it has a fragment"));
+        }
+        Ok(url)
+    }
+}
+
+fn failed(issuer: &Url, why: &str) -> Error {
+    let message = format!("the issuer {} {why}", quoted(issuer.as_str()));
+    Error::new(ErrorKind::Io, Phase::Load, message)
+}
+
+/// Returns the addresses of a well-known document: that of the path, and that of the origin unless the path is required.
+pub(super) fn well_known(base: &Url, name: &str, is_path_required: bool) -> Vec<Url> {
+    let path = base.path().trim_end_matches('/');
+    let mut paths = vec![format!("/.well-known/{name}{path}")];
+    if !path.is_empty() && !is_path_required {
+        paths.push(format!("/.well-known/{name}"));
+    }
+    let address = |path: String| {
+        let mut url = base.clone();
+        url.set_path(&path);
+        url.set_query(None);
+        url.set_fragment(None);
+        url
+    };
+    paths.into_iter().map(address).collect()
+}
+
+/// Compares an issuer with the configured one. A slash at the end is ignored.
+pub(super) fn is_same(text: &str, issuer: &Url) -> bool {
+    text.trim_end_matches('/') == issuer.as_str().trim_end_matches('/')
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn documents_have_the_addresses_of_the_specification() {
+        let addresses = |base: &str, is_path_required| -> Vec<String> {
+            let urls = well_known(&url(base), "x", is_path_required).into_iter();
+            urls.map(|url| url.to_string()).collect()
+        };
+        assert_eq!(
+            addresses("https://h/a/mcp/?q=1", false),
+            ["https://h/.well-known/x/a/mcp", "https://h/.well-known/x"]
+        );
+        assert_eq!(addresses("https://h/", false), ["https://h/.well-known/x"]);
+        assert_eq!(addresses("https://h/tenant", true), ["https://h/.well-known/x/tenant"]);
+    }
+
+    #[test]
+    fn metadata_of_an_issuer_names_it_and_encrypted_endpoints() {
+        let issuer = url("https://login.example.com");
+        let check = |issuer_text: &str, endpoint: &str| {
+            let metadata = IssuerMetadata {
+                issuer: issuer_text.to_owned(),
+                token_endpoint: Some(endpoint.to_owned()),
+                authorization_endpoint: Some(endpoint.to_owned()),
+                code_challenge_methods_supported: vec!["S256".to_owned()],
+                ..IssuerMetadata::default()
+            };
+            let server = AuthorizationServer::checked(metadata, &issuer);
+            server.is_ok_and(|server| {
+                let is_ok = server.token_endpoint().is_ok();
+                assert_eq!(is_ok, server.authorization_endpoint().is_ok());
+                is_ok
+            })
+        };
+        assert!(check("https://login.example.com", "https://tokens.example.com/token"));
+        assert!(check("https://login.example.com/", "https://login.example.com/token"));
+        assert!(!check("https://evil.example", "https://login.example.com/token"));
+        assert!(!check("https://login.example.com", "http://login.example.com/token"));
+        assert!(!check("https://login.example.com", "http://127.0.0.1/token"));
+        assert!(!check("https://login.example.com", "/token"));
+        assert!(!check("https://login.example.com", "javascript:alert(1)"));
+        assert!(!check("https://login.example.com", "https://login.example.com/token#x"));
+        assert!(!check(
+            "https://login.example.com",
+            "https://a:b@login.example.com/token"
+        ));
+    }
+
+    #[test]
+    fn an_issuer_without_pkce_is_refused() {
+        let metadata = IssuerMetadata {
+            issuer: "https://i".to_owned(),
+            authorization_endpoint: Some("https://i/authorize".to_owned()),
+            code_challenge_methods_supported: vec!["plain".to_owned()],
+            ..IssuerMetadata::default()
+        };
+        let server = AuthorizationServer::checked(metadata, &url("https://i")).ok().unwrap();
+        assert!(server.authorization_endpoint().unwrap_err().contains("PKCE"));
+    }
+}

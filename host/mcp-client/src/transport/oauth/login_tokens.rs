@@ -1,0 +1,294 @@
+//! The access token of a user who has logged in.
+
+use std::sync::{self, Arc, PoisonError};
+
+use http::HeaderValue;
+use tokio::sync::Mutex;
+use url::Url;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::challenge::Challenge;
+use super::issuer::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is_same};
+use super::resource::resource;
+use super::token_request::{AccessToken, ClientIdentity, Form, IssuedTokens, TokenRequestError};
+use super::token_source::TokenFailure;
+use crate::failure::quoted;
+use crate::login::{Login, LoginSlot};
+use crate::value::Redaction;
+
+/// The code with which an issuer refuses a refresh token.
+const INVALID_GRANT: &str = "invalid_grant";
+
+/// The reason without a login.
+const NO_LOGIN: &str = "it requires a login";
+
+/// The settings that a login must fit.
+pub(crate) struct LoginRules {
+    /// The configured issuer.
+    pub(crate) issuer: Option<Url>,
+    /// The configured client.
+    pub(crate) client_id: Option<String>,
+    /// The secret of the configured client.
+    pub(crate) client_secret: Option<Zeroizing<String>>,
+}
+
+/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a time.
+///
+/// A login of another process is used as soon as the server refuses the token of this one.
+pub(crate) struct LoginTokens {
+    server: Url,
+    slot: LoginSlot,
+    rules: LoginRules,
+    redaction: Redaction,
+    state: Mutex<State>,
+    /// The reason why there is no token.
+    failure: sync::Mutex<Option<TokenFailure>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether the stored login was read.
+    is_read: bool,
+    current: Option<Current>,
+    endpoint: Option<TokenEndpoint>,
+}
+
+/// The login in use.
+struct Current {
+    login: Login,
+    token: AccessToken,
+    /// Whether the login still has to be stored.
+    is_unstored: bool,
+}
+
+impl LoginTokens {
+    pub(crate) fn new(server: Url, slot: LoginSlot, rules: LoginRules, redaction: Redaction) -> Self {
+        Self {
+            server,
+            slot,
+            rules,
+            redaction,
+            state: Mutex::default(),
+            failure: sync::Mutex::default(),
+        }
+    }
+
+    /// Returns the value of the header `Authorization`. `None` if nobody has logged in.
+    pub(super) async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>, TokenFailure> {
+        self.renewed(None).await
+    }
+
+    /// Returns a header after the server has refused one, or a request without one.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        refused: Option<HeaderValue>,
+        challenge: Challenge,
+    ) -> Result<HeaderValue, TokenFailure> {
+        let renewed = self.renewed(Some((refused, challenge))).await?;
+        renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN, Vec::new()))
+    }
+
+    /// Returns the failure of a server that has refused a new token, too.
+    pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
+        let failure = if challenge.is_insufficient_scope {
+            lacks_scopes(challenge)
+        } else {
+            TokenFailure::login("it refuses the tokens of its login", Vec::new())
+        };
+        self.set_failure(Some(failure.clone()));
+        failure
+    }
+
+    /// Returns the reason why there is no token, if the last request failed.
+    pub(super) fn failure(&self) -> Option<TokenFailure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_failure(&self, failure: Option<TokenFailure>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    /// Renews the token if necessary. A request that is cancelled does not lose a new refresh token: the task continues.
+    async fn renewed(
+        self: &Arc<Self>,
+        refusal: Option<(Option<HeaderValue>, Challenge)>,
+    ) -> Result<Option<HeaderValue>, TokenFailure> {
+        let tokens = self.clone();
+        let task = tokio::spawn(async move {
+            let mut state = tokens.state.lock().await;
+            tokens.current(&mut state, refusal).await
+        });
+        let renewed = task.await;
+        let renewed = renewed.unwrap_or_else(|_| Err(TokenFailure::from("the token request ended".to_owned())));
+        self.set_failure(renewed.as_ref().err().cloned());
+        renewed
+    }
+
+    async fn current(
+        &self,
+        state: &mut State,
+        refusal: Option<(Option<HeaderValue>, Challenge)>,
+    ) -> Result<Option<HeaderValue>, TokenFailure> {
+        if let Some(current) = state.current.as_mut().filter(|current| current.is_unstored) {
+            self.store(current).await?;
+        }
+        if refusal.is_none() && !state.is_read {
+            state.current = self.stored().await?;
+            state.is_read = true;
+        }
+        let current = state.current.as_ref();
+        let Some((refused, challenge)) = refusal else {
+            return match current {
+                None => Ok(None),
+                Some(current) if current.token.is_fresh() => Ok(Some(current.token.header.clone())),
+                Some(_) => self.renew(state, Vec::new()).await.map(Some),
+            };
+        };
+        if let Some(current) = current {
+            if refused.as_ref() != Some(&current.token.header) {
+                // Another request has renewed it.
+                return Ok(Some(current.token.header.clone()));
+            }
+            self.check(&current.login, &challenge).await?;
+        }
+        self.renew(state, challenge.scopes).await.map(Some)
+    }
+
+    /// Checks that a new token of a login could satisfy a challenge.
+    async fn check(&self, login: &Login, challenge: &Challenge) -> Result<(), TokenFailure> {
+        if challenge.is_insufficient_scope {
+            return Err(lacks_scopes(challenge));
+        }
+        let Some(url) = &challenge.resource_metadata else {
+            return Ok(());
+        };
+        let another = |why: String| TokenFailure::login(why, Vec::new());
+        let issuer = Url::parse(&login.issuer).map_err(|_| another("the login has no valid issuer".to_owned()))?;
+        let identifier = resource(&self.server, &issuer, Some(url)).await.map_err(another)?;
+        if identifier != login.resource {
+            return Err(another(format!(
+                "it is now the resource `{}`, and the login is for `{}`",
+                quoted(&identifier),
+                quoted(&login.resource)
+            )));
+        }
+        Ok(())
+    }
+
+    /// Takes a newer login from the store, or requests a token with the refresh token. `scopes` are those that the server requires.
+    async fn renew(&self, state: &mut State, scopes: Vec<String>) -> Result<HeaderValue, TokenFailure> {
+        // Held until the new login is stored.
+        let _renewal = self.slot.begin_renewal().await?;
+        let Some(stored) = self.stored().await? else {
+            state.current = None;
+            return Err(TokenFailure::login(NO_LOGIN, scopes));
+        };
+        let earlier = state.current.replace(stored);
+        let Some(current) = &mut state.current else {
+            return Err(TokenFailure::login(NO_LOGIN, scopes));
+        };
+        let is_newer = earlier.is_none_or(|earlier| earlier.token.header != current.token.header);
+        if is_newer && current.token.is_fresh() {
+            return Ok(current.token.header.clone());
+        }
+        let Some(refresh_token) = current.login.refresh_token.clone().map(Zeroizing::new) else {
+            return Err(TokenFailure::login("its login has expired", scopes));
+        };
+        let endpoint = match state.endpoint.take() {
+            Some(endpoint) => endpoint,
+            None => self.endpoint(&current.login).await?,
+        };
+        let endpoint = state.endpoint.insert(endpoint);
+        let form = Form::grant("refresh_token")
+            .with("refresh_token", &refresh_token)
+            .with("resource", &current.login.resource);
+        let client = self.client(&current.login);
+        let issued = client.request_tokens(endpoint, form, &self.redaction).await;
+        let issued = issued.map_err(|error| match error {
+            TokenRequestError::Refused(code) if code == INVALID_GRANT => {
+                TokenFailure::login("its issuer has ended the login", scopes)
+            }
+            error => TokenFailure::from(error.to_string()),
+        })?;
+        replace_tokens(&mut current.login, &issued);
+        current.is_unstored = true;
+        let token = issued.access.and_then(|token| AccessToken::new(&token, issued.validity));
+        // A response without a usable token may still have replaced the refresh token.
+        self.store(current).await?;
+        current.token = token?;
+        Ok(current.token.header.clone())
+    }
+
+    async fn store(&self, current: &mut Current) -> Result<(), TokenFailure> {
+        let stored = self.slot.write(&current.login).await;
+        stored.map_err(|why| TokenFailure::from(format!("the renewed login is not stored: {why}")))?;
+        current.is_unstored = false;
+        Ok(())
+    }
+
+    /// Returns the stored login. Its tokens are redacted from now on.
+    async fn stored(&self) -> Result<Option<Current>, TokenFailure> {
+        let Some(login) = self.slot.read().await? else {
+            return Ok(None);
+        };
+        let rules = &self.rules;
+        let is_issuer = |issuer: &Url| is_same(&login.issuer, issuer);
+        let is_client = |client: &String| *client == login.client_id;
+        if !rules.issuer.as_ref().is_none_or(is_issuer) || !rules.client_id.as_ref().is_none_or(is_client) {
+            let why = "its login is for another issuer or client than the configured one";
+            return Err(TokenFailure::login(why, Vec::new()));
+        }
+        self.redaction.add_token(&login.access_token);
+        for secret in login.refresh_token.iter().chain(&login.client_secret) {
+            self.redaction.add_token(secret);
+        }
+        let token = AccessToken::new(&login.access_token, login.validity())?;
+        Ok(Some(Current {
+            login,
+            token,
+            is_unstored: false,
+        }))
+    }
+
+    async fn endpoint(&self, login: &Login) -> Result<TokenEndpoint, TokenFailure> {
+        let issuer = Url::parse(&login.issuer);
+        let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer", Vec::new()))?;
+        let server = AuthorizationServer::find(&issuer).await?;
+        let mut endpoint = server.token_endpoint()?;
+        let registered = login.client_authentication.as_deref();
+        if let Some(method) = registered.and_then(ClientAuthentication::named) {
+            endpoint.authentication = method;
+        }
+        Ok(endpoint)
+    }
+
+    fn client(&self, login: &Login) -> ClientIdentity {
+        let registered = login.client_secret.clone().map(Zeroizing::new);
+        ClientIdentity {
+            id: login.client_id.clone(),
+            secret: self.rules.client_secret.clone().or(registered),
+        }
+    }
+}
+
+/// Puts issued tokens in place of those of a login. Without a new refresh token, the previous one stays valid.
+fn replace_tokens(login: &mut Login, issued: &IssuedTokens) {
+    if let Ok(token) = &issued.access {
+        login.access_token.zeroize();
+        login.access_token.push_str(token);
+        login.expire_after(issued.validity);
+    }
+    if let Some(token) = &issued.refresh_token {
+        login.refresh_token.zeroize();
+        login.refresh_token = Some(token.as_str().to_owned());
+    }
+    if let Some(scopes) = &issued.scopes {
+        login.scopes.clone_from(scopes);
+    }
+}
+
+fn lacks_scopes(challenge: &Challenge) -> TokenFailure {
+    let scopes = quoted(&challenge.scopes.join(" "));
+    let why = format!("it requires the scopes `{scopes}`, which its login does not have");
+    TokenFailure::login(why, challenge.scopes.clone())
+}

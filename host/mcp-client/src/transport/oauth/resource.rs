@@ -1,0 +1,151 @@
+//! Metadata of servers (RFC 9728).
+//!
+//! It is untrusted: it can only confirm a configured issuer, or name the one to which a user is asked to log in.
+
+use serde::Deserialize;
+use url::Url;
+
+use super::exchange::get;
+use super::issuer::{is_same, well_known};
+use crate::failure::quoted;
+
+/// The maximum number of issuers and scopes that are read from metadata.
+const LISTED_MAX: usize = 64;
+
+/// The metadata of a server.
+#[derive(Deserialize)]
+struct ResourceMetadata {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// A server that requires tokens, as its metadata describes it.
+pub(crate) struct ProtectedResource {
+    /// The identifier for which a token is requested (RFC 8707).
+    pub(crate) identifier: String,
+    /// The issuers of the tokens.
+    pub(crate) issuers: Vec<String>,
+    /// The scopes that a client requests if the server names no others.
+    pub(crate) scopes: Vec<String>,
+}
+
+impl ProtectedResource {
+    /// Returns the description of a server, or `None` if it has no metadata.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read, or is for another server.
+    pub(crate) async fn discover(server: &Url, metadata_url: Option<&str>) -> Result<Option<Self>, String> {
+        let candidates = match metadata_url {
+            Some(url) => vec![metadata_address(server, url)?],
+            None => well_known(server, "oauth-protected-resource", false),
+        };
+        for candidate in candidates {
+            let Some(metadata) = get::<ResourceMetadata>(&candidate).await? else {
+                continue;
+            };
+            if !is_resource_of(&metadata.resource, server) {
+                let resource = quoted(&metadata.resource);
+                return Err(format!(
+                    "the metadata of the server is for another server, `{resource}`"
+                ));
+            }
+            let limited = |texts: Vec<String>| texts.into_iter().take(LISTED_MAX).collect();
+            return Ok(Some(Self {
+                identifier: metadata.resource,
+                issuers: limited(metadata.authorization_servers),
+                scopes: limited(metadata.scopes_supported),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Checks that the server accepts tokens of an issuer.
+    ///
+    /// # Errors
+    /// If the metadata does not name it.
+    pub(crate) fn check_issuer(&self, issuer: &Url) -> Result<(), String> {
+        if self.issuers.iter().any(|url| is_same(url, issuer)) {
+            return Ok(());
+        }
+        let other = quoted(&self.issuers.join(", "));
+        Err(format!(
+            "the server accepts tokens of `{other}` and not of `{}`",
+            quoted(issuer.as_str())
+        ))
+    }
+}
+
+/// Returns the identifier of a server for which a token is requested (RFC 8707).
+///
+/// # Errors
+/// If the metadata of the server is for another server, or does not name the issuer.
+pub(crate) async fn resource(server: &Url, issuer: &Url, metadata_url: Option<&str>) -> Result<String, String> {
+    match ProtectedResource::discover(server, metadata_url).await? {
+        Some(resource) => resource.check_issuer(issuer).map(|()| resource.identifier),
+        None => Ok(identifier(server)),
+    }
+}
+
+/// Returns the address of the metadata that a server names in a challenge.
+fn metadata_address(server: &Url, url: &str) -> Result<Url, String> {
+    let parsed = Url::parse(url).ok().filter(|parsed| parsed.origin() == server.origin());
+    parsed.ok_or_else(|| format!("the server names metadata at another origin, `{}`", quoted(url)))
+}
+
+/// Returns whether a resource identifier covers a server: the same origin, and its path or one above it.
+fn is_resource_of(resource: &str, server: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else {
+        return false;
+    };
+    let above = resource.path().trim_end_matches('/');
+    let below = server.path().strip_prefix(above);
+    resource.origin() == server.origin() && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+}
+
+/// Returns the identifier of a server without metadata.
+pub(crate) fn identifier(server: &Url) -> String {
+    let mut server = server.clone();
+    server.set_query(None);
+    server.set_fragment(None);
+    let text = server.as_str();
+    let text = if server.path() == "/" {
+        text.trim_end_matches('/')
+    } else {
+        text
+    };
+    text.to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn metadata_of_another_server_is_refused() {
+        let server = url("https://h/mcp");
+        for resource in ["https://h", "https://h/", "https://h/mcp", "https://h/mcp/"] {
+            assert!(is_resource_of(resource, &server), "{resource}");
+        }
+        for resource in [
+            "https://h/mc",
+            "https://h/mcp/b",
+            "https://i/mcp",
+            "http://h/mcp",
+            "https://h:444/mcp",
+            "h",
+        ] {
+            assert!(!is_resource_of(resource, &server), "{resource}");
+        }
+        assert!(metadata_address(&server, "https://h/m").is_ok());
+        assert!(metadata_address(&server, "https://evil.example/m").is_err());
+        assert_eq!(identifier(&url("https://h/?q")), "https://h");
+    }
+}

@@ -1,0 +1,216 @@
+//! Token requests, and the tokens of their responses.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::HeaderValue;
+use serde::Deserialize;
+use tokio::time::Instant;
+use url::form_urlencoded::{self, Serializer};
+use zeroize::Zeroizing;
+
+use super::exchange;
+use super::issuer::{ClientAuthentication, TokenEndpoint};
+use crate::failure::quoted;
+use crate::value::Redaction;
+
+/// A token is renewed this long before it expires, so that it is valid when it arrives.
+const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
+
+/// The longest validity that is believed. A token that ends later is renewed after this time.
+const VALIDITY_MAX: Duration = Duration::from_hours(24);
+
+/// The maximum length of an access token, in bytes.
+const TOKEN_BYTES_MAX: usize = 16 << 10;
+
+/// The response to a token request.
+#[derive(Deserialize)]
+struct TokenResponse {
+    access_token: String,
+    token_type: String,
+    expires_in: Option<u64>,
+    refresh_token: Option<String>,
+    scope: Option<String>,
+}
+
+/// The response to a refused token request.
+#[derive(Default, Deserialize)]
+struct TokenRefusal {
+    #[serde(default)]
+    error: String,
+}
+
+/// The id of a client at an issuer, and its secret.
+#[derive(Clone)]
+pub(crate) struct ClientIdentity {
+    pub(crate) id: String,
+    pub(crate) secret: Option<Zeroizing<String>>,
+}
+
+/// The parameters of a request to an issuer.
+#[derive(Default)]
+pub(crate) struct Form(Vec<(&'static str, Zeroizing<String>)>);
+
+impl Form {
+    /// Creates the form of a token request.
+    pub(crate) fn grant(grant_type: &str) -> Self {
+        Self::default().with("grant_type", grant_type)
+    }
+
+    /// Adds a parameter.
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.0.push((name, Zeroizing::new(value.to_owned())));
+        self
+    }
+
+    fn encode(&self) -> String {
+        let mut form = Serializer::new(String::new());
+        form.extend_pairs(self.0.iter().map(|(name, value)| (name, value.as_str())));
+        form.finish()
+    }
+}
+
+/// The tokens of a response.
+pub(crate) struct IssuedTokens {
+    /// The access token, or the reason why it cannot be used.
+    pub(crate) access: Result<Zeroizing<String>, String>,
+    /// How long it is valid, if the issuer states it.
+    pub(crate) validity: Option<Duration>,
+    pub(crate) refresh_token: Option<Zeroizing<String>>,
+    /// The granted scopes, if they are not the requested ones.
+    pub(crate) scopes: Option<Vec<String>>,
+}
+
+/// The reason why a token request has no tokens.
+#[derive(Debug)]
+pub(crate) enum TokenRequestError {
+    /// The issuer refused it with this code.
+    Refused(String),
+    /// It could not be sent, or the response is not one.
+    Failed(String),
+}
+
+impl fmt::Display for TokenRequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(code) => write!(f, "the issuer refused with `{code}`"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+/// An access token that is in use.
+pub(super) struct AccessToken {
+    pub(super) header: HeaderValue,
+    renewal: Instant,
+}
+
+impl AccessToken {
+    /// Creates the header of a token. Without a validity, it is renewed after a day.
+    ///
+    /// # Errors
+    /// If no header can carry the token.
+    pub(super) fn new(token: &str, validity: Option<Duration>) -> Result<Self, String> {
+        let header = Zeroizing::new(format!("Bearer {token}"));
+        let header = HeaderValue::from_str(&header);
+        let mut header = header.map_err(|_| "the access token has invalid characters".to_owned())?;
+        header.set_sensitive(true);
+        let validity = validity.map_or(VALIDITY_MAX, |validity| validity.min(VALIDITY_MAX));
+        let margin = EXPIRY_MARGIN.min(validity / 2);
+        Ok(Self {
+            header,
+            renewal: Instant::now() + validity - margin,
+        })
+    }
+
+    /// Returns whether it does not have to be renewed yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.renewal > Instant::now()
+    }
+}
+
+impl ClientIdentity {
+    /// Sends a form to an endpoint of an issuer, with which the client authenticates itself. Returns whether it succeeded, and the body.
+    ///
+    /// # Errors
+    /// The reason why there is no response.
+    pub(crate) async fn post(
+        &self,
+        endpoint: &TokenEndpoint,
+        mut form: Form,
+    ) -> Result<(bool, Zeroizing<Vec<u8>>), String> {
+        let mut basic = None;
+        match &self.secret {
+            Some(secret) if endpoint.authentication == ClientAuthentication::Basic => {
+                basic = Some((form_encoded(&self.id), form_encoded(secret)));
+            }
+            secret => {
+                form = form.with("client_id", &self.id);
+                let secret = secret.as_ref().filter(|_| endpoint.authentication == ClientAuthentication::Post);
+                if let Some(secret) = secret {
+                    form = form.with("client_secret", secret);
+                }
+            }
+        }
+        let (is_success, body) = exchange::post(&endpoint.url, form.encode(), basic).await?;
+        Ok((is_success, Zeroizing::new(body)))
+    }
+
+    /// Requests tokens. All that are issued are redacted from now on.
+    ///
+    /// # Errors
+    /// The reason why there are none.
+    pub(crate) async fn request_tokens(
+        &self,
+        endpoint: &TokenEndpoint,
+        form: Form,
+        redaction: &Redaction,
+    ) -> Result<IssuedTokens, TokenRequestError> {
+        let (is_success, body) = self.post(endpoint, form).await.map_err(TokenRequestError::Failed)?;
+        if !is_success {
+            let refusal: TokenRefusal = serde_json::from_slice(&body).unwrap_or_default();
+            let code = if refusal.error.is_empty() {
+                "no reason"
+            } else {
+                &refusal.error
+            };
+            return Err(TokenRequestError::Refused(quoted(code)));
+        }
+        let response: TokenResponse = serde_json::from_slice(&body)
+            .map_err(|_| TokenRequestError::Failed("the issuer's response is not a token".to_owned()))?;
+        let access = Zeroizing::new(response.access_token);
+        redaction.add_token(&access);
+        let refresh_token = response.refresh_token.map(Zeroizing::new).filter(|token| !token.is_empty());
+        if let Some(token) = &refresh_token {
+            redaction.add_token(token);
+        }
+        let scopes = response.scope.as_deref().map(split_scopes);
+        Ok(IssuedTokens {
+            access: checked(access, &response.token_type),
+            validity: response.expires_in.map(Duration::from_secs),
+            refresh_token,
+            scopes,
+        })
+    }
+}
+
+fn checked(token: Zeroizing<String>, token_type: &str) -> Result<Zeroizing<String>, String> {
+    if !token_type.eq_ignore_ascii_case("bearer") {
+        return Err(format!("the issuer gives tokens of the type `{}`", quoted(token_type)));
+    }
+    let is_token =
+        !token.is_empty() && token.len() <= TOKEN_BYTES_MAX && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_token {
+        return Err("the issuer's token has invalid characters, or is too long".to_owned());
+    }
+    Ok(token)
+}
+
+/// Splits a list of scopes.
+pub(crate) fn split_scopes(text: &str) -> Vec<String> {
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+fn form_encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

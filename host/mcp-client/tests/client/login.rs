@@ -1,0 +1,365 @@
+//! Logins in a browser: an authorization server, a server and a browser of the test.
+
+use std::error::Error as _;
+
+use serde_json::{Value, json};
+use toolwit_agent::ToolSource;
+use toolwit_core::{Error, ErrorKind, ToolContext};
+use toolwit_mcp_client::{
+    ClientOptions, LoginReport, LoginRequest, LoginRequired, Logout, McpServer, OauthLogin, Revocation, ServerConfig,
+};
+
+use crate::http_server::{HttpServer, Reply};
+use crate::login_server::{Behaviour, LoginServer, Logins, authority, browse, config, get, protected, redirect_of};
+use crate::works;
+
+/// Logs in, with a browser that follows the redirect.
+async fn log_in(config: &ServerConfig, options: &ClientOptions, scopes: &[&str]) -> Result<LoginReport, Error> {
+    let login = LoginRequest::new(config, options)
+        .scopes(scopes.iter().copied())
+        .begin()
+        .await?;
+    let browser = tokio::spawn(browse(login.url().clone()));
+    let finished = login.finish().await;
+    let status = browser.await.unwrap();
+    assert!(status == 200 || finished.is_err(), "the browser shows {status}");
+    finished
+}
+
+/// Returns the error of the first use, which requires a login.
+async fn required(server: &McpServer) -> (String, Vec<String>) {
+    let error = server.tools(&ToolContext::new()).await.err().unwrap();
+    assert_eq!(error.kind, ErrorKind::MissingKey);
+    let text = format!("{error:?}");
+    assert!(!text.contains("access-token") && !text.contains("refresh-token"), "{text}");
+    let required = error.source().unwrap().downcast_ref::<LoginRequired>().unwrap();
+    assert_eq!(required.server, "test");
+    (error.to_string(), required.scopes.clone())
+}
+
+async fn start(behaviour: Behaviour, accepts: fn(&str) -> bool) -> (LoginServer, HttpServer, Logins) {
+    let issuer = LoginServer::start(behaviour).await;
+    let http = protected(issuer.origin(), accepts).await;
+    (issuer, http, Logins::default())
+}
+
+fn is_access_token(token: &str) -> bool {
+    token.starts_with("access-token-")
+}
+
+#[tokio::test]
+async fn a_login_gets_tokens_for_its_server() {
+    let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let report = log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    assert_eq!(report.scopes, ["read", "offline_access"], "the scopes of the challenge");
+    assert!(report.is_renewable);
+    assert_eq!(report.issuer, issuer.origin());
+
+    works(&McpServer::new(config(&http), logins.options())).await;
+    works(&McpServer::new(config(&http), logins.options())).await;
+    let forms = issuer.forms("/token");
+    assert_eq!(forms.len(), 1, "the token is used again");
+    assert_eq!(forms[0]["resource"], http.url);
+    assert_eq!(forms[0]["client_id"], "registered-client");
+    assert!(!forms[0].contains_key("client_secret"));
+    for request in http.received() {
+        let text = format!("{request:?}");
+        assert!(!text.contains("the-code") && !text.contains("refresh-token"), "{text}");
+    }
+    let login = logins.only();
+    assert_eq!(login["issuer"], issuer.origin());
+    assert_eq!(login["server"], http.url);
+    assert_eq!(login["refresh_token"], "refresh-token-1");
+    assert!(login.get("client_secret").is_none(), "a public client has none");
+}
+
+#[tokio::test]
+async fn an_expired_token_is_renewed_once_for_all_processes() {
+    let behaviour = Behaviour {
+        tokens: json!({"expires_in": 0}),
+        ..Behaviour::default()
+    };
+    let (issuer, http, logins) = start(behaviour, |token| token == "access-token-2").await;
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    let first = McpServer::new(config(&http), logins.options());
+    works(&first).await;
+    let forms = issuer.forms("/token");
+    assert_eq!(forms[1]["grant_type"], "refresh_token");
+    assert_eq!(forms[1]["refresh_token"], "refresh-token-1");
+    assert_eq!(forms[1]["resource"], http.url);
+    assert!(!format!("{forms:?}").contains("access-token"));
+    assert!(logins.only()["refresh_token"].as_str().unwrap() > "refresh-token-1");
+}
+
+#[tokio::test]
+async fn a_login_of_another_process_is_used() {
+    let (issuer, http, logins) = start(Behaviour::default(), |token| token == "access-token-2").await;
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    let server = McpServer::new(config(&http), logins.options());
+    // The token of the first login is refused, and renewed.
+    works(&server).await;
+    assert_eq!(issuer.forms("/token").len(), 2);
+
+    let (_, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let server = McpServer::new(config(&http), logins.options());
+    assert_eq!(required(&server).await.1, ["read"]);
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    works(&McpServer::new(config(&http), logins.options())).await;
+}
+
+#[tokio::test]
+async fn a_server_without_a_login_and_one_whose_login_has_ended_require_one() {
+    let (_, http, logins) = start(Behaviour::default(), |_| false).await;
+    let server = McpServer::new(config(&http), logins.options());
+    let (error, scopes) = required(&server).await;
+    assert!(error.contains("it requires a login"), "{error}");
+    assert_eq!(scopes, ["read"]);
+    // The new token is refused, too: there is no loop.
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    let (error, _) = required(&McpServer::new(config(&http), logins.options())).await;
+    assert!(error.contains("refuses the tokens of its login"), "{error}");
+
+    let cases = [
+        (Behaviour { tokens: json!({"expires_in": 0, "refresh_token": null}), ..Behaviour::default() }, "has expired"),
+        (
+            Behaviour {
+                tokens: json!({"expires_in": 0}),
+                refusal: Some("invalid_grant"),
+                ..Behaviour::default()
+            },
+            "has ended the login",
+        ),
+    ];
+    for (behaviour, reason) in cases {
+        let (_, http, logins) = start(behaviour, is_access_token).await;
+        log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+        let (error, _) = required(&McpServer::new(config(&http), logins.options())).await;
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_login_for_a_further_scope_keeps_the_earlier_ones() {
+    let (issuer, http, logins) = start(Behaviour::default(), |_| false).await;
+    log_in(&config(&http), &logins.options(), &["first"]).await.unwrap();
+    let report = log_in(&config(&http), &logins.options(), &["write"]).await.unwrap();
+    assert_eq!(report.scopes, ["read", "first", "offline_access", "write"]);
+
+    // A server that requires a scope gets no other token: the user decides.
+    let tokens = issuer.forms("/token").len();
+    let challenge = "Bearer error=\"insufficient_scope\", scope=\"admin\"";
+    let origin = issuer.origin();
+    let strict = HttpServer::start(move |request| {
+        if request.path.starts_with("/.well-known") {
+            let resource = format!("http://{}/mcp", request.headers["host"]);
+            return Some(Reply::json(&json!({"resource": resource, "authorization_servers": [origin]})));
+        }
+        let is_known = request.headers.contains_key("authorization");
+        Some(Reply::status(if is_known { 403 } else { 401 }).with_header("www-authenticate", challenge))
+    })
+    .await;
+    log_in(&config(&strict), &logins.options(), &[]).await.unwrap();
+    let (error, scopes) = required(&McpServer::new(config(&strict), logins.options())).await;
+    assert!(error.contains("the scopes `admin`, which its login does not have"), "{error}");
+    assert_eq!(scopes, ["admin"]);
+    assert_eq!(issuer.forms("/token").len() - tokens, 1, "that of the login");
+}
+
+#[tokio::test]
+async fn a_login_is_used_at_its_server_and_for_its_issuer_only() {
+    let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    // A server with the same name at another address.
+    let other = protected(issuer.origin(), is_access_token).await;
+    required(&McpServer::new(config(&other), logins.options())).await;
+    assert!(!format!("{:?}", other.received()).contains("access-token"));
+    // A stored login whose address was changed.
+    let key = logins.0.lock().unwrap().keys().next().unwrap().clone();
+    let text = logins.0.lock().unwrap()[&key].replace(&http.url, &other.url);
+    logins.0.lock().unwrap().insert(key, text);
+    required(&McpServer::new(config(&http), logins.options())).await;
+    // Another issuer is configured.
+    log_in(&config(&http), &logins.options(), &[]).await.unwrap();
+    let before = http.received().len();
+    let strict = OauthLogin::default().with_issuer("https://login.example.com").unwrap();
+    let strict = McpServer::new(config(&http).with_login(strict), logins.options());
+    let (error, _) = required(&strict).await;
+    assert!(error.contains("for another issuer"), "{error}");
+    assert_eq!(http.received().len(), before);
+}
+
+#[tokio::test]
+async fn a_response_of_another_issuer_gets_nothing() {
+    let cases = [
+        (json!({"iss": "https://evil.example"}), json!({}), "another issuer, `https://evil.example`"),
+        (json!({"iss": null}), json!({}), "does not name its issuer"),
+        (
+            json!({"iss": "https://evil.example"}),
+            json!({"authorization_response_iss_parameter_supported": false}),
+            "another issuer",
+        ),
+        (json!({"code": null, "error": "access_denied"}), json!({}), "was refused"),
+        (json!({"code": null}), json!({}), "has no code"),
+    ];
+    for (response, metadata, reason) in cases {
+        let behaviour = Behaviour { response, metadata, ..Behaviour::default() };
+        let (issuer, http, logins) = start(behaviour, is_access_token).await;
+        let error = log_in(&config(&http), &logins.options(), &[]).await.unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(issuer.forms("/token").is_empty(), "the code is not sent");
+        assert!(logins.0.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_response_to_another_login_is_ignored() {
+    let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let (config, options) = (config(&http), logins.options());
+    let login = LoginRequest::new(&config, &options).begin().await.unwrap();
+    let url = login.url().clone();
+    let finished = tokio::spawn(login.finish());
+    let right = redirect_of(&url).await;
+    // Anyone who finds the port can send these.
+    for query in ["code=evil", "code=evil&state=guess", "error=access_denied&state="] {
+        let mut wrong = right.clone();
+        wrong.set_query(Some(query));
+        assert_eq!(get(&wrong, &authority(&right)).await.0, 400, "{query}");
+    }
+    assert_eq!(get(&right, "evil.example").await.0, 404, "a web page under another name");
+    let mut elsewhere = right.clone();
+    elsewhere.set_path("/other");
+    assert_eq!(get(&elsewhere, &authority(&right)).await.0, 404);
+    assert!(issuer.forms("/token").is_empty());
+    assert_eq!(get(&right, &authority(&right)).await.0, 200);
+    finished.await.unwrap().unwrap();
+    assert_eq!(issuer.forms("/token")[0]["code"], "the-code");
+}
+
+#[tokio::test]
+async fn hostile_metadata_of_an_issuer_begins_no_login() {
+    let cases = [
+        (json!({"issuer": "https://evil.example"}), "that of another one"),
+        (json!({"authorization_endpoint": "http://evil.example/authorize"}), "plain HTTP"),
+        (json!({"authorization_endpoint": "javascript:alert(1)"}), "its scheme"),
+        (json!({"authorization_endpoint": "https://evil.example/authorize"}), "its scheme is not that of the issuer"),
+        (json!({"token_endpoint": "http://evil.example/token"}), "plain HTTP"),
+        (json!({"registration_endpoint": "http://169.254.169.254/"}), "plain HTTP"),
+        (json!({"code_challenge_methods_supported": ["plain"]}), "does not support PKCE"),
+        (json!({"code_challenge_methods_supported": null}), "does not support PKCE"),
+        (json!({"registration_endpoint": null}), "does not register clients"),
+    ];
+    for (metadata, reason) in cases {
+        let behaviour = Behaviour { metadata, ..Behaviour::default() };
+        refused(behaviour, reason).await;
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_redirects_or_does_not_end_begins_no_login() {
+    let endless: fn() -> Option<Reply> = || Some(Reply::json(&Value::Null).endless());
+    let redirecting: fn() -> Option<Reply> =
+        || Some(Reply::status(307).with_header("location", "https://evil.example/"));
+    // The time passes at once when nothing else happens.
+    let silent: fn() -> Option<Reply> = || {
+        tokio::time::pause();
+        None
+    };
+    for path in ["/.well-known/oauth-authorization-server", "/register"] {
+        for (reply, reason) in [(endless, "larger than 64 KiB"), (redirecting, "redirects are not followed"), (silent, "no response within 15 s")] {
+            let behaviour = Behaviour {
+                special: Some((path, reply)),
+                ..Behaviour::default()
+            };
+            refused(behaviour, reason).await;
+            if reason.contains("within") {
+                tokio::time::resume();
+            }
+        }
+    }
+}
+
+/// Asserts that no login begins.
+async fn refused(behaviour: Behaviour, reason: &str) {
+    let (issuer, http, logins) = start(behaviour, is_access_token).await;
+    let (config, options) = (config(&http), logins.options());
+    let error = LoginRequest::new(&config, &options).begin().await.unwrap_err();
+    assert!(error.to_string().contains(reason), "{error}");
+    assert!(issuer.forms("/token").is_empty());
+}
+
+#[tokio::test]
+async fn a_server_whose_metadata_names_another_server_or_issuer_begins_no_login() {
+    let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let other = OauthLogin::default().with_issuer("https://login.example.com").unwrap();
+    let (strict, options) = (config(&http).with_login(other), logins.options());
+    let error = LoginRequest::new(&strict, &options).begin().await.unwrap_err();
+    assert!(error.to_string().contains("and not of `https://login.example.com"), "{error}");
+
+    let origin = issuer.origin();
+    let victim = HttpServer::start(move |_| {
+        Some(Reply::json(&json!({"resource": "https://victim.example/mcp", "authorization_servers": [origin]})))
+    })
+    .await;
+    let victim = config(&victim);
+    let error = LoginRequest::new(&victim, &options).begin().await.unwrap_err();
+    assert!(error.to_string().contains("for another server"), "{error}");
+    assert!(issuer.http.received().is_empty());
+
+    // A login would have no effect.
+    let fixed = config(&http).with_bearer("a-fixed-token");
+    let process = ServerConfig::process("test", "program").unwrap();
+    for config in [&fixed, &process] {
+        let error = LoginRequest::new(config, &options).begin().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Configuration);
+    }
+}
+
+#[tokio::test]
+async fn a_configured_client_is_not_registered() {
+    let behaviour = Behaviour {
+        metadata: json!({
+            "client_id_metadata_document_supported": true,
+            "token_endpoint_auth_methods_supported": ["client_secret_post"],
+        }),
+        ..Behaviour::default()
+    };
+    let (issuer, http, logins) = start(behaviour, is_access_token).await;
+    let own = OauthLogin::default().with_client_id("own-client").with_client_secret("own-secret");
+    let own = own.with_scopes(["write"]);
+    let report = log_in(&config(&http).with_login(own), &logins.options(), &[]).await.unwrap();
+    assert_eq!(report.scopes, ["write"], "the configured scopes");
+    let url = "https://toolwit.example/client.json";
+    let document = OauthLogin::default().with_client_metadata_url(url).unwrap();
+    log_in(&config(&http).with_login(document), &logins.options(), &[]).await.unwrap();
+    let forms = issuer.forms("/token");
+    assert_eq!((forms[0]["client_id"].as_str(), forms[0]["client_secret"].as_str()), ("own-client", "own-secret"));
+    assert_eq!(forms[1]["client_id"], url);
+    assert!(issuer.forms("/register").is_empty());
+    assert!(!format!("{:?}", logins.only()).contains("own-secret"), "a configured secret is not stored");
+}
+
+#[tokio::test]
+async fn a_logout_removes_the_login_and_revokes_its_tokens() {
+    let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let (config, options) = (config(&http), logins.options());
+    assert_eq!(Logout::new(&config, &options).run().await.unwrap(), Revocation::NoLogin);
+    log_in(&config, &options, &[]).await.unwrap();
+    assert_eq!(Logout::new(&config, &options).run().await.unwrap(), Revocation::Revoked);
+    let revoked: Vec<String> = issuer.forms("/revoke").iter().map(|form| form["token"].clone()).collect();
+    assert_eq!(revoked, ["refresh-token-1", "access-token-1"]);
+    assert!(logins.0.lock().unwrap().is_empty());
+    required(&McpServer::new(config.clone(), options)).await;
+
+    for (metadata, special) in [
+        (json!({"revocation_endpoint": null}), None),
+        (json!({}), Some(("/revoke", (|| Some(Reply::status(503))) as fn() -> Option<Reply>))),
+    ] {
+        let behaviour = Behaviour { metadata, special, ..Behaviour::default() };
+        let (_, http, logins) = start(behaviour, is_access_token).await;
+        let (config, options) = (crate::login_server::config(&http), logins.options());
+        log_in(&config, &options, &[]).await.unwrap();
+        let revocation = Logout::new(&config, &options).run().await.unwrap();
+        assert!(matches!(revocation, Revocation::NotOffered | Revocation::Failed(_)), "{revocation:?}");
+        assert!(logins.0.lock().unwrap().is_empty(), "it is removed in any case");
+    }
+}
