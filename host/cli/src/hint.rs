@@ -9,6 +9,7 @@ use std::error::Error as _;
 use crate::shell::SuggestedCommand;
 use toolwit::find::FindError;
 use toolwit::grants::{Capability, DeclaredCapabilities, SecretSource};
+use toolwit::mcp::LoginRequired;
 use toolwit::limits::{Limit, LimitSetting, all_limits};
 use toolwit::registry::{AddError, Package, Registry};
 use toolwit::sandbox::{SecretError, UnbuiltComponent};
@@ -111,6 +112,9 @@ fn command(error: &Error) -> Option<String> {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
             return Some(missing_key(missing));
         }
+        if let Some(required) = cause.downcast_ref::<LoginRequired>() {
+            return Some(login(required));
+        }
         if let Some(unbuilt) = cause.downcast_ref::<UnbuiltComponent>() {
             return Some(match unbuilt {
                 UnbuiltComponent::CoreModule => {
@@ -128,6 +132,14 @@ fn command(error: &Error) -> Option<String> {
         source = cause.source();
     }
     None
+}
+
+/// Returns the command that logs in to a server.
+fn login(required: &LoginRequired) -> String {
+    let command = SuggestedCommand::new("mcp login").operand(&required.server);
+    let add = |command: SuggestedCommand, scope: &String| command.option("scope", scope);
+    let command = required.scopes.iter().fold(command, add);
+    format!("`{command}` logs in; or set `bearer` or `oauth` of the server")
 }
 
 fn store_suggestion(error: &StoreError) -> &'static str {

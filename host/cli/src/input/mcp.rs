@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use super::configuration::configuration_file;
 use super::environment::variable;
+use super::logins::UserLogins;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::servers_file::read;
@@ -44,16 +45,25 @@ impl McpFlags {
     /// # Errors
     /// If a file cannot be read or is invalid.
     pub(crate) fn servers(&self, secrets: &SecretFlags) -> Result<McpServers, Error> {
-        let values = HostValues {
-            secrets: secrets.path().ok().map(SecretStore::new),
-        };
-        Ok(McpServers::new(
-            &self.config()?,
-            &ClientOptions::default().with_values(values),
-        ))
+        Ok(McpServers::new(&self.config()?, &Self::options(secrets)))
     }
 
-    fn config(&self) -> Result<McpConfig, Error> {
+    /// Returns what the servers get: secrets, variables and logins of the user.
+    pub(crate) fn options(secrets: &SecretFlags) -> ClientOptions {
+        let options = ClientOptions::default().with_values(HostValues {
+            secrets: secrets.path().ok().map(SecretStore::new),
+        });
+        match UserLogins::find() {
+            Some(logins) => options.with_logins(logins),
+            None => options,
+        }
+    }
+
+    /// Returns the configuration of the servers.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is invalid.
+    pub(crate) fn config(&self) -> Result<McpConfig, Error> {
         if self.no_mcp {
             return Ok(McpConfig::default());
         }

@@ -12,6 +12,7 @@ pub(crate) mod grants;
 pub(crate) mod index;
 pub(crate) mod interceptors;
 pub(crate) mod limits;
+mod logins;
 pub(crate) mod mcp;
 pub(crate) mod model_options;
 pub(crate) mod plugins;

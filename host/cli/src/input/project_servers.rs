@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::servers_file::read_limited;
-use toolwit::mcp::{McpConfig, OauthClient, ServerConfig, ServerEndpoint};
+use toolwit::mcp::{McpConfig, OauthClient, OauthLogin, ServerConfig, ServerEndpoint};
 use toolwit::registry::Project;
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
@@ -84,6 +84,7 @@ fn describe(server: &ServerConfig) -> Vec<String> {
                     .map(|token| format!("{name} receives the token {token}")),
             );
             lines.extend(http.oauth.iter().flat_map(|client| describe_oauth(name, client)));
+            lines.extend(describe_login(name, &http.login));
             for (header, value) in &http.headers {
                 lines.push(format!("{name} receives the header {header}: {value}"));
             }
@@ -112,6 +113,23 @@ fn describe_oauth(name: &str, client: &OauthClient) -> Vec<String> {
     lines.extend(secret.map(|secret| format!("{issuer} receives the client secret {secret}")));
     let token = client.refresh_token.iter();
     lines.extend(token.map(|token| format!("{issuer} receives the refresh token {token}")));
+    lines
+}
+
+/// Describes what a login at a server requests, and what its issuer receives.
+fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(issuer) = &login.issuer {
+        lines.push(format!("{name} receives tokens of a login at {issuer}"));
+    }
+    if !login.scopes.is_empty() {
+        lines.push(format!("{name} receives tokens of a login with the scopes {}", login.scopes.join(", ")));
+    }
+    let document = login.client_metadata_url.as_ref().map(ToString::to_string);
+    let client = login.client_id.clone().or(document);
+    lines.extend(client.map(|client| format!("the issuer of {name} receives the client {client}")));
+    let secret = login.client_secret.iter();
+    lines.extend(secret.map(|secret| format!("the issuer of {name} receives the client secret {secret}")));
     lines
 }
 

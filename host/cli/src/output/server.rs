@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::hint::with_command;
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use toolwit::agent::ToolSource;
 use toolwit::mcp::{McpServer, ServerEndpoint};
@@ -77,7 +78,7 @@ impl ServerDocument {
             Err(error) => {
                 document.status = Status::Unreachable;
                 document.reason = Some(error.message.clone());
-                document.suggestion.clone_from(&error.suggestion);
+                document.suggestion.clone_from(&with_command(&error).suggestion);
             }
         }
         document

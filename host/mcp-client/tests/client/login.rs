@@ -75,20 +75,23 @@ async fn a_login_gets_tokens_for_its_server() {
 
 #[tokio::test]
 async fn an_expired_token_is_renewed_once_for_all_processes() {
-    let behaviour = Behaviour {
-        tokens: json!({"expires_in": 0}),
-        ..Behaviour::default()
-    };
-    let (issuer, http, logins) = start(behaviour, |token| token == "access-token-2").await;
+    let (issuer, http, logins) = start(Behaviour::default(), |token| token == "access-token-2").await;
     log_in(&config(&http), &logins.options(), &[]).await.unwrap();
-    let first = McpServer::new(config(&http), logins.options());
-    works(&first).await;
+    let expires_at = logins.only()["expires_at"].to_string();
+    for text in logins.0.lock().unwrap().values_mut() {
+        *text = text.replace(&expires_at, "1");
+    }
+    works(&McpServer::new(config(&http), logins.options())).await;
+    works(&McpServer::new(config(&http), logins.options())).await;
     let forms = issuer.forms("/token");
+    assert_eq!(forms.len(), 2, "the second process uses the token of the first");
     assert_eq!(forms[1]["grant_type"], "refresh_token");
     assert_eq!(forms[1]["refresh_token"], "refresh-token-1");
     assert_eq!(forms[1]["resource"], http.url);
     assert!(!format!("{forms:?}").contains("access-token"));
-    assert!(logins.only()["refresh_token"].as_str().unwrap() > "refresh-token-1");
+    assert_eq!(logins.only()["refresh_token"], "refresh-token-2");
+    let refused = http.received().into_iter().filter(|request| format!("{request:?}").contains("access-token-1"));
+    assert_eq!(refused.count(), 0, "an expired token is not sent");
 }
 
 #[tokio::test]
@@ -100,20 +103,19 @@ async fn a_login_of_another_process_is_used() {
     works(&server).await;
     assert_eq!(issuer.forms("/token").len(), 2);
 
-    let (_, http, logins) = start(Behaviour::default(), is_access_token).await;
+    let (_issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
     let server = McpServer::new(config(&http), logins.options());
-    assert_eq!(required(&server).await.1, ["read"]);
+    assert_eq!(required(&server).await.1, [""; 0]);
     log_in(&config(&http), &logins.options(), &[]).await.unwrap();
     works(&McpServer::new(config(&http), logins.options())).await;
 }
 
 #[tokio::test]
 async fn a_server_without_a_login_and_one_whose_login_has_ended_require_one() {
-    let (_, http, logins) = start(Behaviour::default(), |_| false).await;
+    let (_issuer, http, logins) = start(Behaviour::default(), |_| false).await;
     let server = McpServer::new(config(&http), logins.options());
-    let (error, scopes) = required(&server).await;
+    let (error, _) = required(&server).await;
     assert!(error.contains("it requires a login"), "{error}");
-    assert_eq!(scopes, ["read"]);
     // The new token is refused, too: there is no loop.
     log_in(&config(&http), &logins.options(), &[]).await.unwrap();
     let (error, _) = required(&McpServer::new(config(&http), logins.options())).await;
@@ -131,7 +133,7 @@ async fn a_server_without_a_login_and_one_whose_login_has_ended_require_one() {
         ),
     ];
     for (behaviour, reason) in cases {
-        let (_, http, logins) = start(behaviour, is_access_token).await;
+        let (_issuer, http, logins) = start(behaviour, is_access_token).await;
         log_in(&config(&http), &logins.options(), &[]).await.unwrap();
         let (error, _) = required(&McpServer::new(config(&http), logins.options())).await;
         assert!(error.contains(reason), "{error}");
@@ -355,7 +357,7 @@ async fn a_logout_removes_the_login_and_revokes_its_tokens() {
         (json!({}), Some(("/revoke", (|| Some(Reply::status(503))) as fn() -> Option<Reply>))),
     ] {
         let behaviour = Behaviour { metadata, special, ..Behaviour::default() };
-        let (_, http, logins) = start(behaviour, is_access_token).await;
+        let (_issuer, http, logins) = start(behaviour, is_access_token).await;
         let (config, options) = (crate::login_server::config(&http), logins.options());
         log_in(&config, &options, &[]).await.unwrap();
         let revocation = Logout::new(&config, &options).run().await.unwrap();

@@ -314,7 +314,8 @@ async fn hostile_metadata_of_an_issuer_gets_nothing() {
             json!({"issuer": "ORIGIN", "token_endpoint": "file:///etc/passwd"}),
             "its scheme",
         ),
-        (json!({"issuer": "ORIGIN"}), "not a valid metadata document"),
+        (json!({"issuer": "ORIGIN"}), "has no `token_endpoint`"),
+        (json!({"issuer": 1}), "not a valid metadata document"),
     ];
     for (document, reason) in metadata {
         let issuer = HttpServer::start(move |request| {

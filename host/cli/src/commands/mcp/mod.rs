@@ -3,6 +3,9 @@
 mod client;
 mod client_file;
 mod install;
+mod login;
+mod login_server;
+mod logout;
 
 use clap::Subcommand;
 use tokio_util::sync::CancellationToken;
@@ -38,12 +41,17 @@ pub(crate) struct Mcp {
 #[derive(Debug, Subcommand)]
 enum Action {
     Install(install::Install),
+    Login(login::Login),
+    Logout(logout::LogoutCommand),
 }
 
 impl Mcp {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        if let Some(Action::Install(install)) = self.action {
-            return install.run(printer);
+        match self.action {
+            Some(Action::Install(install)) => return install.run(printer),
+            Some(Action::Login(login)) => return login.run(printer, cancel).await,
+            Some(Action::Logout(logout)) => return logout.run(printer).await,
+            None => {}
         }
         let (approvals, content) = (self.served.approvals()?, self.served.content()?);
         let host = self.served.build(None).await?;

@@ -85,7 +85,7 @@ impl LoginTokens {
         challenge: Challenge,
     ) -> Result<HeaderValue, TokenFailure> {
         let renewed = self.renewed(Some((refused, challenge))).await?;
-        renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN, Vec::new()))
+        renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN))
     }
 
     /// Returns the failure of a server that has refused a new token, too.
@@ -93,7 +93,7 @@ impl LoginTokens {
         let failure = if challenge.is_insufficient_scope {
             lacks_scopes(challenge)
         } else {
-            TokenFailure::login("it refuses the tokens of its login", Vec::new())
+            TokenFailure::login("it refuses the tokens of its login")
         };
         self.set_failure(Some(failure.clone()));
         failure
@@ -141,7 +141,7 @@ impl LoginTokens {
             return match current {
                 None => Ok(None),
                 Some(current) if current.token.is_fresh() => Ok(Some(current.token.header.clone())),
-                Some(_) => self.renew(state, Vec::new()).await.map(Some),
+                Some(_) => self.renew(state).await.map(Some),
             };
         };
         if let Some(current) = current {
@@ -151,7 +151,7 @@ impl LoginTokens {
             }
             self.check(&current.login, &challenge).await?;
         }
-        self.renew(state, challenge.scopes).await.map(Some)
+        self.renew(state).await.map(Some)
     }
 
     /// Checks that a new token of a login could satisfy a challenge.
@@ -162,7 +162,7 @@ impl LoginTokens {
         let Some(url) = &challenge.resource_metadata else {
             return Ok(());
         };
-        let another = |why: String| TokenFailure::login(why, Vec::new());
+        let another = |why: String| TokenFailure::login(why);
         let issuer = Url::parse(&login.issuer).map_err(|_| another("the login has no valid issuer".to_owned()))?;
         let identifier = resource(&self.server, &issuer, Some(url)).await.map_err(another)?;
         if identifier != login.resource {
@@ -175,24 +175,24 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Takes a newer login from the store, or requests a token with the refresh token. `scopes` are those that the server requires.
-    async fn renew(&self, state: &mut State, scopes: Vec<String>) -> Result<HeaderValue, TokenFailure> {
+    /// Takes a newer login from the store, or requests a token with the refresh token.
+    async fn renew(&self, state: &mut State) -> Result<HeaderValue, TokenFailure> {
         // Held until the new login is stored.
         let _renewal = self.slot.begin_renewal().await?;
         let Some(stored) = self.stored().await? else {
             state.current = None;
-            return Err(TokenFailure::login(NO_LOGIN, scopes));
+            return Err(TokenFailure::login(NO_LOGIN));
         };
         let earlier = state.current.replace(stored);
         let Some(current) = &mut state.current else {
-            return Err(TokenFailure::login(NO_LOGIN, scopes));
+            return Err(TokenFailure::login(NO_LOGIN));
         };
         let is_newer = earlier.is_none_or(|earlier| earlier.token.header != current.token.header);
         if is_newer && current.token.is_fresh() {
             return Ok(current.token.header.clone());
         }
         let Some(refresh_token) = current.login.refresh_token.clone().map(Zeroizing::new) else {
-            return Err(TokenFailure::login("its login has expired", scopes));
+            return Err(TokenFailure::login("its login has expired"));
         };
         let endpoint = match state.endpoint.take() {
             Some(endpoint) => endpoint,
@@ -206,7 +206,7 @@ impl LoginTokens {
         let issued = client.request_tokens(endpoint, form, &self.redaction).await;
         let issued = issued.map_err(|error| match error {
             TokenRequestError::Refused(code) if code == INVALID_GRANT => {
-                TokenFailure::login("its issuer has ended the login", scopes)
+                TokenFailure::login("its issuer has ended the login")
             }
             error => TokenFailure::from(error.to_string()),
         })?;
@@ -236,7 +236,7 @@ impl LoginTokens {
         let is_client = |client: &String| *client == login.client_id;
         if !rules.issuer.as_ref().is_none_or(is_issuer) || !rules.client_id.as_ref().is_none_or(is_client) {
             let why = "its login is for another issuer or client than the configured one";
-            return Err(TokenFailure::login(why, Vec::new()));
+            return Err(TokenFailure::login(why));
         }
         self.redaction.add_token(&login.access_token);
         for secret in login.refresh_token.iter().chain(&login.client_secret) {
@@ -252,7 +252,7 @@ impl LoginTokens {
 
     async fn endpoint(&self, login: &Login) -> Result<TokenEndpoint, TokenFailure> {
         let issuer = Url::parse(&login.issuer);
-        let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer", Vec::new()))?;
+        let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer"))?;
         let server = AuthorizationServer::find(&issuer).await?;
         let mut endpoint = server.token_endpoint()?;
         let registered = login.client_authentication.as_deref();
@@ -290,5 +290,8 @@ fn replace_tokens(login: &mut Login, issued: &IssuedTokens) {
 fn lacks_scopes(challenge: &Challenge) -> TokenFailure {
     let scopes = quoted(&challenge.scopes.join(" "));
     let why = format!("it requires the scopes `{scopes}`, which its login does not have");
-    TokenFailure::login(why, challenge.scopes.clone())
+    TokenFailure {
+        why,
+        login: Some(challenge.scopes.clone()),
+    }
 }

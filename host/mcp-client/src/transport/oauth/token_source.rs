@@ -28,10 +28,10 @@ pub(crate) struct TokenFailure {
 
 impl TokenFailure {
     /// Creates the failure of a server that requires a login.
-    pub(super) fn login(why: impl Into<String>, scopes: Vec<String>) -> Self {
+    pub(super) fn login(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
-            login: Some(scopes),
+            login: Some(Vec::new()),
         }
     }
 }

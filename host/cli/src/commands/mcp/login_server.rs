@@ -1,0 +1,40 @@
+//! The server of a login.
+
+use crate::input::mcp::McpFlags;
+use crate::input::secrets::SecretFlags;
+use toolwit::mcp::{ClientOptions, ServerConfig};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Selects the server of a login.
+#[derive(Debug, clap::Args)]
+pub(super) struct LoginServerFlags {
+    /// Name of the server
+    #[arg(value_name = "SERVER")]
+    name: String,
+    #[command(flatten)]
+    mcp: McpFlags,
+    #[command(flatten)]
+    secrets: SecretFlags,
+}
+
+impl LoginServerFlags {
+    /// Returns the configuration of the server, and the options of its client.
+    ///
+    /// # Errors
+    /// If there is no such server, or a file cannot be read.
+    pub(super) fn find(&self) -> Result<(ServerConfig, ClientOptions), Error> {
+        let config = self.mcp.config()?;
+        let found = config.servers().find(|server| server.name == self.name).cloned();
+        let server = found.ok_or_else(|| {
+            let message = format!("the MCP server `{}` is not configured", self.name.escape_debug());
+            let names: Vec<_> = config.names().collect();
+            let hint = if names.is_empty() {
+                "add it to `toolwit/mcp.toml` of your configuration directory: `[mcp.NAME]` with its `url`".to_owned()
+            } else {
+                format!("the servers are {}", names.join(", "))
+            };
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
+        })?;
+        Ok((server, McpFlags::options(&self.secrets)))
+    }
+}

@@ -1,0 +1,54 @@
+//! The stored logins of the user at MCP servers.
+
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
+use super::configuration::data_path;
+use toolwit::mcp::LoginStore;
+use toolwit::sandbox::{LockedFile, SecretStore};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The name of the file in the data directory. Only its owner may read it.
+const FILE: &str = "mcp-logins.toml";
+
+/// The directory of the locks of renewals in the data directory.
+const LOCKS: &str = "mcp-logins";
+
+/// The logins of the user, in a file of the data directory that only the user may read.
+pub(super) struct UserLogins {
+    store: SecretStore,
+    locks: PathBuf,
+}
+
+impl UserLogins {
+    /// Returns the logins, or `None` without a home directory.
+    pub(super) fn find() -> Option<Self> {
+        Some(Self {
+            store: SecretStore::new(data_path(FILE)?),
+            locks: data_path(LOCKS)?,
+        })
+    }
+}
+
+impl LoginStore for UserLogins {
+    fn login(&self, key: &str) -> Result<Option<Zeroizing<String>>, Error> {
+        Ok(self.store.value(key)?)
+    }
+
+    fn store(&self, key: &str, login: &str) -> Result<(), Error> {
+        Ok(self.store.set(key, login).map(drop)?)
+    }
+
+    fn remove(&self, key: &str) -> Result<bool, Error> {
+        Ok(self.store.remove(key)?)
+    }
+
+    fn begin_renewal(&self, key: &str) -> Result<Box<dyn Send>, Error> {
+        let lock = LockedFile::acquire(&self.locks.join(key)).map_err(|error| {
+            let message = format!("{} cannot be locked: {error}", self.locks.display());
+            Error::new(ErrorKind::Io, Phase::Registry, message)
+        })?;
+        Ok(Box::new(lock))
+    }
+}
