@@ -4,18 +4,50 @@
 
 #![allow(clippy::print_stderr)]
 
+use std::collections::HashMap;
+use std::error::Error as _;
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use toolwit_agent::ToolSource;
-use toolwit_core::{Arguments, Tool, ToolContext};
+use toolwit_core::{Arguments, Tool, ToolContext, ToolError, ToolResult};
 use toolwit_mcp_client::{
-    ClientOptions, McpServer, OauthClient, RevisionChoice, ServerAnswer, ServerConfig, ServerQuestion, ServerRequests,
-    Setting,
+    ClientOptions, LoginRequest, LoginRequired, LoginStore, McpServer, OauthClient, OauthLogin, RevisionChoice,
+    ServerAnswer, ServerConfig, ServerQuestion, ServerRequests, Setting,
 };
+use zeroize::Zeroizing;
+
+/// The address of the client's metadata in the suite.
+const CLIENT_METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
+
+/// Stores logins in memory.
+#[derive(Default)]
+struct Logins(Mutex<HashMap<String, String>>);
+
+impl Logins {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LoginStore for Logins {
+    fn login(&self, key: &str) -> Result<Option<Zeroizing<String>>, toolwit_core::Error> {
+        Ok(self.lock().get(key).cloned().map(Zeroizing::new))
+    }
+
+    fn store(&self, key: &str, login: &str) -> Result<(), toolwit_core::Error> {
+        self.lock().insert(key.to_owned(), login.to_owned());
+        Ok(())
+    }
+
+    fn remove(&self, key: &str) -> Result<bool, toolwit_core::Error> {
+        Ok(self.lock().remove(key).is_some())
+    }
+}
 
 /// Answers questions with the defaults of their schemas.
 struct AnswerWithDefaults;
@@ -48,36 +80,118 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Lists the tools of a server and calls those that the scenario names, or all.
+/// The number of logins that the user does for one server.
+const LOGINS_MAX: usize = 3;
+
+/// Uses the tools of a server, and logs in when it requires that.
 async fn run(scenario: &str, url: &str) -> Result<(), Box<dyn std::error::Error>> {
     let revision = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_deref() {
         Some("2026-07-28") => RevisionChoice::Newest,
         _ => RevisionChoice::Handshake,
     };
     let mut config = ServerConfig::http("suite", url)?.with_revision(revision);
-    if scenario.starts_with("auth/") {
+    if scenario.starts_with("auth/client-credentials") {
         config = config.with_oauth(oauth_client(url).await?);
+    } else if scenario.starts_with("auth/") {
+        config = config.with_login(login_settings()?);
     }
-    let server = McpServer::new(config, ClientOptions::default().with_requests(AnswerWithDefaults));
+    let logins = Logins::default();
+    let options = ClientOptions::default()
+        .with_requests(AnswerWithDefaults)
+        .with_logins(logins);
+    let mut logins_left = LOGINS_MAX;
+    loop {
+        let Err(error) = use_tools(&config, &options).await else {
+            return Ok(());
+        };
+        match login_of(&error) {
+            Some(required) if logins_left > 0 => {
+                logins_left -= 1;
+                let login = LoginRequest::new(&config, &options).scopes(required.scopes).begin().await?;
+                let browser = tokio::spawn(browse(login.url().to_string()));
+                login.finish().await?;
+                browser.await??;
+            }
+            _ => return Err(error.into()),
+        }
+    }
+}
+
+/// Lists the tools of a server and calls those that the scenario names, or all.
+async fn use_tools(config: &ServerConfig, options: &ClientOptions) -> Result<(), toolwit_core::Error> {
+    let server = McpServer::new(config.clone(), options.clone());
     let context = ToolContext::new();
     let tools = server.tools(&context).await?;
     let named = named_calls();
     if named.is_empty() {
         for tool in tools {
             let arguments = arguments(&tool.definition().input_schema);
-            // A tool may fail on purpose.
-            drop(tool.call(arguments, &context).await);
+            required_login(tool.call(arguments, &context).await)?;
         }
     }
     for (name, arguments) in named {
         if let Some(tool) = tools_named(&server, &context, &name).await? {
-            drop(tool.call(arguments, &context).await);
+            required_login(tool.call(arguments, &context).await)?;
         }
     }
     server.disconnect();
     // The end of a session is a request of its own.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     Ok(())
+}
+
+/// Returns the error of a call that requires a login. A tool may fail otherwise on purpose.
+fn required_login(outcome: Result<ToolResult, ToolError>) -> Result<(), toolwit_core::Error> {
+    match outcome {
+        Err(ToolError::Model(error)) if login_of(&error).is_some() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn login_of(error: &toolwit_core::Error) -> Option<LoginRequired> {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(required) = cause.downcast_ref::<LoginRequired>() {
+            return Some(required.clone());
+        }
+        source = cause.source();
+    }
+    None
+}
+
+/// Returns the client of the login: the registered one of the scenario, or one with a metadata document.
+fn login_settings() -> Result<OauthLogin, toolwit_core::Error> {
+    let context = suite_context();
+    let login = OauthLogin::default().with_client_metadata_url(CLIENT_METADATA_URL)?;
+    Ok(match (context["client_id"].as_str(), context["client_secret"].as_str()) {
+        (Some(id), Some(secret)) => login.with_client_id(id).with_client_secret(Setting::text(secret)),
+        _ => login,
+    })
+}
+
+/// Opens an address of the suite, which logs in without questions, and follows its redirect to this machine.
+async fn browse(url: String) -> std::io::Result<()> {
+    let response = get(&url).await?;
+    let location = response.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
+    });
+    match location {
+        Some(location) => get(&location).await.map(drop),
+        None => Err(std::io::Error::other("the login does not redirect")),
+    }
+}
+
+/// Requests an address of this machine. Returns the response with its headers.
+async fn get(url: &str) -> std::io::Result<String> {
+    let rest = url.trim_start_matches("http://");
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut stream = TcpStream::connect(authority).await?;
+    let request = format!("GET /{path} HTTP/1.0\r\nHost: {authority}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    Ok(response)
 }
 
 async fn tools_named(
@@ -92,11 +206,7 @@ async fn tools_named(
 /// Returns the client that the suite has registered at its issuer. An operator configures the issuer; here it is that of the server.
 async fn oauth_client(url: &str) -> Result<OauthClient, Box<dyn std::error::Error>> {
     let authority = url.split('/').nth(2).unwrap_or_default();
-    let mut stream = TcpStream::connect(authority).await?;
-    let request = format!("GET /.well-known/oauth-protected-resource/mcp HTTP/1.0\r\nHost: {authority}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await?;
+    let response = get(&format!("http://{authority}/.well-known/oauth-protected-resource/mcp")).await?;
     let body = response
         .split_once("\r\n\r\n")
         .map(|(_, body)| body)

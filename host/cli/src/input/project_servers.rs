@@ -123,7 +123,10 @@ fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
         lines.push(format!("{name} receives tokens of a login at {issuer}"));
     }
     if !login.scopes.is_empty() {
-        lines.push(format!("{name} receives tokens of a login with the scopes {}", login.scopes.join(", ")));
+        lines.push(format!(
+            "{name} receives tokens of a login with the scopes {}",
+            login.scopes.join(", ")
+        ));
     }
     let document = login.client_metadata_url.as_ref().map(ToString::to_string);
     let client = login.client_id.clone().or(document);

@@ -91,7 +91,14 @@ mod tests {
     fn a_response_to_another_login_is_none() {
         let belongs = |query: &str| AuthorizationCode::parse(query).belongs_to(&expected(false));
         assert!(belongs("code=c&state=s"));
-        for query in ["", "code=c", "code=c&state=", "code=c&state=t", "state=s&state=t", "state=s&code=a&code=b"] {
+        for query in [
+            "",
+            "code=c",
+            "code=c&state=",
+            "code=c&state=t",
+            "state=s&state=t",
+            "state=s&code=a&code=b",
+        ] {
             assert!(!belongs(query), "{query}");
         }
     }
@@ -105,11 +112,23 @@ mod tests {
         for issuer in ["https://evil.example", "https://i.example/", "HTTPS://i.example", ""] {
             for is_named in [true, false] {
                 let query = format!("code=c&error=access_denied&iss={issuer}");
-                assert!(code(&query, is_named).unwrap_err().contains("another issuer"), "{issuer}");
+                assert!(
+                    code(&query, is_named).unwrap_err().contains("another issuer"),
+                    "{issuer}"
+                );
             }
         }
-        assert!(code("error=access_denied&code=c", false).unwrap_err().contains("refused"));
-        assert!(code("error=%1b%5B2J", false).unwrap_err().chars().all(|c| !c.is_control()));
+        assert!(
+            code("error=access_denied&code=c", false)
+                .unwrap_err()
+                .contains("refused")
+        );
+        assert!(
+            code("error=%1b%5B2J", false)
+                .unwrap_err()
+                .chars()
+                .all(|c| !c.is_control())
+        );
         assert!(code("code=", false).is_err());
     }
 }

@@ -156,7 +156,10 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
     let ServerEndpoint::Http(http) = &config.endpoint else {
         return refused("it is a process; only servers with a `url` do");
     };
-    let has_header = http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let has_header = http
+        .headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     if http.bearer.is_some() || http.oauth.is_some() || has_header {
         return refused("its configuration has a token, or credentials of a client");
     }
@@ -193,7 +196,13 @@ async fn probe(server: &Url) -> Result<Option<Challenge>, String> {
     }}});
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    headers.insert(HeaderName::from_static("mcp-protocol-version"), HeaderValue::from_static(revision));
-    headers.insert(HeaderName::from_static("mcp-method"), HeaderValue::from_static("tools/list"));
+    headers.insert(
+        HeaderName::from_static("mcp-protocol-version"),
+        HeaderValue::from_static(revision),
+    );
+    headers.insert(
+        HeaderName::from_static("mcp-method"),
+        HeaderValue::from_static("tools/list"),
+    );
     challenge(server, &message, headers).await
 }

@@ -45,7 +45,10 @@ impl<'a> Logout<'a> {
         let http = login_endpoint(self.config)?;
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
         let failed = |why: String| {
-            let message = format!("the login at the MCP server `{}` is not removed: {why}", self.config.name);
+            let message = format!(
+                "the login at the MCP server `{}` is not removed: {why}",
+                self.config.name
+            );
             Error::new(ErrorKind::Io, Phase::Registry, message)
         };
         // Another process may be replacing the tokens.

@@ -106,14 +106,20 @@ impl Page {
         }
         let response = AuthorizationCode::parse(request.uri().query().unwrap_or_default());
         if !response.belongs_to(&self.expected) {
-            return text(StatusCode::BAD_REQUEST, "This response does not belong to a login that waits for one.");
+            return text(
+                StatusCode::BAD_REQUEST,
+                "This response does not belong to a login that waits for one.",
+            );
         }
         let code = response.into_code(&self.expected);
         let is_code = code.is_ok();
         match self.sender.try_send(code) {
             Err(_) => text(StatusCode::BAD_REQUEST, "The login has a response already."),
             Ok(()) if is_code => text(StatusCode::OK, "The response has arrived. You can close this page."),
-            Ok(()) => text(StatusCode::BAD_REQUEST, "The login has failed. The reason is in the terminal."),
+            Ok(()) => text(
+                StatusCode::BAD_REQUEST,
+                "The login has failed. The reason is in the terminal.",
+            ),
         }
     }
 }

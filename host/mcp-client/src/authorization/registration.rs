@@ -57,7 +57,11 @@ impl LoginClient {
         if let Some(id) = &login.client_id {
             return Ok(known(id.clone(), secret));
         }
-        if let Some(url) = login.client_metadata_url.as_ref().filter(|_| issuer.reads_client_metadata()) {
+        if let Some(url) = login
+            .client_metadata_url
+            .as_ref()
+            .filter(|_| issuer.reads_client_metadata())
+        {
             return Ok(known(url.to_string(), None));
         }
         Self::register(issuer, redirect).await
@@ -86,7 +90,9 @@ impl LoginClient {
         if !is_success {
             let refusal: RegistrationRefusal = serde_json::from_slice(&body).unwrap_or_default();
             let code = quoted(&refusal.error);
-            return Err(format!("the issuer does not register the client (`{code}`): configure a `client_id`"));
+            return Err(format!(
+                "the issuer does not register the client (`{code}`): configure a `client_id`"
+            ));
         }
         let registered: Registered =
             serde_json::from_slice(&body).map_err(|_| "the issuer's response is not a registration".to_owned())?;

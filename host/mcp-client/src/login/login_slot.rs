@@ -76,6 +76,8 @@ impl LoginSlot {
         let store = self.store.clone();
         let accessed = tokio::task::spawn_blocking(move || access(&*store)).await;
         let ended = || Error::new(ErrorKind::Io, Phase::Registry, "the store of logins ended");
-        accessed.unwrap_or_else(|_| Err(ended())).map_err(|error| error.message.clone())
+        accessed
+            .unwrap_or_else(|_| Err(ended()))
+            .map_err(|error| error.message.clone())
     }
 }

@@ -65,7 +65,10 @@ pub(super) async fn connect(
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
             let log = diagnostics.stderr();
-            let required = error.source().and_then(|source| source.downcast_ref::<LoginRequired>()).cloned();
+            let required = error
+                .source()
+                .and_then(|source| source.downcast_ref::<LoginRequired>())
+                .cloned();
             let error = redaction.error(error.with_log(log.map(Into::into)));
             // The redaction replaces sources by their texts.
             Err(match required {
@@ -319,7 +322,10 @@ impl Start<'_> {
 /// Returns the error of a server for which there is no token.
 fn no_token(server: &str, failure: TokenFailure) -> Error {
     match failure {
-        TokenFailure { why, login: Some(scopes) } => {
+        TokenFailure {
+            why,
+            login: Some(scopes),
+        } => {
             let server = server.to_owned();
             login_required(LoginRequired { server, scopes }, &why)
         }

@@ -20,7 +20,9 @@ pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, Too
             (ErrorKind::InvalidArguments, message)
         }
         RequestError::Refused(refusal) => return Ok(ToolResult::error(quoted(&refusal.message))),
-        RequestError::SessionLost | RequestError::Failed(_) | RequestError::LoginRequired(..) => (ErrorKind::ToolUnavailable, error.to_string()),
+        RequestError::SessionLost | RequestError::Failed(_) | RequestError::LoginRequired(..) => {
+            (ErrorKind::ToolUnavailable, error.to_string())
+        }
         RequestError::Closed(_) => (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}")),
         RequestError::Timeout(_) => (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}")),
         RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {MAYBE_DONE}")),

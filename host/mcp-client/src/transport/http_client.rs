@@ -371,10 +371,15 @@ fn request_failed(error: reqwest::Error) -> Failure {
 fn error_message(id: &RequestId, failure: &Failure) -> String {
     let (code, message, data): (_, Cow<'_, str>, _) = match failure {
         Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
-        Failure::AuthRequired(_) => (TRANSPORT_FAILED, "the server requires authorization".into(), Value::Null),
-        Failure::Client(HttpFailure::Token(TokenFailure { why, login: Some(scopes) })) => {
-            (AUTHORIZATION_REQUIRED, why.into(), json!(scopes))
-        }
+        Failure::AuthRequired(_) => (
+            TRANSPORT_FAILED,
+            "the server requires authorization".into(),
+            Value::Null,
+        ),
+        Failure::Client(HttpFailure::Token(TokenFailure {
+            why,
+            login: Some(scopes),
+        })) => (AUTHORIZATION_REQUIRED, why.into(), json!(scopes)),
         other => (TRANSPORT_FAILED, other.to_string().into(), Value::Null),
     };
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()

@@ -184,10 +184,10 @@ async fn a_server_that_requires_authorization_says_so() {
     let closed = |_: &Request| Some(Reply::status(401).with_header("www-authenticate", "Bearer realm=\"x\""));
     let http = HttpServer::start(closed).await;
     let error = client(config(&http)).tools(&ToolContext::new()).await.err().unwrap();
-    assert!(error.message.contains("requires authorization"), "{error}");
+    assert!(error.message.contains("it requires a login"), "{error}");
     assert_eq!(
         error.suggestion.as_deref(),
-        Some("set `bearer` or `oauth` of the server")
+        Some("log in with `LoginRequest`, or set `bearer` or `oauth` of the server")
     );
 }
 

@@ -31,7 +31,10 @@ async fn required(server: &McpServer) -> (String, Vec<String>) {
     let error = server.tools(&ToolContext::new()).await.err().unwrap();
     assert_eq!(error.kind, ErrorKind::MissingKey);
     let text = format!("{error:?}");
-    assert!(!text.contains("access-token") && !text.contains("refresh-token"), "{text}");
+    assert!(
+        !text.contains("access-token") && !text.contains("refresh-token"),
+        "{text}"
+    );
     let required = error.source().unwrap().downcast_ref::<LoginRequired>().unwrap();
     assert_eq!(required.server, "test");
     (error.to_string(), required.scopes.clone())
@@ -90,7 +93,10 @@ async fn an_expired_token_is_renewed_once_for_all_processes() {
     assert_eq!(forms[1]["resource"], http.url);
     assert!(!format!("{forms:?}").contains("access-token"));
     assert_eq!(logins.only()["refresh_token"], "refresh-token-2");
-    let refused = http.received().into_iter().filter(|request| format!("{request:?}").contains("access-token-1"));
+    let refused = http
+        .received()
+        .into_iter()
+        .filter(|request| format!("{request:?}").contains("access-token-1"));
     assert_eq!(refused.count(), 0, "an expired token is not sent");
 }
 
@@ -122,7 +128,13 @@ async fn a_server_without_a_login_and_one_whose_login_has_ended_require_one() {
     assert!(error.contains("refuses the tokens of its login"), "{error}");
 
     let cases = [
-        (Behaviour { tokens: json!({"expires_in": 0, "refresh_token": null}), ..Behaviour::default() }, "has expired"),
+        (
+            Behaviour {
+                tokens: json!({"expires_in": 0, "refresh_token": null}),
+                ..Behaviour::default()
+            },
+            "has expired",
+        ),
         (
             Behaviour {
                 tokens: json!({"expires_in": 0}),
@@ -154,7 +166,9 @@ async fn a_login_for_a_further_scope_keeps_the_earlier_ones() {
     let strict = HttpServer::start(move |request| {
         if request.path.starts_with("/.well-known") {
             let resource = format!("http://{}/mcp", request.headers["host"]);
-            return Some(Reply::json(&json!({"resource": resource, "authorization_servers": [origin]})));
+            return Some(Reply::json(
+                &json!({"resource": resource, "authorization_servers": [origin]}),
+            ));
         }
         let is_known = request.headers.contains_key("authorization");
         Some(Reply::status(if is_known { 403 } else { 401 }).with_header("www-authenticate", challenge))
@@ -162,7 +176,10 @@ async fn a_login_for_a_further_scope_keeps_the_earlier_ones() {
     .await;
     log_in(&config(&strict), &logins.options(), &[]).await.unwrap();
     let (error, scopes) = required(&McpServer::new(config(&strict), logins.options())).await;
-    assert!(error.contains("the scopes `admin`, which its login does not have"), "{error}");
+    assert!(
+        error.contains("the scopes `admin`, which its login does not have"),
+        "{error}"
+    );
     assert_eq!(scopes, ["admin"]);
     assert_eq!(issuer.forms("/token").len() - tokens, 1, "that of the login");
 }
@@ -193,18 +210,30 @@ async fn a_login_is_used_at_its_server_and_for_its_issuer_only() {
 #[tokio::test]
 async fn a_response_of_another_issuer_gets_nothing() {
     let cases = [
-        (json!({"iss": "https://evil.example"}), json!({}), "another issuer, `https://evil.example`"),
+        (
+            json!({"iss": "https://evil.example"}),
+            json!({}),
+            "another issuer, `https://evil.example`",
+        ),
         (json!({"iss": null}), json!({}), "does not name its issuer"),
         (
             json!({"iss": "https://evil.example"}),
             json!({"authorization_response_iss_parameter_supported": false}),
             "another issuer",
         ),
-        (json!({"code": null, "error": "access_denied"}), json!({}), "was refused"),
+        (
+            json!({"code": null, "error": "access_denied"}),
+            json!({}),
+            "was refused",
+        ),
         (json!({"code": null}), json!({}), "has no code"),
     ];
     for (response, metadata, reason) in cases {
-        let behaviour = Behaviour { response, metadata, ..Behaviour::default() };
+        let behaviour = Behaviour {
+            response,
+            metadata,
+            ..Behaviour::default()
+        };
         let (issuer, http, logins) = start(behaviour, is_access_token).await;
         let error = log_in(&config(&http), &logins.options(), &[]).await.unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
@@ -227,7 +256,11 @@ async fn a_response_to_another_login_is_ignored() {
         wrong.set_query(Some(query));
         assert_eq!(get(&wrong, &authority(&right)).await.0, 400, "{query}");
     }
-    assert_eq!(get(&right, "evil.example").await.0, 404, "a web page under another name");
+    assert_eq!(
+        get(&right, "evil.example").await.0,
+        404,
+        "a web page under another name"
+    );
     let mut elsewhere = right.clone();
     elsewhere.set_path("/other");
     assert_eq!(get(&elsewhere, &authority(&right)).await.0, 404);
@@ -241,17 +274,35 @@ async fn a_response_to_another_login_is_ignored() {
 async fn hostile_metadata_of_an_issuer_begins_no_login() {
     let cases = [
         (json!({"issuer": "https://evil.example"}), "that of another one"),
-        (json!({"authorization_endpoint": "http://evil.example/authorize"}), "plain HTTP"),
+        (
+            json!({"authorization_endpoint": "http://evil.example/authorize"}),
+            "plain HTTP",
+        ),
         (json!({"authorization_endpoint": "javascript:alert(1)"}), "its scheme"),
-        (json!({"authorization_endpoint": "https://evil.example/authorize"}), "its scheme is not that of the issuer"),
+        (
+            json!({"authorization_endpoint": "https://evil.example/authorize"}),
+            "its scheme is not that of the issuer",
+        ),
         (json!({"token_endpoint": "http://evil.example/token"}), "plain HTTP"),
-        (json!({"registration_endpoint": "http://169.254.169.254/"}), "plain HTTP"),
-        (json!({"code_challenge_methods_supported": ["plain"]}), "does not support PKCE"),
-        (json!({"code_challenge_methods_supported": null}), "does not support PKCE"),
+        (
+            json!({"registration_endpoint": "http://169.254.169.254/"}),
+            "plain HTTP",
+        ),
+        (
+            json!({"code_challenge_methods_supported": ["plain"]}),
+            "does not support PKCE",
+        ),
+        (
+            json!({"code_challenge_methods_supported": null}),
+            "does not support PKCE",
+        ),
         (json!({"registration_endpoint": null}), "does not register clients"),
     ];
     for (metadata, reason) in cases {
-        let behaviour = Behaviour { metadata, ..Behaviour::default() };
+        let behaviour = Behaviour {
+            metadata,
+            ..Behaviour::default()
+        };
         refused(behaviour, reason).await;
     }
 }
@@ -267,7 +318,11 @@ async fn an_issuer_that_redirects_or_does_not_end_begins_no_login() {
         None
     };
     for path in ["/.well-known/oauth-authorization-server", "/register"] {
-        for (reply, reason) in [(endless, "larger than 64 KiB"), (redirecting, "redirects are not followed"), (silent, "no response within 15 s")] {
+        for (reply, reason) in [
+            (endless, "larger than 64 KiB"),
+            (redirecting, "redirects are not followed"),
+            (silent, "no response within 15 s"),
+        ] {
             let behaviour = Behaviour {
                 special: Some((path, reply)),
                 ..Behaviour::default()
@@ -295,11 +350,16 @@ async fn a_server_whose_metadata_names_another_server_or_issuer_begins_no_login(
     let other = OauthLogin::default().with_issuer("https://login.example.com").unwrap();
     let (strict, options) = (config(&http).with_login(other), logins.options());
     let error = LoginRequest::new(&strict, &options).begin().await.unwrap_err();
-    assert!(error.to_string().contains("and not of `https://login.example.com"), "{error}");
+    assert!(
+        error.to_string().contains("and not of `https://login.example.com"),
+        "{error}"
+    );
 
     let origin = issuer.origin();
     let victim = HttpServer::start(move |_| {
-        Some(Reply::json(&json!({"resource": "https://victim.example/mcp", "authorization_servers": [origin]})))
+        Some(Reply::json(
+            &json!({"resource": "https://victim.example/mcp", "authorization_servers": [origin]}),
+        ))
     })
     .await;
     let victim = config(&victim);
@@ -326,18 +386,30 @@ async fn a_configured_client_is_not_registered() {
         ..Behaviour::default()
     };
     let (issuer, http, logins) = start(behaviour, is_access_token).await;
-    let own = OauthLogin::default().with_client_id("own-client").with_client_secret("own-secret");
+    let own = OauthLogin::default()
+        .with_client_id("own-client")
+        .with_client_secret("own-secret");
     let own = own.with_scopes(["write"]);
-    let report = log_in(&config(&http).with_login(own), &logins.options(), &[]).await.unwrap();
+    let report = log_in(&config(&http).with_login(own), &logins.options(), &[])
+        .await
+        .unwrap();
     assert_eq!(report.scopes, ["write"], "the configured scopes");
     let url = "https://toolwit.example/client.json";
     let document = OauthLogin::default().with_client_metadata_url(url).unwrap();
-    log_in(&config(&http).with_login(document), &logins.options(), &[]).await.unwrap();
+    log_in(&config(&http).with_login(document), &logins.options(), &[])
+        .await
+        .unwrap();
     let forms = issuer.forms("/token");
-    assert_eq!((forms[0]["client_id"].as_str(), forms[0]["client_secret"].as_str()), ("own-client", "own-secret"));
+    assert_eq!(
+        (forms[0]["client_id"].as_str(), forms[0]["client_secret"].as_str()),
+        ("own-client", "own-secret")
+    );
     assert_eq!(forms[1]["client_id"], url);
     assert!(issuer.forms("/register").is_empty());
-    assert!(!format!("{:?}", logins.only()).contains("own-secret"), "a configured secret is not stored");
+    assert!(
+        !format!("{:?}", logins.only()).contains("own-secret"),
+        "a configured secret is not stored"
+    );
 }
 
 #[tokio::test]
@@ -347,21 +419,35 @@ async fn a_logout_removes_the_login_and_revokes_its_tokens() {
     assert_eq!(Logout::new(&config, &options).run().await.unwrap(), Revocation::NoLogin);
     log_in(&config, &options, &[]).await.unwrap();
     assert_eq!(Logout::new(&config, &options).run().await.unwrap(), Revocation::Revoked);
-    let revoked: Vec<String> = issuer.forms("/revoke").iter().map(|form| form["token"].clone()).collect();
+    let revoked: Vec<String> = issuer
+        .forms("/revoke")
+        .iter()
+        .map(|form| form["token"].clone())
+        .collect();
     assert_eq!(revoked, ["refresh-token-1", "access-token-1"]);
     assert!(logins.0.lock().unwrap().is_empty());
     required(&McpServer::new(config.clone(), options)).await;
 
     for (metadata, special) in [
         (json!({"revocation_endpoint": null}), None),
-        (json!({}), Some(("/revoke", (|| Some(Reply::status(503))) as fn() -> Option<Reply>))),
+        (
+            json!({}),
+            Some(("/revoke", (|| Some(Reply::status(503))) as fn() -> Option<Reply>)),
+        ),
     ] {
-        let behaviour = Behaviour { metadata, special, ..Behaviour::default() };
+        let behaviour = Behaviour {
+            metadata,
+            special,
+            ..Behaviour::default()
+        };
         let (_issuer, http, logins) = start(behaviour, is_access_token).await;
         let (config, options) = (crate::login_server::config(&http), logins.options());
         log_in(&config, &options, &[]).await.unwrap();
         let revocation = Logout::new(&config, &options).run().await.unwrap();
-        assert!(matches!(revocation, Revocation::NotOffered | Revocation::Failed(_)), "{revocation:?}");
+        assert!(
+            matches!(revocation, Revocation::NotOffered | Revocation::Failed(_)),
+            "{revocation:?}"
+        );
         assert!(logins.0.lock().unwrap().is_empty(), "it is removed in any case");
     }
 }

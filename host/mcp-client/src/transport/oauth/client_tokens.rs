@@ -174,7 +174,10 @@ impl ClientTokens {
         if !scopes.is_empty() {
             form = form.with("scope", &scopes.join(" "));
         }
-        let issued = credentials.client.request_tokens(&endpoint, form, &self.redaction).await;
+        let issued = credentials
+            .client
+            .request_tokens(&endpoint, form, &self.redaction)
+            .await;
         let issued = issued.map_err(|error| error.to_string())?;
         if let Some(token) = issued.refresh_token {
             let previous = state.rotated.as_ref().or(credentials.refresh_token.as_ref());

@@ -53,7 +53,9 @@ pub(crate) async fn post_json(url: &Url, document: &Value) -> Result<(bool, Vec<
 /// Posts a message to a server without a token. Returns the challenge with which the server requires one.
 pub(crate) async fn challenge(url: &Url, message: &Value, headers: HeaderMap) -> Result<Option<Challenge>, String> {
     let request = client(url)?.post(url.clone()).headers(headers);
-    let request = request.header(CONTENT_TYPE, "application/json").body(message.to_string());
+    let request = request
+        .header(CONTENT_TYPE, "application/json")
+        .body(message.to_string());
     let response = async { request.send().await.map_err(|error| http_connector::cause(&error)) };
     let response = within_time(response, url).await?;
     Ok(Challenge::of(response.status(), response.headers()))

@@ -212,7 +212,9 @@ impl LoginTokens {
         })?;
         replace_tokens(&mut current.login, &issued);
         current.is_unstored = true;
-        let token = issued.access.and_then(|token| AccessToken::new(&token, issued.validity));
+        let token = issued
+            .access
+            .and_then(|token| AccessToken::new(&token, issued.validity));
         // A response without a usable token may still have replaced the refresh token.
         self.store(current).await?;
         current.token = token?;

@@ -146,7 +146,9 @@ impl ClientIdentity {
             }
             secret => {
                 form = form.with("client_id", &self.id);
-                let secret = secret.as_ref().filter(|_| endpoint.authentication == ClientAuthentication::Post);
+                let secret = secret
+                    .as_ref()
+                    .filter(|_| endpoint.authentication == ClientAuthentication::Post);
                 if let Some(secret) = secret {
                     form = form.with("client_secret", secret);
                 }
@@ -180,7 +182,10 @@ impl ClientIdentity {
             .map_err(|_| TokenRequestError::Failed("the issuer's response is not a token".to_owned()))?;
         let access = Zeroizing::new(response.access_token);
         redaction.add_token(&access);
-        let refresh_token = response.refresh_token.map(Zeroizing::new).filter(|token| !token.is_empty());
+        let refresh_token = response
+            .refresh_token
+            .map(Zeroizing::new)
+            .filter(|token| !token.is_empty());
         if let Some(token) = &refresh_token {
             redaction.add_token(token);
         }
