@@ -48,11 +48,12 @@ mod session;
 mod stateless;
 mod stdio;
 mod tasks;
+mod token;
 mod wire;
 
 pub use client::{ClientRequest, LogLevel, McpClient};
 pub use content::ServedContent;
-pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource};
+pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource, TokenRule};
 pub use principal::Principal;
 pub use server::McpServer;
 pub use tasks::TaskSupport;

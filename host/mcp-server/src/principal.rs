@@ -15,6 +15,8 @@ use crate::tasks::TaskSupport;
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
+    /// The name of what is the same for all subjects of a rule: its tools and its counters.
+    group: Arc<str>,
     host: Toolwit,
     context: ToolContext,
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
@@ -26,8 +28,10 @@ impl Principal {
     /// Creates a principal that may use all tools of a host.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, host: Toolwit) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            group: name.clone(),
+            name,
             host,
             context: ToolContext::new(),
             may_use: Arc::new(|_| true),
@@ -73,6 +77,19 @@ impl Principal {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the principal of a subject, with a name of its own.
+    pub(crate) fn of_subject(&self, subject: &str) -> Self {
+        Self {
+            name: format!("{}#{subject}", self.group).into(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the name that all subjects of a rule share. It is the name of other principals.
+    pub(crate) fn group(&self) -> &str {
+        &self.group
     }
 
     /// Returns the host with its tools.

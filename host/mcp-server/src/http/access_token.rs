@@ -1,24 +1,12 @@
 //! Bearer tokens.
 
 use std::fmt;
-use std::sync::Arc;
 
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
-
-use super::rate_limit::RateLimit;
-use crate::pending::PendingRequests;
 use crate::principal::Principal;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Minimum length of a token, in characters. A shorter one could be guessed.
 const TOKEN_CHARS_MIN: usize = 20;
-
-/// Maximum memory of the requests of all callers that are not answered yet, in bytes.
-const PENDING_BYTES_MAX: usize = 256 << 20;
-
-/// The least of it that each caller can have: one request of the largest size.
-const PENDING_BYTES_MIN: usize = 24 << 20;
 
 /// A bearer token, and who presents it.
 #[derive(Clone)]
@@ -66,6 +54,14 @@ impl AccessToken {
     pub(super) fn principal(&self) -> &Principal {
         &self.principal
     }
+
+    pub(super) fn digest(&self) -> blake3::Hash {
+        self.digest
+    }
+
+    pub(super) fn requests_per_minute(&self) -> Option<u32> {
+        self.requests_per_minute
+    }
 }
 
 impl fmt::Debug for AccessToken {
@@ -73,75 +69,5 @@ impl fmt::Debug for AccessToken {
         f.debug_struct("AccessToken")
             .field("principal", &self.principal)
             .finish_non_exhaustive()
-    }
-}
-
-/// Who makes a request, and how often it may.
-#[derive(Clone)]
-pub(super) struct Caller {
-    pub(super) principal: Arc<Principal>,
-    pub(super) rate: Arc<RateLimit>,
-    pub(super) pending: Arc<PendingRequests>,
-}
-
-/// The tokens of a server.
-pub(super) struct Tokens {
-    callers: Vec<(blake3::Hash, Caller)>,
-    /// Who makes requests without a token, if the server has no tokens.
-    anonymous: Option<Caller>,
-}
-
-impl Tokens {
-    /// Without tokens, all requests are those of `local`.
-    ///
-    /// Each caller can have the same share of the connections and of the memory of requests, so that no caller keeps the others out.
-    pub(super) fn new(
-        tokens: &[AccessToken],
-        local: &Principal,
-        requests_per_minute: u32,
-        connections_max: usize,
-    ) -> Self {
-        let callers = tokens.len().max(1);
-        let number_max = (connections_max / callers).max(1);
-        let memory_bytes_max = (PENDING_BYTES_MAX / callers).max(PENDING_BYTES_MIN);
-        let caller = |principal: &Principal, requests: u32| Caller {
-            principal: Arc::new(principal.clone()),
-            rate: Arc::new(RateLimit::per_minute(requests)),
-            pending: Arc::new(PendingRequests::new(number_max, memory_bytes_max)),
-        };
-        let callers = tokens.iter().map(|token| {
-            let requests = token.requests_per_minute.unwrap_or(requests_per_minute);
-            (token.digest, caller(&token.principal, requests))
-        });
-        Self {
-            callers: callers.collect(),
-            anonymous: tokens.is_empty().then(|| caller(local, requests_per_minute)),
-        }
-    }
-
-    /// Returns the number of callers.
-    pub(super) fn len(&self) -> usize {
-        self.callers.len().max(1)
-    }
-
-    /// Returns who makes a request. `None` if its token is missing or unknown.
-    pub(super) fn caller(&self, headers: &HeaderMap) -> Option<&Caller> {
-        if self.anonymous.is_some() {
-            return self.anonymous.as_ref();
-        }
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return None;
-        };
-        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        let digest = blake3::hash(token.trim().as_bytes());
-        // Every token is compared, in constant time, so that the time reveals nothing about them.
-        self.callers.iter().fold(
-            None,
-            |found, (known, caller)| if *known == digest { Some(caller) } else { found },
-        )
     }
 }

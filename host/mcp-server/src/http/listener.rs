@@ -15,7 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::access_token::Tokens;
+use super::callers::Callers;
+use super::challenge::Challenger;
 use super::connections::{Connections, OpenConnection};
 use super::options::HttpOptions;
 use super::origin::OriginRules;
@@ -127,12 +128,8 @@ impl HttpListener {
         let options = &self.options;
         Router {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
-            tokens: Tokens::new(
-                &options.tokens,
-                server.local(),
-                options.requests_per_minute,
-                options.connections_max,
-            ),
+            callers: Callers::new(options, server.local()),
+            challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
             owners: SessionOwners::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),
             metrics: server.metrics().clone(),

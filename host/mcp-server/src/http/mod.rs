@@ -2,6 +2,8 @@
 
 mod access_token;
 mod body;
+mod callers;
+mod challenge;
 mod connections;
 mod listener;
 mod options;
@@ -10,7 +12,10 @@ mod rate_limit;
 mod response;
 mod router;
 mod session_owners;
+mod signed_callers;
+mod token_rule;
 
 pub use access_token::AccessToken;
 pub use listener::HttpListener;
 pub use options::{HttpOptions, ProtectedResource};
+pub use token_rule::TokenRule;

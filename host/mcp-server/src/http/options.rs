@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 
 use serde::Serialize;
+use url::Url;
 
 use super::access_token::AccessToken;
+use super::token_rule::TokenRule;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum number of sessions that exist at the same time.
@@ -21,6 +23,8 @@ const REQUESTS_PER_MINUTE_MAX: u32 = 6_000;
 pub struct HttpOptions {
     pub(super) address: SocketAddr,
     pub(super) tokens: Vec<AccessToken>,
+    pub(super) token_rules: Vec<TokenRule>,
+    pub(super) required_scopes: Vec<String>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
     pub(super) protected_resource: Option<ProtectedResource>,
@@ -48,6 +52,8 @@ impl HttpOptions {
         Self {
             address,
             tokens: Vec::new(),
+            token_rules: Vec::new(),
+            required_scopes: Vec::new(),
             hosts: Vec::new(),
             origins: Vec::new(),
             protected_resource: None,
@@ -61,6 +67,22 @@ impl HttpOptions {
     #[must_use]
     pub fn with_token(mut self, token: AccessToken) -> Self {
         self.tokens.push(token);
+        self
+    }
+
+    /// Adds a rule for access tokens that the authorization servers of the [protected resource](Self::with_protected_resource) sign as
+    /// JSON Web Tokens, with RS256, ES256 or EdDSA (RFC 9068). The first rule that applies to a token decides. Their keys are requested from
+    /// these servers when the first token arrives.
+    #[must_use]
+    pub fn with_token_rule(mut self, rule: TokenRule) -> Self {
+        self.token_rules.push(rule);
+        self
+    }
+
+    /// Sets the scopes that every access token of an authorization server needs.
+    #[must_use]
+    pub fn with_required_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.required_scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
@@ -107,6 +129,12 @@ impl HttpOptions {
         self
     }
 
+    /// Returns the addresses of the authorization servers. Those that are not URLs are left out.
+    pub(super) fn issuers(&self) -> Vec<Url> {
+        let servers = self.protected_resource.iter().flat_map(|of| &of.authorization_servers);
+        servers.filter_map(|server| Url::parse(server).ok()).collect()
+    }
+
     /// Checks that only clients with a token can reach the server from other machines.
     ///
     /// # Errors
@@ -116,7 +144,8 @@ impl HttpOptions {
             Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
         };
         let is_public = !self.address.ip().is_loopback();
-        if is_public && self.tokens.is_empty() {
+        let has_tokens = !self.tokens.is_empty() || !self.token_rules.is_empty();
+        if is_public && !has_tokens {
             let message = format!(
                 "`{}` can be reached from other machines, and the server has no token",
                 self.address
@@ -133,12 +162,18 @@ impl HttpOptions {
                 "add the name under which clients reach it, such as `tools.example.com`",
             );
         }
-        let mut names: Vec<_> = self.tokens.iter().map(|token| token.principal().name()).collect();
+        if !self.token_rules.is_empty() && self.issuers().is_empty() {
+            let message = "there are rules for access tokens, and no authorization server whose address can be used";
+            return refused(message.to_owned(), "name the server and its authorization servers, by `https` URLs");
+        }
+        let tokens = self.tokens.iter().map(|token| token.principal().name());
+        let rules = self.token_rules.iter().map(|rule| rule.principal().name());
+        let mut names: Vec<_> = tokens.chain(rules).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return refused(
-                format!("two tokens have the name `{}`", twice[0]),
-                "give each token its own name",
+                format!("two tokens or rules have the name `{}`", twice[0]),
+                "give each its own name",
             );
         }
         if self.sessions_max == 0 || self.connections_max == 0 || self.requests_per_minute == 0 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -12,8 +12,9 @@ use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::access_token::{Caller, Tokens};
 use super::body::{self, BodyError};
+use super::callers::{Caller, Callers};
+use super::challenge::Challenger;
 use super::connections::OpenConnection;
 use super::options::ProtectedResource;
 use super::origin::OriginRules;
@@ -27,7 +28,7 @@ use toolwit::tool::text::json_weight;
 pub(super) const MCP: &str = "/mcp";
 
 /// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
-const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
 /// How long a session keeps an answer for a client that lost its connection. It counts as pending meanwhile.
 pub(super) const ANSWER_KEPT: Duration = Duration::from_secs(10);
@@ -41,7 +42,8 @@ const SESSION_ID: &str = "mcp-session-id";
 /// Answers the requests of all connections.
 pub(super) struct Router {
     pub(super) rules: OriginRules,
-    pub(super) tokens: Tokens,
+    pub(super) callers: Callers,
+    pub(super) challenger: Challenger,
     pub(super) owners: SessionOwners,
     pub(super) protected_resource: Option<ProtectedResource>,
     pub(super) metrics: Arc<Metrics>,
@@ -82,7 +84,7 @@ impl Router {
             MCP => self.protocol(request, connection).await,
             "/healthz" => get(&request, || response::text(StatusCode::OK, "ok\n")),
             "/metrics" => {
-                self.caller(&request, connection)?;
+                self.caller(&request, connection).await?;
                 let sessions = self.owners.len().await;
                 get(&request, || response::metrics(self.metrics.render(sessions)))
             }
@@ -105,7 +107,7 @@ impl Router {
         request: Request<Incoming>,
         connection: &OpenConnection,
     ) -> Result<HttpResponse, Rejection> {
-        let caller = self.caller(&request, connection)?.clone();
+        let caller = self.caller(&request, connection).await?;
         if let Err(wait) = caller.rate.take() {
             let rejection = rejected("rate", StatusCode::TOO_MANY_REQUESTS, "too many requests");
             let seconds = wait.as_secs().saturating_add(1).to_string();
@@ -138,7 +140,7 @@ impl Router {
                 let message = "the first message of a session is too large";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
             }
-            let beginning = self.owners.begin(principal.name(), self.tokens.len()).await;
+            let beginning = self.owners.begin(principal.name(), self.callers.len()).await;
             Some(beginning.ok_or_else(too_many_sessions)?)
         } else {
             None
@@ -161,19 +163,11 @@ impl Router {
     }
 
     /// Returns who makes a request, and accepts the connection.
-    fn caller(&self, request: &Request<Incoming>, connection: &OpenConnection) -> Result<&Caller, Rejection> {
-        let caller = self.tokens.caller(request.headers()).inspect(|_| connection.accept());
-        caller.ok_or_else(|| {
-            let challenge = match &self.protected_resource {
-                Some(metadata) => {
-                    let server = metadata.resource.trim_end_matches('/').trim_end_matches(MCP);
-                    format!("Bearer resource_metadata=\"{server}{PROTECTED_RESOURCE}{MCP}\"")
-                }
-                None => "Bearer".to_owned(),
-            };
-            let rejection = rejected("token", StatusCode::UNAUTHORIZED, "a valid bearer token is required");
-            rejection.with_header(WWW_AUTHENTICATE, &challenge)
-        })
+    async fn caller(&self, request: &Request<Incoming>, connection: &OpenConnection) -> Result<Caller, Rejection> {
+        let caller = self.callers.caller(request.headers()).await;
+        let caller = caller.map_err(|refusal| self.challenger.rejection(&refusal))?;
+        connection.accept();
+        Ok(caller)
     }
 }
 
@@ -188,19 +182,19 @@ fn begins_session(request: &Request<Incoming>) -> bool {
 }
 
 /// A request that does not reach the protocol.
-struct Rejection {
+pub(super) struct Rejection {
     reason: &'static str,
     response: Box<HttpResponse>,
 }
 
 impl Rejection {
-    fn with_header(mut self, name: http::HeaderName, value: &str) -> Self {
+    pub(super) fn with_header(mut self, name: http::HeaderName, value: &str) -> Self {
         self.response = Box::new(with_header(*self.response, name, value));
         self
     }
 }
 
-fn rejected(reason: &'static str, status: StatusCode, message: &str) -> Rejection {
+pub(super) fn rejected(reason: &'static str, status: StatusCode, message: &str) -> Rejection {
     Rejection {
         reason,
         response: Box::new(response::text(status, format!("{message}\n"))),

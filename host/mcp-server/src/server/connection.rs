@@ -201,7 +201,7 @@ impl ServerHandler for Connection {
         };
         self.shared
             .metrics()
-            .count_call(principal.name(), outcome, started.elapsed());
+            .count_call(principal.group(), outcome, started.elapsed());
         result
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::catalog::Catalog;
 use crate::principal::Principal;
 
-/// The newest catalog of each principal, by its name.
+/// The newest catalog of each group of principals, which have the same tools.
 #[derive(Default)]
 pub(super) struct Catalogs {
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
@@ -16,12 +16,12 @@ impl Catalogs {
     /// Returns the catalog of a principal, which is listed again after its packages have changed.
     pub(super) fn of(&self, principal: &Principal) -> Arc<Catalog> {
         let packages = principal.host().registry();
-        let known = self.lock().get(principal.name()).cloned();
+        let known = self.lock().get(principal.group()).cloned();
         match known.filter(|catalog| catalog.packages.is_same(&packages)) {
             Some(catalog) => catalog,
             None => {
                 let catalog = Arc::new(Catalog::of(principal));
-                self.lock().insert(principal.name().to_owned(), catalog.clone());
+                self.lock().insert(principal.group().to_owned(), catalog.clone());
                 catalog
             }
         }

@@ -1,0 +1,121 @@
+//! The callers of a server, by their tokens.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use super::options::HttpOptions;
+use super::rate_limit::RateLimit;
+use super::signed_callers::{AppliedRule, SignedCallers};
+use crate::pending::PendingRequests;
+use crate::principal::Principal;
+use crate::token::TokenVerifier;
+
+/// Maximum memory of the requests of all callers that are not answered yet, in bytes.
+const PENDING_BYTES_MAX: usize = 256 << 20;
+
+/// The least of it that each caller can have: one request of the largest size.
+const PENDING_BYTES_MIN: usize = 24 << 20;
+
+/// Who makes a request, and how often it may.
+#[derive(Clone)]
+pub(super) struct Caller {
+    pub(super) principal: Arc<Principal>,
+    pub(super) rate: Arc<RateLimit>,
+    pub(super) pending: Arc<PendingRequests>,
+}
+
+/// The reason why a request has no caller.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It has no bearer token.
+    Missing,
+    /// Its token is not valid.
+    Invalid(&'static str),
+    /// Its token lacks one of these scopes.
+    Scopes(Vec<String>),
+    /// Its token is valid, and nothing is permitted to it.
+    NoRule,
+    /// Its token cannot be checked at the moment.
+    Unavailable,
+}
+
+/// The callers of a server.
+pub(super) struct Callers {
+    tokens: Vec<(blake3::Hash, Caller)>,
+    signed: Option<SignedCallers>,
+    /// Who makes requests without a token, if the server has no tokens.
+    anonymous: Option<Caller>,
+    number: usize,
+}
+
+impl Callers {
+    /// Without tokens, all requests are those of `local`.
+    ///
+    /// Each token and rule can have the same share of the connections and of the memory of requests, so that no caller keeps the others
+    /// out.
+    pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
+        let number = (options.tokens.len() + options.token_rules.len()).max(1);
+        let number_max = (options.connections_max / number).max(1);
+        let memory_bytes_max = (PENDING_BYTES_MAX / number).max(PENDING_BYTES_MIN);
+        let pending = || Arc::new(PendingRequests::new(number_max, memory_bytes_max));
+        let default = options.requests_per_minute;
+        let caller = |principal: &Principal, requests: Option<u32>| Caller {
+            principal: Arc::new(principal.clone()),
+            rate: Arc::new(RateLimit::per_minute(requests.unwrap_or(default))),
+            pending: pending(),
+        };
+        let tokens = options.tokens.iter();
+        let tokens = tokens.map(|token| (token.digest(), caller(token.principal(), token.requests_per_minute())));
+        let rules = options.token_rules.iter().map(|rule| AppliedRule {
+            requests_per_minute: rule.requests_per_minute().unwrap_or(default),
+            pending: pending(),
+            rule: rule.clone(),
+        });
+        let rules: Vec<AppliedRule> = rules.collect();
+        let verifier = options.protected_resource.as_ref().filter(|_| !rules.is_empty());
+        let verifier = verifier.map(|resource| TokenVerifier::new(resource.resource.clone(), options.issuers()));
+        let has_tokens = !options.tokens.is_empty() || !rules.is_empty();
+        Self {
+            tokens: tokens.collect(),
+            signed: verifier.map(|verifier| SignedCallers::new(verifier, options.required_scopes.clone(), rules)),
+            anonymous: (!has_tokens).then(|| caller(local, None)),
+            number,
+        }
+    }
+
+    /// Returns the number of tokens and rules, which share the server equally.
+    pub(super) fn len(&self) -> usize {
+        self.number
+    }
+
+    /// Returns who makes a request.
+    pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        if let Some(anonymous) = &self.anonymous {
+            return Ok(anonymous.clone());
+        }
+        let token = bearer_token(headers).ok_or(Refusal::Missing)?;
+        let digest = blake3::hash(token.as_bytes());
+        // Every token is compared, in constant time, so that the time reveals nothing about them.
+        let found = self.tokens.iter().fold(
+            None,
+            |found, (known, caller)| if *known == digest { Some(caller) } else { found },
+        );
+        match (found, &self.signed) {
+            (Some(caller), _) => Ok(caller.clone()),
+            (None, Some(signed)) => signed.caller(token).await,
+            (None, None) => Err(Refusal::Invalid("it is unknown")),
+        }
+    }
+}
+
+/// Returns the only bearer token of a request.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}

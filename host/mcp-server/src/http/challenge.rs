@@ -1,0 +1,63 @@
+//! The responses to requests without a caller.
+
+use http::StatusCode;
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+
+use super::callers::Refusal;
+use super::options::ProtectedResource;
+use super::router::{MCP, PROTECTED_RESOURCE, Rejection, rejected};
+
+/// Tells clients how they can be authorised (RFC 6750, RFC 9728).
+pub(super) struct Challenger {
+    /// The address of the metadata of the server.
+    metadata: Option<String>,
+    /// The scopes that every request needs.
+    scopes: Vec<String>,
+}
+
+impl Challenger {
+    pub(super) fn new(resource: Option<&ProtectedResource>, scopes: Vec<String>) -> Self {
+        let metadata = resource.map(|resource| {
+            let server = resource.resource.trim_end_matches('/').trim_end_matches(MCP);
+            format!("{server}{PROTECTED_RESOURCE}{MCP}")
+        });
+        Self { metadata, scopes }
+    }
+
+    /// Returns the response to a request.
+    pub(super) fn rejection(&self, refusal: &Refusal) -> Rejection {
+        let unauthorized = |message: &str| rejected("token", StatusCode::UNAUTHORIZED, message);
+        match refusal {
+            Refusal::Missing => self.challenged(unauthorized("a valid bearer token is required"), None, &self.scopes),
+            Refusal::Invalid(why) => {
+                let rejection = unauthorized(&format!("a valid bearer token is required: {why}"));
+                self.challenged(rejection, Some("invalid_token"), &self.scopes)
+            }
+            Refusal::Scopes(scopes) => {
+                let rejection = rejected("scope", StatusCode::FORBIDDEN, "the token does not have the required scopes");
+                self.challenged(rejection, Some("insufficient_scope"), scopes)
+            }
+            Refusal::NoRule => rejected("rule", StatusCode::FORBIDDEN, "nothing is permitted to this token"),
+            Refusal::Unavailable => {
+                let message = "the token cannot be checked: its issuer cannot be reached";
+                rejected("issuer", StatusCode::SERVICE_UNAVAILABLE, message).with_header(RETRY_AFTER, "30")
+            }
+        }
+    }
+
+    fn challenged(&self, rejection: Rejection, error: Option<&str>, scopes: &[String]) -> Rejection {
+        let mut parameters = Vec::new();
+        parameters.extend(error.map(|error| format!("error=\"{error}\"")));
+        if !scopes.is_empty() {
+            parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
+        }
+        let metadata = self.metadata.as_ref();
+        parameters.extend(metadata.map(|metadata| format!("resource_metadata=\"{metadata}\"")));
+        let challenge = if parameters.is_empty() {
+            "Bearer".to_owned()
+        } else {
+            format!("Bearer {}", parameters.join(", "))
+        };
+        rejection.with_header(WWW_AUTHENTICATE, &challenge)
+    }
+}

@@ -1,0 +1,93 @@
+//! Callers with access tokens of an authorization server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+use super::callers::{Caller, Refusal};
+use super::rate_limit::RateLimit;
+use super::token_rule::{RuleMatch, TokenRule};
+use crate::pending::PendingRequests;
+use crate::token::{Claims, TokenRefusal, TokenVerifier};
+
+/// Maximum number of subjects whose requests are counted. Beyond it, the one that made no request for the longest time is forgotten.
+const SUBJECTS_MAX: usize = 4_096;
+
+/// The callers of the rules for access tokens.
+pub(super) struct SignedCallers {
+    verifier: TokenVerifier,
+    required_scopes: Vec<String>,
+    rules: Vec<AppliedRule>,
+    known: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
+}
+
+/// A rule with what its subjects share.
+pub(super) struct AppliedRule {
+    pub(super) rule: TokenRule,
+    pub(super) requests_per_minute: u32,
+    pub(super) pending: Arc<PendingRequests>,
+}
+
+impl SignedCallers {
+    pub(super) fn new(verifier: TokenVerifier, required_scopes: Vec<String>, rules: Vec<AppliedRule>) -> Self {
+        Self {
+            verifier,
+            required_scopes,
+            rules,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Returns who presents a token: the subject, as the first rule that applies to it.
+    pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
+        let claims = self.verifier.verify(token).await.map_err(|refusal| match refusal {
+            TokenRefusal::Invalid(why) => Refusal::Invalid(why),
+            TokenRefusal::Unavailable => Refusal::Unavailable,
+        })?;
+        let scopes = claims.scopes();
+        let missing = |scope: &&String| !scopes.contains(scope.as_str());
+        if self.required_scopes.iter().any(|scope| missing(&scope)) {
+            return Err(Refusal::Scopes(self.required_scopes.clone()));
+        }
+        let mut needed = None;
+        for (number, applied) in self.rules.iter().enumerate() {
+            match applied.rule.matches(&claims.sub, claims.client(), |scope| scopes.contains(scope)) {
+                RuleMatch::Applies => return Ok(self.subject(number, applied, &claims)),
+                RuleMatch::NeedsScope(scope) => needed = needed.or(Some(scope)),
+                RuleMatch::No => {}
+            }
+        }
+        Err(match needed {
+            Some(scope) => {
+                let required = self.required_scopes.iter().cloned();
+                Refusal::Scopes(required.chain([scope.to_owned()]).collect())
+            }
+            None => Refusal::NoRule,
+        })
+    }
+
+    /// Returns the caller of a subject, with its own limit of requests.
+    fn subject(&self, number: usize, applied: &AppliedRule, claims: &Claims) -> Caller {
+        // The lengths keep apart what two texts could share.
+        let identity = format!("{number} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
+        let identity = blake3::hash(identity.as_bytes());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some((caller, last)) = known.get_mut(&identity) {
+            *last = now;
+            return caller.clone();
+        }
+        if known.len() >= SUBJECTS_MAX {
+            let oldest = known.iter().min_by_key(|(_, (_, last))| *last).map(|(identity, _)| *identity);
+            oldest.and_then(|oldest| known.remove(&oldest));
+        }
+        let caller = Caller {
+            principal: Arc::new(applied.rule.principal().of_subject(&identity.to_hex())),
+            rate: Arc::new(RateLimit::per_minute(applied.requests_per_minute)),
+            pending: applied.pending.clone(),
+        };
+        known.insert(identity, (caller.clone(), now));
+        caller
+    }
+}

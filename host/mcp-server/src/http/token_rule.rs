@@ -1,0 +1,86 @@
+//! Who presents an access token of an authorization server.
+
+use crate::principal::Principal;
+
+/// The tokens of an authorization server that authorise a principal: those with a subject, a client, a scope, or all of them.
+///
+/// Each subject is a caller of its own, with sessions, handles and a limit of requests. The subjects of a rule share its part of the connections
+/// and of the memory of requests.
+#[derive(Clone, Debug)]
+pub struct TokenRule {
+    principal: Principal,
+    subject: Option<String>,
+    client: Option<String>,
+    scope: Option<String>,
+    requests_per_minute: Option<u32>,
+}
+
+/// How far a rule applies to a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuleMatch<'r> {
+    Applies,
+    /// It would apply to a token with this scope.
+    NeedsScope(&'r str),
+    No,
+}
+
+impl TokenRule {
+    /// Creates a rule for all tokens.
+    #[must_use]
+    pub fn new(principal: Principal) -> Self {
+        Self {
+            principal,
+            subject: None,
+            client: None,
+            scope: None,
+            requests_per_minute: None,
+        }
+    }
+
+    /// Restricts the rule to tokens of a subject.
+    #[must_use]
+    pub fn with_subject(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+
+    /// Restricts the rule to tokens that were given to a client.
+    #[must_use]
+    pub fn with_client(mut self, client: impl Into<String>) -> Self {
+        self.client = Some(client.into());
+        self
+    }
+
+    /// Restricts the rule to tokens with a scope.
+    #[must_use]
+    pub fn with_scope(mut self, scope: impl Into<String>) -> Self {
+        self.scope = Some(scope.into());
+        self
+    }
+
+    /// Limits the requests of each subject.
+    #[must_use]
+    pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
+        self.requests_per_minute = Some(requests);
+        self
+    }
+
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    pub(super) fn requests_per_minute(&self) -> Option<u32> {
+        self.requests_per_minute
+    }
+
+    /// Returns whether the rule applies to a token.
+    pub(super) fn matches(&self, subject: &str, client: Option<&str>, has_scope: impl Fn(&str) -> bool) -> RuleMatch<'_> {
+        let is_subject = self.subject.as_ref().is_none_or(|own| own == subject);
+        let is_client = self.client.as_ref().is_none_or(|own| client == Some(own));
+        match &self.scope {
+            _ if !is_subject || !is_client => RuleMatch::No,
+            Some(scope) if !has_scope(scope) => RuleMatch::NeedsScope(scope),
+            _ => RuleMatch::Applies,
+        }
+    }
+}

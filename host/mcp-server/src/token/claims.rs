@@ -1,0 +1,83 @@
+//! The claims of an access token (RFC 9068).
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+
+/// The difference between the clocks of the issuer and of this server that is accepted.
+const LEEWAY: Duration = Duration::from_secs(30);
+
+/// The maximum length of the subject, in bytes.
+const SUBJECT_BYTES_MAX: usize = 1 << 10;
+
+/// The claims of an access token.
+#[derive(Deserialize)]
+pub(crate) struct Claims {
+    pub(crate) iss: String,
+    pub(crate) sub: String,
+    aud: Texts,
+    exp: f64,
+    nbf: Option<f64>,
+    scope: Option<Texts>,
+    /// The scopes, in the form of some issuers.
+    scp: Option<Texts>,
+    client_id: Option<String>,
+    /// The client, in the form of OpenID Connect.
+    azp: Option<String>,
+}
+
+/// One text, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Texts {
+    fn all(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Several(texts) => texts,
+        }
+    }
+}
+
+impl Claims {
+    /// Checks that the claims are those of an issuer, for a resource, and valid now.
+    ///
+    /// # Errors
+    /// The reason why the token is refused.
+    pub(super) fn check(&self, issuer: &str, resource: &str) -> Result<(), &'static str> {
+        if self.iss != issuer {
+            return Err("it is of another issuer");
+        }
+        if !self.aud.all().iter().any(|audience| audience == resource) {
+            return Err("it is not for this server");
+        }
+        if self.sub.is_empty() || self.sub.len() > SUBJECT_BYTES_MAX {
+            return Err("its subject is empty or too long");
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (now, leeway) = (now.as_secs_f64(), LEEWAY.as_secs_f64());
+        if self.exp <= now - leeway {
+            return Err("it has expired");
+        }
+        if self.nbf.is_some_and(|begin| begin > now + leeway) {
+            return Err("it is not valid yet");
+        }
+        Ok(())
+    }
+
+    /// Returns the scopes.
+    pub(crate) fn scopes(&self) -> BTreeSet<&str> {
+        let texts = self.scope.iter().chain(&self.scp).flat_map(Texts::all);
+        texts.flat_map(|text| text.split_ascii_whitespace()).collect()
+    }
+
+    /// Returns the client to which the token was given.
+    pub(crate) fn client(&self) -> Option<&str> {
+        self.client_id.as_deref().or(self.azp.as_deref())
+    }
+}

@@ -1,0 +1,138 @@
+//! The keys of an issuer, which are requested when they are needed.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use url::Url;
+
+use super::signed_token::SignedToken;
+use super::signing_key::SigningKey;
+use toolwit::mcp::AuthorizationServer;
+
+/// The age at which keys are requested again.
+const AGE_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// The age up to which keys are used if their issuer cannot be reached.
+const STALE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The minimum time between two requests to an issuer, whatever the tokens of the clients state.
+const INTERVAL_MIN: Duration = Duration::from_secs(30);
+
+/// The keys of an issuer.
+pub(super) struct KeyCache {
+    /// The configured address of the issuer.
+    address: Url,
+    keys: Arc<RwLock<Option<Arc<IssuerKeys>>>>,
+    requests: Mutex<KeyRequests>,
+}
+
+/// The requests for keys. There is one at a time.
+#[derive(Default)]
+struct KeyRequests {
+    last: Option<Instant>,
+    /// The running request, which continues if nobody waits for it.
+    running: JoinSet<()>,
+}
+
+/// The keys that an issuer has stated.
+pub(super) struct IssuerKeys {
+    /// The issuer, as its metadata and its tokens state it.
+    pub(super) issuer: String,
+    keys: Vec<SigningKey>,
+    since: Instant,
+}
+
+/// The reason why there is no key for a token.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum KeyError {
+    /// The issuer does not have it.
+    Unknown,
+    /// The keys of the issuer cannot be requested.
+    Unavailable,
+}
+
+impl IssuerKeys {
+    /// Returns the key of a token: the one that it names, or the only one of its algorithm.
+    pub(super) fn key(&self, token: &SignedToken<'_>) -> Option<&SigningKey> {
+        let mut fitting = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
+        match &token.key_id {
+            Some(id) => fitting.find(|key| key.id.as_ref() == Some(id)),
+            None => {
+                let only = fitting.next();
+                only.filter(|_| fitting.next().is_none())
+            }
+        }
+    }
+}
+
+impl KeyCache {
+    pub(super) fn new(address: Url) -> Self {
+        Self {
+            address,
+            keys: Arc::default(),
+            requests: Mutex::default(),
+        }
+    }
+
+    /// Returns whether a token states this issuer. A slash at the end is ignored; the keys state the exact form.
+    pub(super) fn is_issuer(&self, stated: &str) -> bool {
+        stated.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
+    }
+
+    /// Returns keys that contain the one of a token.
+    pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
+        let has_key = |keys: &Arc<IssuerKeys>| keys.since.elapsed() < STALE_MAX && keys.key(token).is_some();
+        let known = self.current();
+        let found = known.filter(has_key);
+        if let Some(keys) = found.as_ref().filter(|keys| keys.since.elapsed() < AGE_MAX) {
+            return Ok(keys.clone());
+        }
+        match found {
+            // Only one token waits while known keys are requested again.
+            Some(keys) => match self.requests.try_lock() {
+                Ok(mut requests) => self.request(&mut requests).await,
+                Err(_) => return Ok(keys),
+            },
+            None => self.request(&mut *self.requests.lock().await).await,
+        }
+        match self.current() {
+            Some(keys) if has_key(&keys) => Ok(keys),
+            Some(keys) if keys.since.elapsed() < STALE_MAX => Err(KeyError::Unknown),
+            _ => Err(KeyError::Unavailable),
+        }
+    }
+
+    fn current(&self) -> Option<Arc<IssuerKeys>> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Requests the keys, unless they were requested a moment ago.
+    async fn request(&self, requests: &mut KeyRequests) {
+        if requests.last.is_none_or(|last| last.elapsed() >= INTERVAL_MIN) {
+            requests.last = Some(Instant::now());
+            let (address, keys) = (self.address.clone(), self.keys.clone());
+            requests.running.spawn(async move {
+                match IssuerKeys::request(&address).await {
+                    Ok(new) => *keys.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(new)),
+                    Err(error) => tracing::warn!(%error, issuer = %address, "the keys of an issuer cannot be requested"),
+                }
+            });
+        }
+        while requests.running.join_next().await.is_some() {}
+    }
+}
+
+impl IssuerKeys {
+    async fn request(address: &Url) -> Result<Self, toolwit::Error> {
+        let server = AuthorizationServer::discover(address).await?;
+        let keys = server.signing_keys().await?;
+        Ok(Self {
+            issuer: server.issuer().to_owned(),
+            keys: keys.iter().filter_map(SigningKey::read).collect(),
+            since: Instant::now(),
+        })
+    }
+}

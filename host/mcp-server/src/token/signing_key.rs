@@ -1,0 +1,134 @@
+//! The public keys of an issuer (RFC 7517, RFC 7518).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The number of bytes of a coordinate of P-256, and of a key of Ed25519.
+const COORDINATE_BYTES: usize = 32;
+
+/// The mark of a point of which both coordinates are stated.
+const UNCOMPRESSED: u8 = 4;
+
+/// The algorithms of signatures that are accepted. There is neither `none` nor one with a shared secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum SignatureAlgorithm {
+    RS256,
+    ES256,
+    EdDSA,
+}
+
+/// A public key. It has one algorithm, which a token cannot change.
+pub(super) struct SigningKey {
+    /// The id, by which tokens name it.
+    pub(super) id: Option<String>,
+    material: KeyMaterial,
+}
+
+enum KeyMaterial {
+    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+    P256(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+/// A key in a set of keys.
+#[derive(Deserialize)]
+struct WrittenKey {
+    kty: String,
+    kid: Option<String>,
+    #[serde(rename = "use")]
+    purpose: Option<String>,
+    key_ops: Option<Vec<String>>,
+    alg: Option<Value>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+impl SigningKey {
+    /// Reads a key. `None` for one that is not for signatures, or whose algorithm is not accepted.
+    pub(super) fn read(key: &Value) -> Option<Self> {
+        let key = WrittenKey::deserialize(key).ok()?;
+        let is_for_signatures = key.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
+        let verifies = key.key_ops.as_ref().is_none_or(|all| all.iter().any(|operation| operation == "verify"));
+        if !is_for_signatures || !verifies {
+            return None;
+        }
+        let bytes = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
+        let coordinate = |text: &Option<String>| bytes(text).filter(|bytes| bytes.len() == COORDINATE_BYTES);
+        let material = match (key.kty.as_str(), key.crv.as_deref()) {
+            ("RSA", _) => KeyMaterial::Rsa {
+                modulus: bytes(&key.n)?,
+                exponent: bytes(&key.e)?,
+            },
+            ("EC", Some("P-256")) => {
+                KeyMaterial::P256([vec![UNCOMPRESSED], coordinate(&key.x)?, coordinate(&key.y)?].concat())
+            }
+            ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(coordinate(&key.x)?),
+            _ => return None,
+        };
+        let read = Self { id: key.kid, material };
+        let is_own = |algorithm: Value| SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == read.algorithm());
+        key.alg.is_none_or(is_own).then_some(read)
+    }
+
+    /// Returns its algorithm.
+    pub(super) fn algorithm(&self) -> SignatureAlgorithm {
+        match self.material {
+            KeyMaterial::Rsa { .. } => SignatureAlgorithm::RS256,
+            KeyMaterial::P256(_) => SignatureAlgorithm::ES256,
+            KeyMaterial::Ed25519(_) => SignatureAlgorithm::EdDSA,
+        }
+    }
+
+    /// Returns whether a signature of a message is valid.
+    pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        let verified = match &self.material {
+            KeyMaterial::Rsa { modulus, exponent } => {
+                let key = RsaPublicKeyComponents { n: modulus, e: exponent };
+                key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
+            }
+            KeyMaterial::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
+            }
+            KeyMaterial::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
+        };
+        verified.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_keys_of_accepted_algorithms_are_read() {
+        let coordinate = URL_SAFE_NO_PAD.encode([1; COORDINATE_BYTES]);
+        let ed25519 = json!({"kty": "OKP", "crv": "Ed25519", "x": coordinate, "kid": "a"});
+        assert!(SigningKey::read(&ed25519).is_some());
+        for (name, value) in [
+            ("use", json!("enc")),
+            ("key_ops", json!(["sign"])),
+            ("alg", json!("ES256")),
+            ("alg", json!("none")),
+            ("crv", json!("Ed448")),
+            ("x", json!("AQ")),
+            ("kty", json!("oct")),
+        ] {
+            let mut key = ed25519.clone();
+            key[name] = value;
+            assert!(SigningKey::read(&key).is_none(), "{key}");
+        }
+        assert!(SigningKey::read(&json!({"kty": "oct", "k": "c2VjcmV0"})).is_none());
+        assert!(SigningKey::read(&json!({"kty": "EC", "crv": "secp256k1", "x": coordinate, "y": coordinate})).is_none());
+        assert!(SigningKey::read(&json!("text")).is_none());
+    }
+}
