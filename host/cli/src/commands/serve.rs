@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::access_tokens::{ServerFile, read_token};
+use crate::input::access_tokens::{CallerRights, ServerFile, read_token};
 use crate::input::served_host::ServedHost;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
 use toolwit::tool::{ApprovalPolicy, ToolContext};
 use toolwit::{Error, ErrorKind, Phase};
-use toolwit_mcp_server::{AccessToken, HttpListener, HttpOptions, McpServer, Principal};
+use toolwit_mcp_server::{AccessToken, HttpListener, HttpOptions, McpServer, Principal, TokenRule};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +34,13 @@ A configuration file lists tokens, each with its own plugins, grants and limits:
 
   [oauth]                      # where OAuth clients get a token
   resource = \"https://tools.example.com/mcp\"
-  authorization_servers = [\"https://login.example.com\"]";
+  authorization_servers = [\"https://login.example.com\"]
+  required_scopes = [\"tools\"]
+
+  [[oauth.rule]]               # what signed access tokens permit; the first rule that applies decides
+  name = \"support\"
+  scope = \"tools.support\"      # or subject, or client; without any, all tokens
+  plugins = [\"calc\"]";
 
 /// Serve the tools of plugins to MCP clients over HTTP
 ///
@@ -99,7 +105,7 @@ impl Serve {
         Ok(Exit::Success)
     }
 
-    /// Adds the tokens of a configuration file. Tokens with grants of their own have a host of their own.
+    /// Adds the tokens and rules of a configuration file.
     async fn with_config(
         &self,
         mut options: HttpOptions,
@@ -108,44 +114,67 @@ impl Serve {
         approvals: &ApprovalPolicy,
     ) -> Result<HttpOptions, Error> {
         for token in &file.tokens {
-            let host = match &token.grants {
-                Some(grants) => self.served.build(Some(grants)).await?,
-                None => host.clone(),
-            };
-            let names: Vec<_> = host
-                .registry()
-                .packages()
-                .iter()
-                .map(|package| package.name.clone())
-                .collect();
-            if let Some(unknown) = token.plugins.iter().flatten().find(|plugin| !names.contains(plugin)) {
-                let message = format!(
-                    "the token `{}` names the plugin `{unknown}`, which does not exist",
-                    token.name
-                );
-                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion(format!("the plugins are {}", names.join(", "))));
-            }
-            let mut principal = Principal::new(token.name.as_str(), host).with_approvals(approvals.clone());
-            if let Some(plugins) = token.plugins.clone() {
-                principal = principal.restricted_to(move |id| {
-                    let owner = id.split(['/', '#']).next().unwrap_or(id);
-                    plugins.iter().any(|plugin| plugin == owner)
-                });
-            }
-            let context = token.context.iter();
-            let context = context.fold(ToolContext::new(), |context, (key, value)| {
-                context.with(key, value.as_str())
-            });
-            let mut access = AccessToken::new(&read_token(&token.file)?, principal.with_context(context))?;
-            if let Some(requests) = token.requests_per_minute {
+            let principal = self.principal(&token.rights, host, approvals).await?;
+            let mut access = AccessToken::new(&read_token(&token.file)?, principal)?;
+            if let Some(requests) = token.rights.requests_per_minute {
                 access = access.with_requests_per_minute(requests);
             }
             options = options.with_token(access);
         }
-        if let Some(oauth) = &file.oauth {
-            options = options.with_protected_resource(oauth.clone());
+        let Some(oauth) = &file.oauth else {
+            return Ok(options);
+        };
+        for entry in &oauth.rules {
+            let mut rule = TokenRule::new(self.principal(&entry.rights, host, approvals).await?);
+            if let Some(subject) = &entry.subject {
+                rule = rule.with_subject(subject);
+            }
+            if let Some(client) = &entry.client {
+                rule = rule.with_client(client);
+            }
+            if let Some(scope) = &entry.scope {
+                rule = rule.with_scope(scope);
+            }
+            if let Some(requests) = entry.rights.requests_per_minute {
+                rule = rule.with_requests_per_minute(requests);
+            }
+            options = options.with_token_rule(rule);
         }
-        Ok(options)
+        Ok(options
+            .with_protected_resource(oauth.resource.clone())
+            .with_required_scopes(&oauth.required_scopes))
+    }
+
+    /// Returns a caller with its rights. One with grants of its own has a host of its own.
+    async fn principal(
+        &self,
+        rights: &CallerRights,
+        host: &toolwit::Toolwit,
+        approvals: &ApprovalPolicy,
+    ) -> Result<Principal, Error> {
+        let host = match &rights.grants {
+            Some(grants) => self.served.build(Some(grants)).await?,
+            None => host.clone(),
+        };
+        let registry = host.registry();
+        let names: Vec<_> = registry.packages().iter().map(|package| package.name.clone()).collect();
+        if let Some(unknown) = rights.plugins.iter().flatten().find(|plugin| !names.contains(plugin)) {
+            let name = &rights.name;
+            let message = format!("`{name}` names the plugin `{unknown}`, which does not exist");
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion(format!("the plugins are {}", names.join(", "))));
+        }
+        let mut principal = Principal::new(rights.name.as_str(), host).with_approvals(approvals.clone());
+        if let Some(plugins) = rights.plugins.clone() {
+            principal = principal.restricted_to(move |id| {
+                let owner = id.split(['/', '#']).next().unwrap_or(id);
+                plugins.iter().any(|plugin| plugin == owner)
+            });
+        }
+        let context = rights.context.iter();
+        let context = context.fold(ToolContext::new(), |context, (key, value)| {
+            context.with(key, value.as_str())
+        });
+        Ok(principal.with_context(context))
     }
 }

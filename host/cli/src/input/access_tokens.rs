@@ -20,19 +20,40 @@ const TOKEN_BYTES_MAX: u64 = 4 << 10;
 #[derive(Debug)]
 pub(crate) struct ServerFile {
     pub(crate) tokens: Vec<TokenEntry>,
-    pub(crate) oauth: Option<ProtectedResource>,
+    pub(crate) oauth: Option<OauthEntry>,
 }
 
-/// A token, and what it permits. Paths are relative to the file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A token, and what it permits.
+#[derive(Debug)]
 pub(crate) struct TokenEntry {
-    pub(crate) name: String,
     pub(crate) file: PathBuf,
+    pub(crate) rights: CallerRights,
+}
+
+/// The authorization servers, and what their access tokens permit.
+#[derive(Debug)]
+pub(crate) struct OauthEntry {
+    pub(crate) resource: ProtectedResource,
+    pub(crate) required_scopes: Vec<String>,
+    pub(crate) rules: Vec<RuleEntry>,
+}
+
+/// Access tokens with a subject, a client or a scope, and what they permit.
+#[derive(Debug)]
+pub(crate) struct RuleEntry {
+    pub(crate) subject: Option<String>,
+    pub(crate) client: Option<String>,
+    pub(crate) scope: Option<String>,
+    pub(crate) rights: CallerRights,
+}
+
+/// What a caller may use. Paths are relative to the file.
+#[derive(Debug)]
+pub(crate) struct CallerRights {
+    pub(crate) name: String,
     pub(crate) plugins: Option<Vec<String>>,
     pub(crate) grants: Option<PathBuf>,
     pub(crate) requests_per_minute: Option<u32>,
-    #[serde(default)]
     pub(crate) context: BTreeMap<String, String>,
 }
 
@@ -40,7 +61,7 @@ pub(crate) struct TokenEntry {
 #[serde(deny_unknown_fields)]
 struct FileFormat {
     #[serde(default)]
-    token: Vec<TokenEntry>,
+    token: Vec<CallerFormat>,
     oauth: Option<OauthFormat>,
 }
 
@@ -51,6 +72,77 @@ struct OauthFormat {
     authorization_servers: Vec<String>,
     #[serde(default)]
     scopes: Vec<String>,
+    #[serde(default)]
+    required_scopes: Vec<String>,
+    #[serde(default)]
+    rule: Vec<CallerFormat>,
+}
+
+/// A token or a rule. A token has a file, and a rule may have a subject, a client and a scope.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallerFormat {
+    name: String,
+    file: Option<PathBuf>,
+    subject: Option<String>,
+    client: Option<String>,
+    scope: Option<String>,
+    plugins: Option<Vec<String>>,
+    grants: Option<PathBuf>,
+    requests_per_minute: Option<u32>,
+    #[serde(default)]
+    context: BTreeMap<String, String>,
+}
+
+impl CallerFormat {
+    fn into_token(self, directory: &Path) -> Result<TokenEntry, String> {
+        if self.subject.is_some() || self.client.is_some() || self.scope.is_some() {
+            let name = &self.name;
+            return Err(format!("the token `{name}` has a subject, a client or a scope, which only `[[oauth.rule]]` has"));
+        }
+        let file = self.file.as_ref().ok_or_else(|| format!("the token `{}` has no `file`", self.name))?;
+        Ok(TokenEntry {
+            file: directory.join(file),
+            rights: self.into_rights(directory),
+        })
+    }
+
+    fn into_rule(mut self, directory: &Path) -> Result<RuleEntry, String> {
+        if self.file.is_some() {
+            return Err(format!("the rule `{}` has a `file`, which only `[[token]]` has", self.name));
+        }
+        Ok(RuleEntry {
+            subject: self.subject.take(),
+            client: self.client.take(),
+            scope: self.scope.take(),
+            rights: self.into_rights(directory),
+        })
+    }
+
+    fn into_rights(self, directory: &Path) -> CallerRights {
+        CallerRights {
+            name: self.name,
+            plugins: self.plugins,
+            grants: self.grants.map(|grants| directory.join(grants)),
+            requests_per_minute: self.requests_per_minute,
+            context: self.context,
+        }
+    }
+}
+
+impl OauthFormat {
+    fn into_entry(self, directory: &Path) -> Result<OauthEntry, String> {
+        let rules = self.rule.into_iter().map(|rule| rule.into_rule(directory));
+        Ok(OauthEntry {
+            resource: ProtectedResource {
+                resource: self.resource,
+                authorization_servers: self.authorization_servers,
+                scopes_supported: self.scopes,
+            },
+            required_scopes: self.required_scopes,
+            rules: rules.collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 impl ServerFile {
@@ -69,19 +161,16 @@ impl ServerFile {
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("`toolwit help serve` shows an example")
         })?;
+        let invalid = |problem: String| {
+            let message = format!("the configuration `{}` is invalid: {problem}", path.display());
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        };
         let directory = path.parent().unwrap_or(Path::new(""));
-        let tokens = format.token.into_iter().map(|mut token| {
-            token.file = directory.join(token.file);
-            token.grants = token.grants.map(|grants| directory.join(grants));
-            token
-        });
+        let tokens = format.token.into_iter().map(|token| token.into_token(directory));
+        let oauth = format.oauth.map(|oauth| oauth.into_entry(directory));
         Ok(Self {
-            tokens: tokens.collect(),
-            oauth: format.oauth.map(|oauth| ProtectedResource {
-                resource: oauth.resource,
-                authorization_servers: oauth.authorization_servers,
-                scopes_supported: oauth.scopes,
-            }),
+            tokens: tokens.collect::<Result<_, _>>().map_err(invalid)?,
+            oauth: oauth.transpose().map_err(invalid)?,
         })
     }
 }

@@ -207,6 +207,7 @@ async fn a_login_is_used_at_its_server_and_for_its_issuer_only() {
     assert_eq!(http.received().len(), before);
 }
 
+// attack: G18
 #[tokio::test]
 async fn a_response_of_another_issuer_gets_nothing() {
     let cases = [
@@ -242,6 +243,7 @@ async fn a_response_of_another_issuer_gets_nothing() {
     }
 }
 
+// attack: G18
 #[tokio::test]
 async fn a_response_to_another_login_is_ignored() {
     let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;
@@ -270,6 +272,7 @@ async fn a_response_to_another_login_is_ignored() {
     assert_eq!(issuer.forms("/token")[0]["code"], "the-code");
 }
 
+// attack: G18
 #[tokio::test]
 async fn hostile_metadata_of_an_issuer_begins_no_login() {
     let cases = [
@@ -307,6 +310,7 @@ async fn hostile_metadata_of_an_issuer_begins_no_login() {
     }
 }
 
+// attack: G18
 #[tokio::test]
 async fn an_issuer_that_redirects_or_does_not_end_begins_no_login() {
     let endless: fn() -> Option<Reply> = || Some(Reply::json(&Value::Null).endless());
@@ -344,6 +348,7 @@ async fn refused(behaviour: Behaviour, reason: &str) {
     assert!(issuer.forms("/token").is_empty());
 }
 
+// attack: G18
 #[tokio::test]
 async fn a_server_whose_metadata_names_another_server_or_issuer_begins_no_login() {
     let (issuer, http, logins) = start(Behaviour::default(), is_access_token).await;

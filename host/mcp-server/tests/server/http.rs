@@ -28,15 +28,19 @@ impl Drop for Served {
 
 /// A response: status, headers in lower case, and body.
 pub(crate) struct Answer {
-    status: u16,
+    pub(crate) status: u16,
     headers: String,
     body: String,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let line = self.headers.lines().find(|line| line.starts_with(&format!("{name}:")));
         line.map(|line| line[name.len() + 1..].trim())
+    }
+
+    pub(crate) fn message_text(&self) -> &str {
+        &self.body
     }
 
     /// Returns the last message of the body, which is JSON or a stream of events.
@@ -56,7 +60,7 @@ async fn serve(options: impl FnOnce(HttpOptions) -> HttpOptions) -> Served {
     Served::of(server().await, options).await
 }
 
-async fn host() -> Toolwit {
+pub(crate) async fn host() -> Toolwit {
     Toolwit::builder().tools(tools()).build().await.unwrap()
 }
 
@@ -89,7 +93,7 @@ impl Served {
         }
     }
 
-    async fn get(&self, path: &str, headers: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str, headers: &str) -> Answer {
         self.send(&format!("GET {path} HTTP/1.1\nhost: localhost{headers}"), "")
             .await
     }
@@ -101,7 +105,7 @@ impl Served {
     }
 
     /// Begins a session, and returns its id.
-    async fn session(&self, headers: &str) -> String {
+    pub(crate) async fn session(&self, headers: &str) -> String {
         self.session_with(headers, json!({})).await
     }
 
@@ -119,7 +123,7 @@ pub(crate) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-fn call_hello() -> Value {
+pub(crate) fn call_hello() -> Value {
     request("tools/call", json!({"name": "hello", "arguments": {}}))
 }
 

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod access_tokens;
 mod approvals;
 mod client_requests;
 mod content;
@@ -16,6 +17,7 @@ mod line_client;
 mod protocol;
 mod sessions;
 mod tasks;
+mod token_issuer;
 
 use std::sync::Arc;
 
