@@ -107,7 +107,10 @@ async fn run(scenario: &str, url: &str) -> Result<(), Box<dyn std::error::Error>
         match login_of(&error) {
             Some(required) if logins_left > 0 => {
                 logins_left -= 1;
-                let login = LoginRequest::new(&config, &options).scopes(required.scopes).begin().await?;
+                let login = LoginRequest::new(&config, &options)
+                    .scopes(required.scopes)
+                    .begin()
+                    .await?;
                 let browser = tokio::spawn(browse(login.url().to_string()));
                 login.finish().await?;
                 browser.await??;
@@ -163,10 +166,12 @@ fn login_of(error: &toolwit_core::Error) -> Option<LoginRequired> {
 fn login_settings() -> Result<OauthLogin, toolwit_core::Error> {
     let context = suite_context();
     let login = OauthLogin::default().with_client_metadata_url(CLIENT_METADATA_URL)?;
-    Ok(match (context["client_id"].as_str(), context["client_secret"].as_str()) {
-        (Some(id), Some(secret)) => login.with_client_id(id).with_client_secret(Setting::text(secret)),
-        _ => login,
-    })
+    Ok(
+        match (context["client_id"].as_str(), context["client_secret"].as_str()) {
+            (Some(id), Some(secret)) => login.with_client_id(id).with_client_secret(Setting::text(secret)),
+            _ => login,
+        },
+    )
 }
 
 /// Opens an address of the suite, which logs in without questions, and follows its redirect to this machine.

@@ -98,9 +98,14 @@ impl CallerFormat {
     fn into_token(self, directory: &Path) -> Result<TokenEntry, String> {
         if self.subject.is_some() || self.client.is_some() || self.scope.is_some() {
             let name = &self.name;
-            return Err(format!("the token `{name}` has a subject, a client or a scope, which only `[[oauth.rule]]` has"));
+            return Err(format!(
+                "the token `{name}` has a subject, a client or a scope, which only `[[oauth.rule]]` has"
+            ));
         }
-        let file = self.file.as_ref().ok_or_else(|| format!("the token `{}` has no `file`", self.name))?;
+        let file = self
+            .file
+            .as_ref()
+            .ok_or_else(|| format!("the token `{}` has no `file`", self.name))?;
         Ok(TokenEntry {
             file: directory.join(file),
             rights: self.into_rights(directory),
@@ -109,7 +114,10 @@ impl CallerFormat {
 
     fn into_rule(mut self, directory: &Path) -> Result<RuleEntry, String> {
         if self.file.is_some() {
-            return Err(format!("the rule `{}` has a `file`, which only `[[token]]` has", self.name));
+            return Err(format!(
+                "the rule `{}` has a `file`, which only `[[token]]` has",
+                self.name
+            ));
         }
         Ok(RuleEntry {
             subject: self.subject.take(),

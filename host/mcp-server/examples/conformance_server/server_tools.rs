@@ -7,9 +7,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwit::tool::{ToolError, ToolResult};
-use toolwit::{Error, NativeTool, Tool};
+use toolwit::{Error, ErrorKind, NativeTool, Phase, Tool};
 
 use crate::SERVER;
+
+/// The component that `test_trigger_tool_change` adds and removes.
+const ADDED: &str = r#"(component
+    (core module $code (func (export "added") (result i32) i32.const 1))
+    (core instance $instance (instantiate $code))
+    (func (export "added") (result u32) (canon lift (core func $instance "added"))))"#;
 
 /// A schema with keywords of JSON Schema 2020-12.
 fn schema() -> Value {
@@ -63,16 +69,20 @@ pub(crate) fn tools(plugins: &Path) -> Result<Vec<Arc<dyn Tool>>, Error> {
         },
     )?;
     let added = plugins.join("added.wasm");
+    // A broken file would be reported later, because it may be one that is still being written.
+    let component = wat::parse_str(ADDED).map_err(|error| {
+        let message = format!("the added component is invalid: {error}");
+        Error::new(ErrorKind::MalformedComponent, Phase::Load, message)
+    })?;
     let plugins = NativeTool::new(
         "test_trigger_tool_change",
         "Changes the tools.",
         empty(),
         move |_, _| {
-            // A file that is not a component is a broken package, which changes the registry as well.
             let changed = if added.exists() {
                 fs::remove_file(&added)
             } else {
-                fs::write(&added, "not a component")
+                fs::write(&added, &component)
             };
             async move {
                 Ok(match changed {

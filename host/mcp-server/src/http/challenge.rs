@@ -34,7 +34,11 @@ impl Challenger {
                 self.challenged(rejection, Some("invalid_token"), &self.scopes)
             }
             Refusal::Scopes(scopes) => {
-                let rejection = rejected("scope", StatusCode::FORBIDDEN, "the token does not have the required scopes");
+                let rejection = rejected(
+                    "scope",
+                    StatusCode::FORBIDDEN,
+                    "the token does not have the required scopes",
+                );
                 self.challenged(rejection, Some("insufficient_scope"), scopes)
             }
             Refusal::NoRule => rejected("rule", StatusCode::FORBIDDEN, "nothing is permitted to this token"),

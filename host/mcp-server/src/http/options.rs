@@ -164,7 +164,10 @@ impl HttpOptions {
         }
         if !self.token_rules.is_empty() && self.issuers().is_empty() {
             let message = "there are rules for access tokens, and no authorization server whose address can be used";
-            return refused(message.to_owned(), "name the server and its authorization servers, by `https` URLs");
+            return refused(
+                message.to_owned(),
+                "name the server and its authorization servers, by `https` URLs",
+            );
         }
         let tokens = self.tokens.iter().map(|token| token.principal().name());
         let rules = self.token_rules.iter().map(|rule| rule.principal().name());

@@ -52,7 +52,10 @@ impl SignedCallers {
         }
         let mut needed = None;
         for (number, applied) in self.rules.iter().enumerate() {
-            match applied.rule.matches(&claims.sub, claims.client(), |scope| scopes.contains(scope)) {
+            match applied
+                .rule
+                .matches(&claims.sub, claims.client(), |scope| scopes.contains(scope))
+            {
                 RuleMatch::Applies => return Ok(self.subject(number, applied, &claims)),
                 RuleMatch::NeedsScope(scope) => needed = needed.or(Some(scope)),
                 RuleMatch::No => {}
@@ -79,7 +82,10 @@ impl SignedCallers {
             return caller.clone();
         }
         if known.len() >= SUBJECTS_MAX {
-            let oldest = known.iter().min_by_key(|(_, (_, last))| *last).map(|(identity, _)| *identity);
+            let oldest = known
+                .iter()
+                .min_by_key(|(_, (_, last))| *last)
+                .map(|(identity, _)| *identity);
             oldest.and_then(|oldest| known.remove(&oldest));
         }
         let caller = Caller {

@@ -74,7 +74,12 @@ impl TokenRule {
     }
 
     /// Returns whether the rule applies to a token.
-    pub(super) fn matches(&self, subject: &str, client: Option<&str>, has_scope: impl Fn(&str) -> bool) -> RuleMatch<'_> {
+    pub(super) fn matches(
+        &self,
+        subject: &str,
+        client: Option<&str>,
+        has_scope: impl Fn(&str) -> bool,
+    ) -> RuleMatch<'_> {
         let is_subject = self.subject.as_ref().is_none_or(|own| own == subject);
         let is_client = self.client.as_ref().is_none_or(|own| client == Some(own));
         match &self.scope {

@@ -117,7 +117,9 @@ impl KeyCache {
             requests.running.spawn(async move {
                 match IssuerKeys::request(&address).await {
                     Ok(new) => *keys.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(new)),
-                    Err(error) => tracing::warn!(%error, issuer = %address, "the keys of an issuer cannot be requested"),
+                    Err(error) => {
+                        tracing::warn!(%error, issuer = %address, "the keys of an issuer cannot be requested")
+                    }
                 }
             });
         }

@@ -76,7 +76,9 @@ impl<'t> SignedToken<'t> {
 
     /// Returns the issuer that the token states.
     pub(super) fn stated_issuer(&self) -> Option<String> {
-        serde_json::from_slice::<StatedIssuer>(&self.claims).ok().map(|stated| stated.iss)
+        serde_json::from_slice::<StatedIssuer>(&self.claims)
+            .ok()
+            .map(|stated| stated.iss)
     }
 
     /// Returns the claims, if a key has signed them with its own algorithm.

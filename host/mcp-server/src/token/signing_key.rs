@@ -56,7 +56,10 @@ impl SigningKey {
     pub(super) fn read(key: &Value) -> Option<Self> {
         let key = WrittenKey::deserialize(key).ok()?;
         let is_for_signatures = key.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
-        let verifies = key.key_ops.as_ref().is_none_or(|all| all.iter().any(|operation| operation == "verify"));
+        let verifies = key
+            .key_ops
+            .as_ref()
+            .is_none_or(|all| all.iter().any(|operation| operation == "verify"));
         if !is_for_signatures || !verifies {
             return None;
         }
@@ -74,7 +77,8 @@ impl SigningKey {
             _ => return None,
         };
         let read = Self { id: key.kid, material };
-        let is_own = |algorithm: Value| SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == read.algorithm());
+        let is_own =
+            |algorithm: Value| SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == read.algorithm());
         key.alg.is_none_or(is_own).then_some(read)
     }
 
@@ -91,7 +95,10 @@ impl SigningKey {
     pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match &self.material {
             KeyMaterial::Rsa { modulus, exponent } => {
-                let key = RsaPublicKeyComponents { n: modulus, e: exponent };
+                let key = RsaPublicKeyComponents {
+                    n: modulus,
+                    e: exponent,
+                };
                 key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
             }
             KeyMaterial::P256(point) => {
@@ -128,7 +135,9 @@ mod tests {
             assert!(SigningKey::read(&key).is_none(), "{key}");
         }
         assert!(SigningKey::read(&json!({"kty": "oct", "k": "c2VjcmV0"})).is_none());
-        assert!(SigningKey::read(&json!({"kty": "EC", "crv": "secp256k1", "x": coordinate, "y": coordinate})).is_none());
+        assert!(
+            SigningKey::read(&json!({"kty": "EC", "crv": "secp256k1", "x": coordinate, "y": coordinate})).is_none()
+        );
         assert!(SigningKey::read(&json!("text")).is_none());
     }
 }

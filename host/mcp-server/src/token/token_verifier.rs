@@ -41,7 +41,9 @@ impl TokenVerifier {
         })?;
         let key = keys.key(&token).ok_or(TokenRefusal::Invalid("its key is unknown"))?;
         let claims = token.verified(key).map_err(TokenRefusal::Invalid)?;
-        claims.check(&keys.issuer, &self.resource).map_err(TokenRefusal::Invalid)?;
+        claims
+            .check(&keys.issuer, &self.resource)
+            .map_err(TokenRefusal::Invalid)?;
         Ok(claims)
     }
 }

@@ -22,7 +22,9 @@ fn resource(issuer: &str) -> ProtectedResource {
 /// Serves for tokens of an issuer with the scope `tools`.
 async fn serve(issuer: &str, rules: impl IntoIterator<Item = TokenRule>) -> Served {
     let options = HttpOptions::new(([127, 0, 0, 1], 0).into());
-    let options = options.with_protected_resource(resource(issuer)).with_required_scopes(["tools"]);
+    let options = options
+        .with_protected_resource(resource(issuer))
+        .with_required_scopes(["tools"]);
     let options = rules.into_iter().fold(options, HttpOptions::with_token_rule);
     Served::of(McpServer::new(host().await), options).await
 }
@@ -33,7 +35,8 @@ async fn everyone() -> TokenRule {
 
 /// Begins a session with a token.
 async fn begin(served: &Served, token: &str) -> Answer {
-    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let message = crate::http::request("initialize", params);
     served.post(&format!("\nauthorization: Bearer {token}"), &message).await
 }
@@ -43,7 +46,10 @@ async fn refused(served: &Served, token: &str, reason: &str) {
     let answer = begin(served, token).await;
     assert_eq!(answer.status, 401, "{reason}");
     let challenge = answer.header("www-authenticate").unwrap();
-    assert!(challenge.contains("error=\"invalid_token\"") && challenge.contains(METADATA), "{challenge}");
+    assert!(
+        challenge.contains("error=\"invalid_token\"") && challenge.contains(METADATA),
+        "{challenge}"
+    );
 }
 
 // attack: G19
@@ -69,7 +75,11 @@ async fn each_accepted_algorithm_verifies_and_no_other_signature_does() {
         refused(&served, &stolen, "the claims of another token").await;
         refused(&served, &format!("{signed}."), "no signature").await;
         refused(&served, signed, "two parts").await;
-        for header in [json!({"alg": "none", "kid": id}), json!({"alg": "None", "kid": id}), json!({"kid": id})] {
+        for header in [
+            json!({"alg": "none", "kid": id}),
+            json!({"alg": "None", "kid": id}),
+            json!({"kid": id}),
+        ] {
             refused(&served, &format!("{}.", message(&header, &claims)), "no algorithm").await;
         }
         // The public key as a shared secret.
@@ -82,11 +92,16 @@ async fn each_accepted_algorithm_verifies_and_no_other_signature_does() {
         // A key of another kind, and one that the token brings.
         for stranger in &other {
             refused(&served, &stranger.token(id, &claims), "another key").await;
-            let header = json!({"alg": stranger.algorithm(), "kid": id, "jwk": stranger.public(id), "jku": "http://127.0.0.1/"});
+            let header =
+                json!({"alg": stranger.algorithm(), "kid": id, "jwk": stranger.public(id), "jku": "http://127.0.0.1/"});
             refused(&served, &stranger.sign(&header, &claims), "a key of its own").await;
         }
     }
-    assert_eq!(issuer.requests.load(Ordering::Relaxed), 1, "the keys are requested once");
+    assert_eq!(
+        issuer.requests.load(Ordering::Relaxed),
+        1,
+        "the keys are requested once"
+    );
 }
 
 // attack: G19
@@ -123,7 +138,13 @@ async fn a_token_with_wrong_claims_is_refused() {
     ] {
         refused(&served, &key.sign(&header, &claims), "the header").await;
     }
-    for garbage in ["", "a.b.c", "....", &"x".repeat(20_000), &format!("{}.e30.", encoded(b"{}"))] {
+    assert_eq!(begin(&served, "").await.status, 401, "no token");
+    for garbage in [
+        "a.b.c",
+        "....",
+        &"x".repeat(20_000),
+        &format!("{}.e30.", encoded(b"{}")),
+    ] {
         refused(&served, garbage, "garbage").await;
     }
     // Clocks differ a little, and an audience can be one of several.
@@ -142,7 +163,12 @@ async fn unknown_keys_do_not_flood_the_issuer_and_new_keys_are_found() {
     let served = serve(&issuer.url, [everyone().await]).await;
     let claims = issuer.claims("ada");
     for number in 0..20 {
-        refused(&served, &old.token(&format!("unknown-{number}"), &claims), "an unknown key").await;
+        refused(
+            &served,
+            &old.token(&format!("unknown-{number}"), &claims),
+            "an unknown key",
+        )
+        .await;
     }
     assert_eq!(issuer.requests.load(Ordering::Relaxed), 1);
     assert_eq!(begin(&served, &old.token("old", &claims)).await.status, 200);
@@ -179,7 +205,9 @@ async fn a_rule_decides_by_subject_client_and_scope() {
         let headers = format!("\nauthorization: Bearer {token}");
         let session = served.session(&headers).await;
         let headers = format!("{headers}\nmcp-session-id: {session}");
-        let list = served.post(&headers, &crate::http::request("tools/list", json!({}))).await;
+        let list = served
+            .post(&headers, &crate::http::request("tools/list", json!({})))
+            .await;
         list.message()["result"]["tools"].as_array().unwrap().len()
     };
     assert_eq!(tools(&token("ada", json!({}))).await, 1);
@@ -191,7 +219,10 @@ async fn a_rule_decides_by_subject_client_and_scope() {
     let lacking = begin(&served, &token("bob", json!({}))).await;
     let challenge = lacking.header("www-authenticate").unwrap();
     assert_eq!(lacking.status, 403);
-    assert!(challenge.contains("error=\"insufficient_scope\", scope=\"tools admin\""), "{challenge}");
+    assert!(
+        challenge.contains("error=\"insufficient_scope\", scope=\"tools admin\""),
+        "{challenge}"
+    );
     assert!(challenge.contains(METADATA), "{challenge}");
     let lacking = begin(&served, &token("ada", json!({"scope": "admin"}))).await;
     assert_eq!(lacking.status, 403);
@@ -200,7 +231,10 @@ async fn a_rule_decides_by_subject_client_and_scope() {
     let missing = served.post("", &call_hello()).await;
     assert_eq!(missing.status, 401);
     let challenge = missing.header("www-authenticate").unwrap();
-    assert!(challenge.starts_with("bearer scope=\"tools\"") && !challenge.contains("error="), "{challenge}");
+    assert!(
+        challenge.starts_with("bearer scope=\"tools\"") && !challenge.contains("error="),
+        "{challenge}"
+    );
 }
 
 #[tokio::test]
@@ -212,7 +246,11 @@ async fn subjects_are_apart() {
     let session = served.session(&bearer("ada")).await;
     let in_session = |subject: &str| format!("{}\nmcp-session-id: {session}", bearer(subject));
     assert_eq!(served.post(&in_session("ada"), &call_hello()).await.status, 200);
-    assert_eq!(served.post(&in_session("bob"), &call_hello()).await.status, 404, "the session of another");
+    assert_eq!(
+        served.post(&in_session("bob"), &call_hello()).await.status,
+        404,
+        "the session of another"
+    );
     assert_eq!(served.post(&in_session("ada"), &call_hello()).await.status, 200);
     assert_eq!(served.post(&in_session("ada"), &call_hello()).await.status, 429);
     served.session(&bearer("bob")).await;
@@ -236,9 +274,15 @@ async fn a_token_that_cannot_be_checked_is_not_accepted() {
     // Rules need an issuer, and allow a public address.
     let public = || HttpOptions::new(([0, 0, 0, 0], 0).into()).with_host("tools.example.com");
     let rule = everyone().await;
-    let without = HttpListener::bind(public().with_token_rule(rule.clone())).await.unwrap_err();
+    let without = HttpListener::bind(public().with_token_rule(rule.clone()))
+        .await
+        .unwrap_err();
     assert!(without.message.contains("no authorization server"), "{without}");
     let with = public().with_token_rule(rule).with_protected_resource(resource(&url));
     assert!(HttpListener::bind(with).await.is_ok());
-    assert!(HttpListener::bind(public().with_protected_resource(resource(&url))).await.is_err());
+    assert!(
+        HttpListener::bind(public().with_protected_resource(resource(&url)))
+            .await
+            .is_err()
+    );
 }

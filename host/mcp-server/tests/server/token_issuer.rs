@@ -139,7 +139,13 @@ impl Issuer {
                     counter.fetch_add(1, Ordering::Relaxed);
                     // A key of a kind that nobody knows does not hide the others.
                     let unknown = json!({"kty": "AKP", "kid": "future"});
-                    let keys = own_keys.lock().unwrap().iter().cloned().chain([unknown]).collect::<Vec<_>>();
+                    let keys = own_keys
+                        .lock()
+                        .unwrap()
+                        .iter()
+                        .cloned()
+                        .chain([unknown])
+                        .collect::<Vec<_>>();
                     json!({ "keys": keys })
                 };
                 let body = body.to_string();
@@ -148,7 +154,12 @@ impl Issuer {
                 stream.write_all(response.as_bytes()).await.unwrap();
             }
         });
-        Self { url, keys, requests, task }
+        Self {
+            url,
+            keys,
+            requests,
+            task,
+        }
     }
 
     pub(crate) fn replace_keys(&self, keys: Vec<Value>) {
