@@ -20,6 +20,7 @@ mod interrupt;
 mod json;
 mod list;
 mod mcp;
+mod mcp_login;
 mod operator;
 mod project;
 mod replay;
