@@ -4,10 +4,11 @@ use crate::files::{TextFile, read_below};
 use crate::source::is_identifier;
 
 /// Types that only collect settings without being named `…Builder`: each ends in a run.
-const COLLECTORS: [&str; 8] = [
+const COLLECTORS: [&str; 9] = [
     "Build",
     "Expectation",
     "Installation",
+    "LoginRequest",
     "Packing",
     "ScriptedModel",
     "ScriptedTurn",

@@ -37,7 +37,7 @@ A configuration file lists tokens, each with its own plugins, grants and limits:
   authorization_servers = [\"https://login.example.com\"]
   required_scopes = [\"tools\"]
 
-  [[oauth.rule]]               # what signed access tokens permit; the first rule that applies decides
+  [[oauth.rule]]               # what signed access tokens permit; the first that applies
   name = \"support\"
   scope = \"tools.support\"      # or subject, or client; without any, all tokens
   plugins = [\"calc\"]";
