@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::login_request::login_endpoint;
 use crate::config::{HttpEndpoint, ServerConfig};
-use crate::login::{Login, LoginSlot};
+use crate::login::{LoginSlot, StoredLogin};
 use crate::session::ClientOptions;
 use crate::transport::{AuthorizationServer, ClientAuthentication, ClientIdentity, Form, TokenEndpoint};
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
@@ -64,7 +64,7 @@ impl<'a> Logout<'a> {
         }
     }
 
-    async fn revoke(&self, http: &HttpEndpoint, login: &Login) -> Result<Revocation, String> {
+    async fn revoke(&self, http: &HttpEndpoint, login: &StoredLogin) -> Result<Revocation, String> {
         let issuer = Url::parse(&login.issuer).map_err(|_| "the login has no valid issuer".to_owned())?;
         let issuer = AuthorizationServer::find(&issuer).await?;
         let Some(url) = issuer.revocation_endpoint()? else {

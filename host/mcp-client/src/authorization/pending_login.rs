@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::authorization_code::Expected;
 use super::redirect::RedirectListener;
 use super::registration::LoginClient;
-use crate::login::{Login, LoginSlot};
+use crate::login::{LoginSlot, StoredLogin};
 use crate::transport::{Form, TokenEndpoint};
 use crate::value::Redaction;
 use toolwit_core::limits::Span;
@@ -111,7 +111,7 @@ impl PendingLogin {
         let issued = identity.request_tokens(&endpoint, form, &Redaction::default()).await;
         let issued = issued.map_err(|error| error.to_string())?;
         let text = |token: &Zeroizing<String>| token.as_str().to_owned();
-        let mut login = Login {
+        let mut login = StoredLogin {
             server: self.server.to_string(),
             resource: self.resource,
             issuer: self.issuer,

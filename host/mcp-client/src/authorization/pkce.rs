@@ -32,10 +32,7 @@ mod tests {
     fn a_challenge_is_that_of_the_specification() {
         // RFC 7636, appendix B.
         let challenge = challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
-        assert_eq!(
-            challenge,
-            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuJK_obGgHcM"[..43].replace("obGgHcM", "obGgHcM")
-        );
+        assert_eq!(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
         assert_ne!(*random_text().unwrap(), *random_text().unwrap());
     }
 }

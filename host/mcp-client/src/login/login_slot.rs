@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::login::Login;
 use super::login_store::LoginStore;
+use super::stored_login::StoredLogin;
 use toolwit_core::text::sha256;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -35,10 +35,10 @@ impl LoginSlot {
     ///
     /// # Errors
     /// The reason why it cannot be read.
-    pub(crate) async fn read(&self) -> Result<Option<Login>, String> {
+    pub(crate) async fn read(&self) -> Result<Option<StoredLogin>, String> {
         let key = self.key.clone();
         let text = self.blocking(move |store| store.login(&key)).await?;
-        let login = text.map(|text| Login::parse(&text)).transpose()?;
+        let login = text.map(|text| StoredLogin::parse(&text)).transpose()?;
         Ok(login.filter(|login| *login.server == *self.server))
     }
 
@@ -46,7 +46,7 @@ impl LoginSlot {
     ///
     /// # Errors
     /// The reason why it cannot be stored.
-    pub(crate) async fn write(&self, login: &Login) -> Result<(), String> {
+    pub(crate) async fn write(&self, login: &StoredLogin) -> Result<(), String> {
         let (key, text) = (self.key.clone(), login.to_text()?);
         self.blocking(move |store| store.store(&key, &text)).await
     }

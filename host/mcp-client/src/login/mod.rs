@@ -1,9 +1,9 @@
 //! Logins of users: their tokens, and where they are stored.
 
-mod login;
 mod login_slot;
 mod login_store;
+mod stored_login;
 
-pub(crate) use login::Login;
 pub(crate) use login_slot::LoginSlot;
 pub use login_store::{LoginStore, NoLogins};
+pub(crate) use stored_login::StoredLogin;

@@ -13,7 +13,7 @@ use super::resource::resource;
 use super::token_request::{AccessToken, ClientIdentity, Form, IssuedTokens, TokenRequestError};
 use super::token_source::TokenFailure;
 use crate::failure::quoted;
-use crate::login::{Login, LoginSlot};
+use crate::login::{LoginSlot, StoredLogin};
 use crate::value::Redaction;
 
 /// The code with which an issuer refuses a refresh token.
@@ -55,7 +55,7 @@ struct State {
 
 /// The login in use.
 struct Current {
-    login: Login,
+    login: StoredLogin,
     token: AccessToken,
     /// Whether the login still has to be stored.
     is_unstored: bool,
@@ -155,7 +155,7 @@ impl LoginTokens {
     }
 
     /// Checks that a new token of a login could satisfy a challenge.
-    async fn check(&self, login: &Login, challenge: &Challenge) -> Result<(), TokenFailure> {
+    async fn check(&self, login: &StoredLogin, challenge: &Challenge) -> Result<(), TokenFailure> {
         if challenge.is_insufficient_scope {
             return Err(lacks_scopes(challenge));
         }
@@ -252,7 +252,7 @@ impl LoginTokens {
         }))
     }
 
-    async fn endpoint(&self, login: &Login) -> Result<TokenEndpoint, TokenFailure> {
+    async fn endpoint(&self, login: &StoredLogin) -> Result<TokenEndpoint, TokenFailure> {
         let issuer = Url::parse(&login.issuer);
         let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer"))?;
         let server = AuthorizationServer::find(&issuer).await?;
@@ -264,7 +264,7 @@ impl LoginTokens {
         Ok(endpoint)
     }
 
-    fn client(&self, login: &Login) -> ClientIdentity {
+    fn client(&self, login: &StoredLogin) -> ClientIdentity {
         let registered = login.client_secret.clone().map(Zeroizing::new);
         ClientIdentity {
             id: login.client_id.clone(),
@@ -274,7 +274,7 @@ impl LoginTokens {
 }
 
 /// Puts issued tokens in place of those of a login. Without a new refresh token, the previous one stays valid.
-fn replace_tokens(login: &mut Login, issued: &IssuedTokens) {
+fn replace_tokens(login: &mut StoredLogin, issued: &IssuedTokens) {
     if let Ok(token) = &issued.access {
         login.access_token.zeroize();
         login.access_token.push_str(token);

@@ -10,7 +10,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// Its texts are wiped from memory when it is dropped.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Login {
+pub(crate) struct StoredLogin {
     /// The address of the server.
     pub(crate) server: String,
     /// The identifier for which the tokens were requested (RFC 8707).
@@ -36,7 +36,7 @@ pub(crate) struct Login {
     pub(crate) refresh_token: Option<String>,
 }
 
-impl Login {
+impl StoredLogin {
     /// Parses a stored login.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ fn seconds_since_1970() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-impl Drop for Login {
+impl Drop for StoredLogin {
     fn drop(&mut self) {
         self.access_token.zeroize();
         self.refresh_token.zeroize();
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_stored_login_is_read_again_and_an_invalid_one_is_not_quoted() {
-        let mut login = Login {
+        let mut login = StoredLogin {
             server: "https://h/mcp".to_owned(),
             resource: "https://h/mcp".to_owned(),
             issuer: "https://i".to_owned(),
@@ -97,10 +97,10 @@ mod tests {
         };
         assert_eq!(login.validity(), None);
         login.expire_after(Some(Duration::from_secs(100)));
-        let read = Login::parse(&login.to_text().unwrap()).unwrap();
+        let read = StoredLogin::parse(&login.to_text().unwrap()).unwrap();
         assert_eq!(read.refresh_token.as_deref(), Some("refresh-token"));
         assert!(read.validity().unwrap() > Duration::from_secs(90));
-        let error = Login::parse("{\"access_token\": \"hunter22\"").err().unwrap();
+        let error = StoredLogin::parse("{\"access_token\": \"hunter22\"").err().unwrap();
         assert!(!error.contains("hunter22"));
     }
 }
