@@ -10,7 +10,9 @@ use toolwit_mcp_client::{
 };
 
 use crate::http_server::{HttpServer, Reply};
-use crate::login_server::{Behaviour, LoginServer, Logins, authority, browse, config, get, protected, redirect_of};
+use crate::login_server::{
+    Behaviour, LoginServer, Logins, SpecialReply, authority, browse, config, get, protected, redirect_of,
+};
 use crate::works;
 
 /// Logs in, with a browser that follows the redirect.
@@ -313,11 +315,10 @@ async fn hostile_metadata_of_an_issuer_begins_no_login() {
 // attack: G18
 #[tokio::test]
 async fn an_issuer_that_redirects_or_does_not_end_begins_no_login() {
-    let endless: fn() -> Option<Reply> = || Some(Reply::json(&Value::Null).endless());
-    let redirecting: fn() -> Option<Reply> =
-        || Some(Reply::status(307).with_header("location", "https://evil.example/"));
+    let endless: SpecialReply = || Some(Reply::json(&Value::Null).endless());
+    let redirecting: SpecialReply = || Some(Reply::status(307).with_header("location", "https://evil.example/"));
     // The time passes at once when nothing else happens.
-    let silent: fn() -> Option<Reply> = || {
+    let silent: SpecialReply = || {
         tokio::time::pause();
         None
     };
@@ -437,7 +438,7 @@ async fn a_logout_removes_the_login_and_revokes_its_tokens() {
         (json!({"revocation_endpoint": null}), None),
         (
             json!({}),
-            Some(("/revoke", (|| Some(Reply::status(503))) as fn() -> Option<Reply>)),
+            Some(("/revoke", (|| Some(Reply::status(503))) as SpecialReply)),
         ),
     ] {
         let behaviour = Behaviour {

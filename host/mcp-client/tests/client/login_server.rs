@@ -16,6 +16,9 @@ use zeroize::Zeroizing;
 
 use crate::http_server::{HttpServer, Reply, Request, handshake};
 
+/// A reply of its own. `None` is none at all.
+pub(crate) type SpecialReply = fn() -> Option<Reply>;
+
 /// What an authorization server does differently.
 #[derive(Clone, Default)]
 pub(crate) struct Behaviour {
@@ -28,7 +31,7 @@ pub(crate) struct Behaviour {
     /// The error of token requests with a refresh token.
     pub(crate) refusal: Option<&'static str>,
     /// The path whose requests get a reply of their own, or none at all.
-    pub(crate) special: Option<(&'static str, fn() -> Option<Reply>)>,
+    pub(crate) special: Option<(&'static str, SpecialReply)>,
 }
 
 /// An authorization server whose tokens are `access-token-1`, `access-token-2` and so on.
