@@ -24,6 +24,11 @@ use zeroize::Zeroizing;
 /// The address of the client's metadata in the suite.
 const CLIENT_METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
 
+/// The tool whose schema the suite compares with the one that [`ECHO_TOOL`] receives.
+const SHOWN_TOOL: &str = "json_schema_2020_12_tool";
+
+const ECHO_TOOL: &str = "json_schema_echo";
+
 /// Stores logins in memory.
 #[derive(Default)]
 struct Logins(Mutex<HashMap<String, String>>);
@@ -127,8 +132,13 @@ async fn use_tools(config: &ServerConfig, options: &ClientOptions) -> Result<(),
     let tools = server.tools(&context).await?;
     let named = named_calls();
     if named.is_empty() {
+        let shown = tools.iter().find(|tool| tool.definition().name() == SHOWN_TOOL);
+        let shown = shown.map(|tool| tool.definition().input_schema.clone());
         for tool in tools {
-            let arguments = arguments(&tool.definition().input_schema);
+            let mut arguments = arguments(&tool.definition().input_schema);
+            if let Some(schema) = shown.as_ref().filter(|_| tool.definition().name() == ECHO_TOOL) {
+                arguments.insert("schema".to_owned(), Value::clone(schema));
+            }
             required_login(tool.call(arguments, &context).await)?;
         }
     }

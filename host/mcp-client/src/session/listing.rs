@@ -30,9 +30,10 @@ const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments itself.
-const UNCHECKED_KEYWORDS: [&str; 6] = [
+const UNCHECKED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
+    "$anchor",
     "$comment",
     "$vocabulary",
     "unevaluatedProperties",
@@ -329,12 +330,18 @@ mod tests {
         let schema = json!({
             "$schema": "http://json-schema.org/draft-07/schema#", "$id": "x", "type": "object", "unevaluatedProperties": false,
             "properties": {"id": {"type": "string", "$comment": "y"}, "$id": {"type": "integer"}}, "required": ["id"],
+            "$defs": {"a": {"$anchor": "a", "type": "object"}},
         });
         let (tools, withheld) = validate(vec![tool("t", schema), tool("u", json!({}))], &config());
         assert!(withheld.is_empty(), "{withheld:?}");
         let schema = &tools[0].definition.input_schema;
         assert!(schema.get("$id").is_none() && schema.get("unevaluatedProperties").is_none());
         assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
+        assert!(schema.pointer("/$defs/a/$anchor").is_none());
         assert_eq!(tools[1].definition.input_schema["type"], "object");
+        // A reference to an anchor is still not one inside the schema.
+        let referring =
+            json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
+        assert_eq!(validate(vec![tool("t", referring)], &config()).1.len(), 1);
     }
 }

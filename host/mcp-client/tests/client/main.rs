@@ -6,6 +6,7 @@ mod hostile_process;
 mod http;
 mod http_server;
 mod login;
+mod login_hostile;
 mod login_server;
 mod oauth;
 mod process;
