@@ -96,7 +96,10 @@ impl KeyCache {
                 Ok(mut requests) => self.request(&mut requests).await,
                 Err(_) => return Ok(keys),
             },
-            None => self.request(&mut *self.requests.lock().await).await,
+            None => {
+                let mut requests = self.requests.lock().await;
+                self.request(&mut requests).await;
+            }
         }
         match self.current() {
             Some(keys) if has_key(&keys) => Ok(keys),
