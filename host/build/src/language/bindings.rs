@@ -44,9 +44,6 @@ pub(crate) fn update(
         return Ok(false);
     }
     let files = generate(generator, language, wit, world)?;
-    if language == Language::Go {
-        go::check(&files)?;
-    }
     let written = write(language, dir, &files).and_then(|()| fs::write(bindings.join(DIGEST), digest));
     written.map_err(BuildError::file("write", bindings))?;
     Ok(true)

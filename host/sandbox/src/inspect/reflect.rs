@@ -113,10 +113,12 @@ impl<'a> Reader<'a> {
             }
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => {
-                if self.has_run(*id) {
-                    self.add_command(name)
+                if !self.has_run(*id) {
+                    self.skip(name, "it has no function `run: func() -> result`");
+                } else if let Some(later) = self.later_command(name) {
+                    self.skip(name, format!("`{later}` runs the same program"));
                 } else {
-                    self.skip(name, "it has no function `run: func() -> result`")
+                    self.add_command(name);
                 }
             }
             ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
@@ -146,6 +148,20 @@ impl<'a> Reader<'a> {
         worlds
             .flat_map(|(_, world)| world.exports.values())
             .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
+    }
+
+    /// Returns the export that runs the program of another one, for a later version of WASI. Programs for WASI 0.3 export both if their
+    /// toolchain adds the earlier one to every program.
+    fn later_command(&self, name: &str) -> Option<&'a str> {
+        let is_later = |other: &&&str| {
+            is_command(other)
+                && wasi_version(other) > wasi_version(name)
+                && match self.reader.types.component_item_for_export(other).map(|item| &item.ty) {
+                    Some(ComponentEntityType::Instance(id)) => self.has_run(*id),
+                    _ => false,
+                }
+        };
+        self.exports.iter().find(is_later).copied()
     }
 
     fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
@@ -359,6 +375,12 @@ fn is_command(interface: &str) -> bool {
     interface
         .strip_prefix("wasi:cli/run@")
         .is_some_and(|version| version.starts_with("0.2.") || version.starts_with("0.3."))
+}
+
+/// Returns the version of an interface, such as `[0, 3, 1]`.
+fn wasi_version(interface: &str) -> Vec<u64> {
+    let version = interface.rsplit('@').next().unwrap_or_default();
+    version.split(['.', '-']).map_while(|part| part.parse().ok()).collect()
 }
 
 impl Shape {
