@@ -313,9 +313,16 @@ async fn a_secret_is_redacted_from_the_error_of_every_entry_point() {
 async fn the_error_of_a_program_that_trapped_has_its_diagnostics_without_secrets() {
     let body = format!("{} unreachable", WRITE.replace("$stdout", "$stderr"));
     let open = Guest::new(EntryPoint::Command, &body).await.call().await.unwrap_err();
-    assert!(open.message.contains(&format!("its output ends with: {TEXT}")), "{open}");
+    assert!(
+        open.message.contains(&format!("its output ends with: {TEXT}")),
+        "{open}"
+    );
     assert_eq!(open.log.as_deref(), Some(TEXT));
-    let secret = Guest::with(EntryPoint::Command, &body, EXPOSED).await.call().await.unwrap_err();
+    let secret = Guest::with(EntryPoint::Command, &body, EXPOSED)
+        .await
+        .call()
+        .await
+        .unwrap_err();
     assert!(secret.message.contains("its output ends with: [redacted]"), "{secret}");
     assert!(!format!("{secret:?}").contains(TEXT), "{secret:?}");
 }

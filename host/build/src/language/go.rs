@@ -41,7 +41,10 @@ const RUNTIME: [(&str, &str); 3] = [
 /// The part of the module that async functions, streams and futures need.
 const ASYNC_RUNTIME: [(&str, &str); 2] = [
     ("pkg/wit/async/async.go", include_str!("../../templates/go/async.go")),
-    ("pkg/wit/types/streams.go", include_str!("../../templates/go/streams.go")),
+    (
+        "pkg/wit/types/streams.go",
+        include_str!("../../templates/go/streams.go"),
+    ),
 ];
 
 pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {

@@ -40,7 +40,8 @@ pub(super) async fn overlay(
     };
     let changed = write(build, "lock_wasip1.go", &text)?;
     let added = write(build, "toolwit_idle_wasip1.go", ADDED.1)?;
-    let replaced = serde_json::json!({"Replace": { path(&hook_file): path(&changed), path(&root.join(ADDED.0)): path(&added) }});
+    let replaced =
+        serde_json::json!({"Replace": { path(&hook_file): path(&changed), path(&root.join(ADDED.0)): path(&added) }});
     let overlay = write(build, "overlay.json", &replaced.to_string())?;
     let mut argument = OsString::from("-overlay=");
     argument.push(overlay);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Language, LanguageBuild, MissingTool, tool::ToolProgram};
+use super::{Language, LanguageBuild, MissingTool, is_async, tool::ToolProgram};
 use crate::{BuildError, Progress};
 
 /// The directory in which npm puts the programs of a project.
@@ -70,7 +70,7 @@ async fn componentize(
     arguments.extend(["--world".into(), build.world_name()?.into()]);
     arguments.extend(["--js".into(), script.into(), "--module-root".into(), root.into()]);
     arguments.extend(["--output".into(), output.clone().into()]);
-    if !build.is_async()? {
+    if !is_async(build.wit, build.world)? {
         arguments.push("--sync".into());
     }
     if !imports_wasi(build)? {

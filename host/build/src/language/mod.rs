@@ -20,7 +20,7 @@ use std::{
 
 pub(super) use bindings::update as update_bindings;
 pub(super) use c::{CTools, find_c_tools};
-use wit_parser::{LiveTypes, Resolve, TypeDefKind, WorldId, WorldItem};
+use wit_parser::{LiveTypes, TypeDefKind, WorldItem};
 
 use super::{BuildError, Progress, ResolvedWit};
 
@@ -204,12 +204,6 @@ impl LanguageBuild<'_> {
         Ok(self.wit.resolve().worlds[world].name.clone())
     }
 
-    /// Returns whether the world has async functions, streams or futures.
-    fn is_async(&self) -> Result<bool, BuildError> {
-        let world = self.wit.world(self.world)?;
-        Ok(is_async(self.wit.resolve(), world))
-    }
-
     /// Returns the path of the output.
     fn output(&self) -> PathBuf {
         let name = self.dir.file_name().unwrap_or_default();
@@ -217,9 +211,14 @@ impl LanguageBuild<'_> {
     }
 }
 
-fn is_async(resolve: &Resolve, world: WorldId) -> bool {
-    let items = resolve.worlds[world].imports.values().chain(resolve.worlds[world].exports.values());
-    let has_async_function = items.into_iter().any(|item| match item {
+/// Returns whether a world has async functions, streams or futures.
+fn is_async(wit: &ResolvedWit, world: Option<&str>) -> Result<bool, BuildError> {
+    let (resolve, world) = (wit.resolve(), wit.world(world)?);
+    let mut items = resolve.worlds[world]
+        .imports
+        .values()
+        .chain(resolve.worlds[world].exports.values());
+    let has_async_function = items.any(|item| match item {
         WorldItem::Function(function) => function.kind.is_async(),
         WorldItem::Interface { id, .. } => {
             let mut functions = resolve.interfaces[*id].functions.values();
@@ -230,7 +229,7 @@ fn is_async(resolve: &Resolve, world: WorldId) -> bool {
     let mut types = LiveTypes::default();
     types.add_world(resolve, world);
     let is_stream = |id| matches!(resolve.types[id].kind, TypeDefKind::Stream(_) | TypeDefKind::Future(_));
-    has_async_function || types.iter().any(is_stream)
+    Ok(has_async_function || types.iter().any(is_stream))
 }
 
 #[cfg(test)]
@@ -242,7 +241,7 @@ mod tests {
     fn async_functions_and_streams_of_the_world_are_found() {
         let world_is_async = |text: &str| {
             let wit = ResolvedWit::parse(Path::new("plugin.wit"), text).unwrap();
-            is_async(wit.resolve(), wit.world(Some("w")).unwrap())
+            is_async(&wit, Some("w")).unwrap()
         };
         let other = "interface other { f: async func(); }";
         for (interface, expected) in [
