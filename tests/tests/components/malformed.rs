@@ -90,7 +90,7 @@ fn a_valid_component_with_an_unsupported_feature_is_refused_with_its_name() {
         assert_eq!(error.kind, ErrorKind::Unsupported, "{error:#?}");
         assert!(error.message.contains("that the host does not support"), "{error}");
         assert!(error.message.contains(feature), "{error}");
-        assert!(error.suggestion.unwrap().contains("without this feature"));
+        assert!(error.suggestion.as_ref().unwrap().contains("without this feature"));
     }
     // A component with such a feature that is damaged as well is refused as damaged.
     let damaged = "(component (core func (canon error-context.drop)) (core module (func (result i32) i64.const 1)))";
