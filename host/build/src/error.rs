@@ -54,6 +54,12 @@ pub enum BuildError {
         /// The generator's message.
         message: String,
     },
+    /// The installed version of Go has a runtime that cannot be changed for async functions.
+    #[error("async functions need a change of the runtime of Go, and `{}` is not the known one", .path.display())]
+    GoRuntime {
+        /// The file of the runtime.
+        path: PathBuf,
+    },
     /// A program of the language's toolchain is not installed.
     #[error("`{}` is not installed, which builds {}", .0.program, .0.language)]
     MissingTool(MissingTool),
@@ -172,6 +178,7 @@ impl BuildError {
                  to its `wit` directory"
             }
             Self::SeveralLanguages { .. } => "remove all but one, or set the `[build]` table of a `toolwit.toml`",
+            Self::GoRuntime { .. } => "install Go 1.27, with which async functions are tested",
             Self::NoWit { .. } => "declare the tools in `wit/plugin.wit`",
             Self::MissingTool(missing) => {
                 return Some(format!("in the directory of the project: `{}`", missing.install));

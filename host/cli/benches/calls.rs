@@ -2,7 +2,7 @@
 //!
 //! `cargo bench` builds the shipped plugins first. Rounds of both sides alternate, so that a change of the machine's speed
 //! affects both. The reported ratio is the median of the ratios of all rounds. Absolute times depend on the machine.
-//! `cargo bench -- entity` runs only the benchmarks of this name: `fresh`, `throughput`, `entity` or `start`.
+//! `cargo bench -- entity` runs only the benchmarks of this name: `fresh`, `throughput`, `entity`, `start` or `languages`.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +13,7 @@
 )]
 #![allow(missing_docs, unreachable_pub)]
 
+mod languages;
 mod process;
 mod raw;
 
@@ -92,6 +93,9 @@ fn main() {
         }
         if is_wanted("entity") {
             live_entity(&host).await;
+        }
+        if is_wanted("languages") {
+            languages::languages(&host).await;
         }
         if is_wanted("start") {
             process::start().await;

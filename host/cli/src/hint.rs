@@ -196,8 +196,8 @@ pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
 pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
     let MissingGrant { plugin, key, value } = missing;
     let (option, value) = match (key.as_str(), value.split_once(' ')) {
-        ("files", Some(("read", guest))) => ("read", format!("DIR::{guest}")),
-        ("files", Some((_, guest))) => ("write", format!("DIR::{guest}")),
+        ("files", Some(("read", guest))) => ("read", format!("DIR::{}", directory_of(guest))),
+        ("files", Some((_, guest))) => ("write", format!("DIR::{}", directory_of(guest))),
         ("config", _) => ("config", format!("{value}=VALUE")),
         ("tools", _) => ("tool", value.clone()),
         (key, _) => (key, value.clone()),
@@ -205,10 +205,34 @@ pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)
 }
 
+/// Returns the directory to grant for a path that a plugin used. A name with an extension is that of a file, which cannot be granted.
+fn directory_of(guest: &str) -> &str {
+    match guest.rsplit_once('/') {
+        Some((directory, name)) if name.trim_start_matches('.').contains('.') => match directory {
+            "" => "/",
+            directory => directory,
+        },
+        _ => guest,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use toolwit::Phase;
+
+    #[test]
+    fn the_directory_of_a_file_is_suggested_for_a_grant() {
+        for (path, directory) in [
+            ("/notes/todo.md", "/notes"),
+            ("/todo.md", "/"),
+            ("/notes", "/notes"),
+            ("/notes/.git", "/notes/.git"),
+            ("/", "/"),
+        ] {
+            assert_eq!(directory_of(path), directory);
+        }
+    }
     use toolwit::tool::ExceededLimit;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every language: a new project is created, built and tested by the command itself.
 //!
 //! The projects have the same tools and the same cases, so that they behave alike: text, numbers, records and variants, errors and
-//! entities. A language whose toolchain is missing is skipped by name. `cargo test --test languages -- python` runs one language.
+//! entities; and, where the toolchain has them, async functions, streams and futures. A language whose toolchain is missing is skipped by name. `cargo test --test languages -- python` runs one language.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,6 +24,35 @@ const CASES: u64 = 7;
 /// The number of calls that one instance executes in a loop, and of the shapes of each: enough for several garbage collections.
 const LOOP_CALLS: usize = 500;
 const LOOP_SHAPES: usize = 400;
+
+/// The files of a plugin with async functions, streams and futures, by language: path in a project, and text.
+const ASYNC_SOURCES: [(&str, &[(&str, &str)]); 4] = [
+    ("python", &[("app.py", include_str!("async_tools/app.py"))]),
+    ("js", &[("app.js", include_str!("async_tools/app.js"))]),
+    ("c", &[("plugin.c", include_str!("async_tools/plugin.c"))]),
+    (
+        "go",
+        &[
+            (
+                "go.mod",
+                "module wit_component\n\ngo 1.25\n\nrequire go.bytecodealliance.org/pkg v0.2.2\n\nreplace go.bytecodealliance.org/pkg => ./bindings/pkg\n",
+            ),
+            (
+                "export_example_later_tools/tools.go",
+                include_str!("async_tools/tools.go"),
+            ),
+        ],
+    ),
+];
+
+/// Their WIT and their cases.
+const ASYNC_FILES: [(&str, &str); 2] = [
+    ("wit/plugin.wit", include_str!("async_tools/plugin.wit")),
+    ("tests.toml", include_str!("async_tools/tests.toml")),
+];
+
+/// The number of cases in it.
+const ASYNC_CASES: u64 = 8;
 
 /// The outcome for a language.
 enum Outcome {
@@ -67,7 +96,7 @@ fn try_language(language: &str) -> Outcome {
     std::fs::write(parent.path().join("loop.toml"), loop_case()).unwrap();
     let looped = toolwit(parent.path(), &["test", &name, "--cases", "loop.toml"]);
     if looped["ok"] == true && looped["passed"] == 1 {
-        Outcome::Passed
+        try_async(language)
     } else {
         Outcome::Failed(
             format!("many calls of one instance: {looped:#}")
@@ -75,6 +104,38 @@ fn try_language(language: &str) -> Outcome {
                 .take(3000)
                 .collect(),
         )
+    }
+}
+
+/// Builds and tests a plugin with async functions. Bindings for C++ do not have them, which is an error that says so.
+fn try_async(language: &str) -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("later");
+    let write = |(name, text): &(&str, &str)| {
+        let file = project.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    ASYNC_FILES.iter().for_each(write);
+    if language == "cpp" {
+        write(&("plugin.cpp", ""));
+        let built = toolwit(dir.path(), &["build", "later"]);
+        let message = built["error"]["message"].as_str().unwrap_or_default();
+        return if message.contains("async functions") && message.contains("C++") {
+            Outcome::Passed
+        } else {
+            Outcome::Failed(format!("async functions are not refused: {built:#}"))
+        };
+    }
+    let Some((_, sources)) = ASYNC_SOURCES.iter().find(|(name, _)| *name == language) else {
+        return Outcome::Passed;
+    };
+    sources.iter().for_each(write);
+    let tested = toolwit(dir.path(), &["test", "later"]);
+    if tested["ok"] == true && tested["passed"] == ASYNC_CASES {
+        Outcome::Passed
+    } else {
+        Outcome::Failed(format!("async functions: {tested:#}"))
     }
 }
 

@@ -47,7 +47,7 @@ impl EntryPoint {
 const WORLDS: &str = r#"
 package test:guarded;
 interface things { resource thing { constructor(); } }
-world imports { import wasi:cli/environment@0.2.0; import wasi:cli/stdout@0.2.0; }
+world imports { import wasi:cli/environment@0.2.0; import wasi:cli/stdout@0.2.0; import wasi:cli/stderr@0.2.0; }
 world function { include imports; export run: func() -> string; }
 world session { include imports; export things; export run: func() -> string; export crash: func() -> string; }
 world command { include imports; export wasi:cli/run@0.2.0; }
@@ -59,6 +59,7 @@ package wasi:cli@0.2.0;
 interface run { run: func() -> result; }
 interface environment { get-environment: func() -> list<tuple<string, string>>; }
 interface stdout { use wasi:io/streams@0.2.0.{output-stream}; get-stdout: func() -> output-stream; }
+interface stderr { use wasi:io/streams@0.2.0.{output-stream}; get-stderr: func() -> output-stream; }
 ";
 
 const IO: &str = "
@@ -98,6 +99,7 @@ fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
         r#"(module
             (import "wasi:cli/environment@0.2.0" "get-environment" (func $environment (param i32)))
             (import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
+            (import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))
             (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
                 (func $write (param i32 i32 i32 i32)))
             (memory (export "memory") 1)
@@ -298,12 +300,31 @@ async fn a_secret_is_redacted_from_the_error_of_every_entry_point() {
         let open = Guest::new(entry, &body).await.call().await.unwrap_err();
         let error = Guest::with(entry, &body, EXPOSED).await.call().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Trap, "{entry:?}: {error:?}");
-        // The output of a command is not part of its error.
+        // The standard output of a command is not part of its error.
         let has_output = entry != EntryPoint::Command;
         assert_eq!(open.message.contains(TEXT), has_output, "{entry:?}: {open}");
         assert_eq!(error.message.contains("[redacted]"), has_output, "{entry:?}: {error}");
         assert!(!format!("{error:?}").contains(TEXT), "{entry:?}: {error:?}");
     }
+}
+
+// attack: C19
+#[tokio::test]
+async fn the_error_of_a_program_that_trapped_has_its_diagnostics_without_secrets() {
+    let body = format!("{} unreachable", WRITE.replace("$stdout", "$stderr"));
+    let open = Guest::new(EntryPoint::Command, &body).await.call().await.unwrap_err();
+    assert!(
+        open.message.contains(&format!("its output ends with: {TEXT}")),
+        "{open}"
+    );
+    assert_eq!(open.log.as_deref(), Some(TEXT));
+    let secret = Guest::with(EntryPoint::Command, &body, EXPOSED)
+        .await
+        .call()
+        .await
+        .unwrap_err();
+    assert!(secret.message.contains("its output ends with: [redacted]"), "{secret}");
+    assert!(!format!("{secret:?}").contains(TEXT), "{secret:?}");
 }
 
 // accept: 137

@@ -265,6 +265,9 @@ async fn concurrent_writes_stay_within_the_quota() {
     assert!(host.failure("write", far).await.contains("InsufficientSpace"));
     let resize = json!({"how": "resize", "path": "/data/far", "other": (1_u64 << 40).to_string()});
     assert!(host.failure("change", resize).await.contains("InsufficientSpace"));
+    // No file can have this size, with or without a quota.
+    let impossible = json!({"how": "resize", "path": "/data/far", "other": u64::MAX.to_string()});
+    assert!(host.failure("change", impossible).await.contains("Invalid"));
     let length = |name: &str| std::fs::metadata(host.data().join(name)).map_or(0, |file| file.len());
     assert!(length("full") + length("far") <= QUOTA_BYTES);
 }

@@ -73,6 +73,30 @@ fn a_function_body_that_does_not_match_its_type_is_refused_at_inspection() {
     assert!(error.message.contains("type mismatch"), "{error}");
 }
 
+// attack: A8
+#[test]
+fn a_valid_component_with_an_unsupported_feature_is_refused_with_its_name() {
+    let synchronous_read = "(component (type $s (stream u8)) (core module $m (memory (export \"m\") 1))
+        (core instance $i (instantiate $m)) (core func (canon stream.read $s (memory (core memory $i \"m\")))))";
+    let exception = "(component (core module (tag) (func throw 0)))";
+    let shared = "(component (core module (memory 1 1 shared)))";
+    for (text, feature) in [
+        ("(component (core func (canon error-context.drop)))", "error-context"),
+        (synchronous_read, "more async builtins"),
+        (exception, "exceptions"),
+        (shared, "threads"),
+    ] {
+        let error = inspect(&component_of(text)).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{error:#?}");
+        assert!(error.message.contains("that the host does not support"), "{error}");
+        assert!(error.message.contains(feature), "{error}");
+        assert!(error.suggestion.as_ref().unwrap().contains("without this feature"));
+    }
+    // A component with such a feature that is damaged as well is refused as damaged.
+    let damaged = "(component (core func (canon error-context.drop)) (core module (func (result i32) i64.const 1)))";
+    refusal(&component_of(damaged));
+}
+
 // attack: A7
 #[test]
 fn unknown_imports_are_named_and_long_names_are_cut() {

@@ -81,3 +81,33 @@ async fn interfaces_of_wasi_3_need_the_switch_and_others_are_never_offered() {
         assert!(error.message.contains(&format!("`{never}`")), "{error}");
     }
 }
+
+/// A program that exports `wasi:cli/run` in two versions, as toolchains for 0.2 make of a program for 0.3. `exit_status` differs.
+const TWO_RUNS: &str = r#"(component
+    (core module $m
+        (func (export "fail") (result i32) i32.const 1)
+        (func (export "run") (result i32) i32.const 0))
+    (core instance $i (instantiate $m))
+    (func $earlier (result (result)) (canon lift (core func $i "fail")))
+    (func $later (result (result)) (canon lift (core func $i "run")))
+    (instance $run2 (export "run" (func $earlier)))
+    (instance $run3 (export "run" (func $later)))
+    (export "wasi:cli/run@0.3.0" (instance $run3))
+    (export "wasi:cli/run@0.2.6" (instance $run2)))"#;
+
+#[tokio::test]
+async fn a_program_for_two_versions_of_wasi_is_one_tool_which_runs_the_later_one() {
+    let program = Guests::new().text("program", TWO_RUNS).await.unwrap();
+    let tools = program.tools(&Scope::new());
+    let names: Vec<_> = tools.iter().map(|tool| tool.definition().name()).collect();
+    assert_eq!(names, ["program"]);
+    let result = tools[0]
+        .call(toolwit::Arguments::new(), &ToolContext::new())
+        .await
+        .unwrap();
+    assert!(result.for_llm.contains(r#""exit_status":0"#), "{}", result.for_llm);
+    let skipped = &program.inspection().skipped;
+    assert_eq!(skipped.len(), 1);
+    assert_eq!(skipped[0].export, "wasi:cli/run@0.2.6");
+    assert_eq!(skipped[0].reason, "`wasi:cli/run@0.3.0` runs the same program");
+}

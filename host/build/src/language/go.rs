@@ -14,6 +14,7 @@ use wit_bindgen_core::Files;
 use super::{
     Language, LanguageBuild, MissingTool,
     bindings::{self, BINDINGS, remove_files},
+    go_scheduler,
     tool::ToolProgram,
 };
 use crate::{BuildError, Progress};
@@ -35,6 +36,15 @@ const RUNTIME: [(&str, &str); 3] = [
         include_str!("../../templates/go/runtime.go"),
     ),
     ("pkg/wit/types/types.go", include_str!("../../templates/go/types.go")),
+];
+
+/// The part of the module that async functions, streams and futures need.
+const ASYNC_RUNTIME: [(&str, &str); 2] = [
+    ("pkg/wit/async/async.go", include_str!("../../templates/go/async.go")),
+    (
+        "pkg/wit/types/streams.go",
+        include_str!("../../templates/go/streams.go"),
+    ),
 ];
 
 pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
@@ -59,25 +69,17 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
         "-o",
     ];
     let mut arguments: Vec<OsString> = arguments.map(Into::into).to_vec();
-    arguments.extend([output.clone().into(), ".".into()]);
+    arguments.push(output.clone().into());
+    if build.dir.join(BINDINGS).join(ASYNC_RUNTIME[0].0).is_file() {
+        arguments.push(go_scheduler::overlay(&compiler, build, progress).await?);
+    }
+    arguments.push(".".into());
     compiler.run(build.dir, arguments, build.limit, progress).await?;
     Ok(output)
 }
 
 /// The files that the generator writes. Each package has them next to those of the author.
 const GENERATED: [&str; 3] = ["wit_bindings.go", "wit_exports.go", "empty.s"];
-
-/// Refuses bindings that need another compiler than the released ones.
-pub(super) fn check(files: &Files) -> Result<(), BuildError> {
-    let is_async = |content: &[u8]| String::from_utf8_lossy(content).contains("/pkg/wit/async\"");
-    if files.iter().any(|(_, content)| is_async(content)) {
-        return Err(BuildError::Bindings {
-            language: Language::Go,
-            message: "async functions, streams and futures are not supported".to_owned(),
-        });
-    }
-    Ok(())
-}
 
 /// Writes the generated files of all packages and the module that they need, and removes the files of an earlier WIT.
 pub(super) fn write(dir: &Path, files: &Files) -> io::Result<()> {
@@ -97,14 +99,32 @@ pub(super) fn write(dir: &Path, files: &Files) -> io::Result<()> {
     for (name, content) in files.iter().filter(|(name, _)| *name != MANIFEST.0) {
         write_file(&dir.join(name), content)?;
     }
+    let bindings = dir.join(BINDINGS);
     for (name, content) in RUNTIME {
-        write_file(&dir.join(BINDINGS).join(name), content.as_bytes())?;
+        write_file(&bindings.join(name), content.as_bytes())?;
+    }
+    let needs_async = files.iter().any(|(_, content)| uses_async(content));
+    for (name, content) in ASYNC_RUNTIME {
+        let file = bindings.join(name);
+        if needs_async {
+            write_file(&file, content.as_bytes())?;
+        } else if file.exists() {
+            fs::remove_file(file)?;
+        }
     }
     let main = files.iter().find(|(name, _)| *name == "wit_exports.go");
     let main = main.map_or_else(String::new, |(_, content)| {
         String::from_utf8_lossy(content).into_owned()
     });
     write_missing_packages(dir, &main)
+}
+
+/// Returns whether a generated file has async functions, streams or futures.
+fn uses_async(content: &[u8]) -> bool {
+    let content = String::from_utf8_lossy(content);
+    ["/pkg/wit/async\"", "witTypes.StreamVtable", "witTypes.FutureVtable"]
+        .iter()
+        .any(|mark| content.contains(mark))
 }
 
 /// Writes an empty package for each one with the author's functions that has no file. The compiler then lists the missing functions.

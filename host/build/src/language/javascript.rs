@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Language, LanguageBuild, MissingTool, tool::ToolProgram};
+use super::{Language, LanguageBuild, MissingTool, is_async, tool::ToolProgram};
 use crate::{BuildError, Progress};
 
 /// The directory in which npm puts the programs of a project.
@@ -57,7 +57,7 @@ pub(super) async fn build_typescript(
     componentize(build, &scripts.join("app.js"), &scripts, progress).await
 }
 
-/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs.
+/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs. It never resolves promises.
 async fn componentize(
     build: &LanguageBuild<'_>,
     script: &Path,
@@ -69,7 +69,10 @@ async fn componentize(
     let mut arguments = vec!["--wit".into(), build.wit_path.into()];
     arguments.extend(["--world".into(), build.world_name()?.into()]);
     arguments.extend(["--js".into(), script.into(), "--module-root".into(), root.into()]);
-    arguments.extend(["--output".into(), output.clone().into(), "--sync".into()]);
+    arguments.extend(["--output".into(), output.clone().into()]);
+    if !is_async(build.wit, build.world)? {
+        arguments.push("--sync".into());
+    }
     if !imports_wasi(build)? {
         arguments.push("--stub-wasi".into());
     }

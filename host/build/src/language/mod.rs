@@ -5,6 +5,7 @@
 mod bindings;
 mod c;
 mod go;
+mod go_scheduler;
 mod javascript;
 mod python;
 mod tool;
@@ -19,6 +20,7 @@ use std::{
 
 pub(super) use bindings::update as update_bindings;
 pub(super) use c::{CTools, find_c_tools};
+use wit_parser::{LiveTypes, TypeDefKind, WorldItem};
 
 use super::{BuildError, Progress, ResolvedWit};
 
@@ -209,10 +211,52 @@ impl LanguageBuild<'_> {
     }
 }
 
+/// Returns whether a world has async functions, streams or futures.
+fn is_async(wit: &ResolvedWit, world: Option<&str>) -> Result<bool, BuildError> {
+    let (resolve, world) = (wit.resolve(), wit.world(world)?);
+    let mut items = resolve.worlds[world]
+        .imports
+        .values()
+        .chain(resolve.worlds[world].exports.values());
+    let has_async_function = items.any(|item| match item {
+        WorldItem::Function(function) => function.kind.is_async(),
+        WorldItem::Interface { id, .. } => {
+            let mut functions = resolve.interfaces[*id].functions.values();
+            functions.any(|function| function.kind.is_async())
+        }
+        WorldItem::Type { .. } => false,
+    });
+    let mut types = LiveTypes::default();
+    types.add_world(resolve, world);
+    let is_stream = |id| matches!(resolve.types[id].kind, TypeDefKind::Stream(_) | TypeDefKind::Future(_));
+    Ok(has_async_function || types.iter().any(is_stream))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn async_functions_and_streams_of_the_world_are_found() {
+        let world_is_async = |text: &str| {
+            let wit = ResolvedWit::parse(Path::new("plugin.wit"), text).unwrap();
+            is_async(&wit, Some("w")).unwrap()
+        };
+        let other = "interface other { f: async func(); }";
+        for (interface, expected) in [
+            ("f: func(a: list<u8>) -> string;", false),
+            ("f: async func();", true),
+            ("f: func() -> stream<u8>;", true),
+            ("record r { s: list<future<string>> } f: func(r: r);", true),
+            ("resource r { f: async func(); }", true),
+        ] {
+            let text = format!("package a:b; {other} interface i {{ {interface} }} world w {{ export i; }}");
+            assert_eq!(world_is_async(&text), expected, "{interface}");
+        }
+        assert!(world_is_async("package a:b; world w { import f: async func(); }"));
+        assert!(!world_is_async("package a:b; world w { export f: func(); }"));
+    }
 
     #[test]
     fn every_language_has_a_name_that_can_be_read() {

@@ -67,7 +67,8 @@ impl ToolProgram {
         limit: Duration,
         progress: &dyn Progress,
     ) -> Result<(), BuildError> {
-        let command = self.command(dir, arguments, progress);
+        progress.step(self.step());
+        let command = self.command(dir, arguments);
         run_to_success(command, Stdout::Stream, limit, progress).await?;
         Ok(())
     }
@@ -81,14 +82,31 @@ impl ToolProgram {
         limit: Duration,
         progress: &dyn Progress,
     ) -> Result<(), BuildError> {
-        let command = self.command(dir, arguments, progress);
-        let finished = run_to_success(command, Stdout::Collect, limit, progress).await?;
-        fs::write(output, finished.stdout).map_err(BuildError::file("write", output))
+        progress.step(self.step());
+        let text = self.output(dir, arguments, limit, progress).await?;
+        fs::write(output, text).map_err(BuildError::file("write", output))
     }
 
-    fn command(&self, dir: &Path, arguments: Vec<OsString>, progress: &dyn Progress) -> Command {
+    /// Runs the program in `dir`, and returns its standard output.
+    pub(super) async fn output(
+        &self,
+        dir: &Path,
+        arguments: Vec<OsString>,
+        limit: Duration,
+        progress: &dyn Progress,
+    ) -> Result<String, BuildError> {
+        let command = self.command(dir, arguments);
+        let finished = run_to_success(command, Stdout::Collect, limit, progress).await?;
+        Ok(finished.stdout)
+    }
+
+    /// The step of a build that runs the program.
+    fn step(&self) -> Step {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        progress.step(Step::RunTool(name.into_owned()));
+        Step::RunTool(name.into_owned())
+    }
+
+    fn command(&self, dir: &Path, arguments: Vec<OsString>) -> Command {
         let mut command = environment::program(&self.path.to_string_lossy());
         command.args(self.first_arguments).args(arguments).current_dir(dir);
         // The error of a source would disappear above the backtrace of its compiler.

@@ -21,6 +21,9 @@ const LAST_LINE_CHARS_MAX: usize = 400;
 /// The maximum number of function names in a trap's message.
 const FRAMES_MAX: usize = 4;
 
+/// The maximum length of the name of a function in the message of a trap, in characters.
+const FUNCTION_NAME_CHARS_MAX: usize = 200;
+
 /// Returns the error for the failure of guest code, with the limit that it exceeded.
 pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
     if let Some(cause) = state.meter.stop.cause() {
@@ -233,6 +236,12 @@ impl UntypedLimit {
     }
 }
 
+/// Returns the name of a function as its author wrote it.
+fn function_name(symbol: &str) -> String {
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
+    printable(&name).chars().take(FUNCTION_NAME_CHARS_MAX).collect()
+}
+
 fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, phase: Phase) -> Error {
     let cause = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
     let cause = printable(&cause);
@@ -246,7 +255,7 @@ fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, p
         .flat_map(WasmBacktrace::frames)
         .filter_map(|frame| frame.func_name())
         .take(FRAMES_MAX)
-        .map(printable)
+        .map(function_name)
         .collect();
     if !frames.is_empty() {
         message.push_str(&format!(" (in {})", frames.join(", called by ")));
@@ -255,4 +264,24 @@ fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, p
         message.push_str(&format!("; its output ends with: {line}"));
     }
     Error::new(ErrorKind::Trap, phase, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_rust_have_the_names_of_their_source() {
+        for (symbol, name) in [
+            (
+                "_ZN3std9panicking10rust_panic17h0123456789abcdefE",
+                "std::panicking::rust_panic",
+            ),
+            ("_RNvNtCs6TxCtTcuIIP_3std7process5abort", "std::process::abort"),
+            ("main", "main"),
+        ] {
+            assert_eq!(function_name(symbol), name);
+        }
+        assert_eq!(function_name(&"a".repeat(5_000)).len(), FUNCTION_NAME_CHARS_MAX);
+    }
 }

@@ -16,7 +16,7 @@ use crate::values::types::{FunctionKind, Shape};
 
 /// The version of the cached text. It changes with the format, and with the data that an inspection reads from a component.
 /// Text of another version is ignored.
-pub const INSPECTION_CACHE_VERSION: u32 = 8;
+pub const INSPECTION_CACHE_VERSION: u32 = 9;
 
 /// The text of an inspection, as [`Inspection::to_cache_text`] wrote it, with the metadata that is needed before it is parsed.
 #[derive(Clone, Debug)]

@@ -42,21 +42,28 @@ pub(crate) struct CheckedComponent<'a> {
 /// [`ErrorKind::MalformedComponent`] or [`ErrorKind::Unsupported`], with the reason in one line.
 pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     check_header(bytes)?;
-    let plain = match validate(bytes, Profile::Plain) {
+    let plain = match validate(bytes, Profile::Plain, features(Profile::Plain)) {
         Ok(checked) => return Ok(checked),
         Err(refusal) => refusal,
     };
+    let Refusal::Invalid { offset: earlier, .. } = plain else {
+        return Err(plain.into());
+    };
     // A component that is invalid only because it uses async functions passes the second validation. Otherwise, the error at the
     // later position in the bytes is the more precise one.
-    match plain {
-        Refusal::Invalid { offset: earlier, .. } => {
-            validate(bytes, Profile::Concurrent).map_err(|concurrent| match concurrent {
-                Refusal::Invalid { offset, .. } if offset <= earlier => plain.into(),
-                concurrent => concurrent.into(),
-            })
+    let concurrent = features(Profile::Concurrent);
+    let refusal = match validate(bytes, Profile::Concurrent, concurrent) {
+        Ok(checked) => return Ok(checked),
+        Err(Refusal::Invalid { offset, .. }) if offset <= earlier => plain,
+        Err(refusal) => refusal,
+    };
+    Err(match refusal {
+        // It is valid for a host with other features: it is not damaged.
+        Refusal::Invalid { message, .. } if validate(bytes, Profile::Concurrent, concurrent | ABSENT).is_ok() => {
+            Refusal::MissingFeature(message).into()
         }
-        refusal => Err(refusal.into()),
-    }
+        refusal => refusal.into(),
+    })
 }
 
 /// A file that is not a component yet. It is the source of an error, from which a program can build its own hint.
@@ -126,8 +133,7 @@ fn too_deep(payload: &Payload<'_>) -> Refusal {
     }
 }
 
-fn validate(bytes: &[u8], profile: Profile) -> Result<CheckedComponent<'_>, Refusal> {
-    let features = features(profile);
+fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<CheckedComponent<'_>, Refusal> {
     let mut validator = Validator::new_with_features(features);
     let mut parser = Parser::new(0);
     parser.set_features(features);
@@ -191,6 +197,17 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
     }
     Ok(())
 }
+
+/// The WebAssembly proposals that no engine supports, and that toolchains or the text format can already produce.
+const ABSENT: WasmFeatures = WasmFeatures::THREADS
+    .union(WasmFeatures::EXCEPTIONS)
+    .union(WasmFeatures::LEGACY_EXCEPTIONS)
+    .union(WasmFeatures::CM_ASYNC_STACKFUL)
+    .union(WasmFeatures::CM_MORE_ASYNC_BUILTINS)
+    .union(WasmFeatures::CM_THREADING)
+    .union(WasmFeatures::CM_ERROR_CONTEXT)
+    .union(WasmFeatures::CM_FIXED_LENGTH_LISTS)
+    .union(WasmFeatures::CM_MAP);
 
 /// Returns the WebAssembly proposals that the engine of a profile supports, as configured and compiled into this crate.
 fn features(profile: Profile) -> WasmFeatures {

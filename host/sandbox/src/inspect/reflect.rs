@@ -1,17 +1,16 @@
 //! Reads the exports of a component: the functions that can be tools, the resources, and the skipped exports.
 
+mod command_export;
 mod plugin_exports;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use wasmparser::component_types::{
-    ComponentAnyTypeId, ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentInstanceTypeId,
-    ComponentValType, ResourceId,
-};
+use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType, ComponentFuncType, ResourceId};
 use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
+use self::command_export::is_command;
 use super::check::CheckedComponent;
 use super::interfaces::PLUGIN_PACKAGE;
 use super::type_reader::{Parts, TypeReader};
@@ -112,13 +111,7 @@ impl<'a> Reader<'a> {
                 self.skip(name, "it was added by the toolchain, not by the author")
             }
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
-            ComponentEntityType::Instance(id) if is_command(name) => {
-                if self.has_run(*id) {
-                    self.add_command(name)
-                } else {
-                    self.skip(name, "it has no function `run: func() -> result`")
-                }
-            }
+            ComponentEntityType::Instance(id) if is_command(name) => self.read_command(name, *id),
             ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
@@ -146,26 +139,6 @@ impl<'a> Reader<'a> {
         worlds
             .flat_map(|(_, world)| world.exports.values())
             .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
-    }
-
-    fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
-        let Some(ComponentEntityType::Func(id)) = self.reader.types[interface].exports.get("run").map(|item| &item.ty)
-        else {
-            return false;
-        };
-        let run = &self.reader.types[*id];
-        let returns_plain_result = match run.result {
-            Some(ComponentValType::Type(id)) => matches!(
-                &self.reader.types[id],
-                ComponentDefinedType::Result {
-                    ok: None,
-                    err: None,
-                    ..
-                }
-            ),
-            _ => false,
-        };
-        run.params.is_empty() && returns_plain_result
     }
 
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
@@ -287,22 +260,6 @@ impl<'a> Reader<'a> {
             _ => Err(format!("functions of the kind `[{tag}]` are not supported")),
         }
     }
-
-    fn add_command(&mut self, interface: &str) {
-        self.shape.functions.push(Function {
-            interface: Some(interface.into()),
-            export: "run".to_owned(),
-            kind: FunctionKind::Command,
-            name: "run".to_owned(),
-            params: Vec::new(),
-            result: None,
-            returns_tool_result: false,
-            docs: None,
-            effect: None,
-            input_schema: Arc::default(),
-            output_schema: None,
-        });
-    }
 }
 
 /// Cuts an untrusted name to [`EXPORT_BYTES_MAX`] characters.
@@ -352,13 +309,6 @@ fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(Res
             .collect(),
         _ => Vec::new(),
     }
-}
-
-/// Returns whether an interface is `wasi:cli/run`, in a version that the host supports.
-fn is_command(interface: &str) -> bool {
-    interface
-        .strip_prefix("wasi:cli/run@")
-        .is_some_and(|version| version.starts_with("0.2.") || version.starts_with("0.3."))
 }
 
 impl Shape {

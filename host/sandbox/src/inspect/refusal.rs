@@ -10,6 +10,8 @@ pub(super) enum Refusal {
         /// The position of the error in the bytes.
         offset: usize,
     },
+    /// It is a valid component that uses a proposal which no engine of the host supports. The message names it.
+    MissingFeature(String),
     /// Compiling the component takes too much work.
     TooMuchWork(String),
 }
@@ -29,6 +31,14 @@ impl From<Refusal> for Error {
             Refusal::Invalid { message, offset } => {
                 let message = format!("it is not a valid component: {} at byte {offset}", one_line(&message));
                 Self::new(ErrorKind::MalformedComponent, Phase::Load, message)
+            }
+            Refusal::MissingFeature(message) => {
+                let message = format!(
+                    "it uses a feature of WebAssembly that the host does not support: {}",
+                    one_line(&message)
+                );
+                Self::new(ErrorKind::Unsupported, Phase::Load, message)
+                    .with_suggestion("build it without this feature, which is not part of WASI 0.3")
             }
             Refusal::TooMuchWork(message) => Self::new(ErrorKind::Unsupported, Phase::Load, message)
                 .with_suggestion("report it to the author of the plugin"),

@@ -59,7 +59,11 @@ impl HostState {
     /// Creates the state of a fresh instance, with only the granted resources of its plugin, and with every limit set.
     pub(crate) fn new(setup: HostSetup<'_>, stdio: Stdio) -> Self {
         let HostSetup { limits, authority, .. } = setup;
-        let log = LogBuffer::new(limits.log_bytes_max);
+        let log = match &stdio {
+            Stdio::Log => LogBuffer::new(limits.log_bytes_max),
+            // What a program reports before it traps belongs to the error.
+            Stdio::Program { stderr, .. } => stderr.clone(),
+        };
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(limits.resources_max);
         Self {

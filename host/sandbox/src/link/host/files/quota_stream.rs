@@ -35,6 +35,10 @@ async fn measured(
 
 /// Returns the size of the hole between the end of a file and an offset, in bytes.
 pub(super) fn gap(file: &File, offset: u64) -> io::Result<u64> {
+    // A position in a file is a signed number. A larger one is invalid, whatever the quota is.
+    if i64::try_from(offset).is_err() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     Ok(offset.saturating_sub(file.metadata()?.len()))
 }
 

@@ -1,0 +1,80 @@
+//! The scheduler of Go, changed for async functions.
+//!
+//! An async function returns to its host when all its goroutines wait. Go's runtime for WASI has no hook for this moment, but its compiler
+//! can replace files of the standard library (`-overlay`), without a change of the installed toolchain.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{LanguageBuild, tool::ToolProgram};
+use crate::{BuildError, Progress};
+
+/// The file of the runtime with the function that the scheduler calls when no goroutine can run.
+const HOOK_FILE: &str = "src/runtime/lock_wasip1.go";
+
+/// The function, which does nothing for WASI.
+const HOOK: &str = "func beforeIdle(int64, int64) (*g, bool) {\n\treturn nil, false\n}\n";
+
+/// The file that is added, with another function of this name.
+const ADDED: (&str, &str) = (
+    "src/runtime/toolwit_idle_wasip1.go",
+    include_str!("../../templates/go/idle.go"),
+);
+
+/// Writes the changed files, and returns the argument of the compiler that selects them.
+pub(super) async fn overlay(
+    compiler: &ToolProgram,
+    build: &LanguageBuild<'_>,
+    progress: &dyn Progress,
+) -> Result<OsString, BuildError> {
+    let arguments = ["env", "GOROOT"].map(Into::into).to_vec();
+    let root = compiler.output(build.dir, arguments, build.limit, progress).await?;
+    let root = Path::new(root.trim_end_matches(['\r', '\n']));
+    let hook_file = root.join(HOOK_FILE);
+    let text = fs::read_to_string(&hook_file).map_err(BuildError::file("read", &hook_file))?;
+    let Some(text) = without_hook(&text) else {
+        return Err(BuildError::GoRuntime { path: hook_file });
+    };
+    let changed = write(build, "lock_wasip1.go", &text)?;
+    let added = write(build, "toolwit_idle_wasip1.go", ADDED.1)?;
+    let replaced =
+        serde_json::json!({"Replace": { path(&hook_file): path(&changed), path(&root.join(ADDED.0)): path(&added) }});
+    let overlay = write(build, "overlay.json", &replaced.to_string())?;
+    let mut argument = OsString::from("-overlay=");
+    argument.push(overlay);
+    Ok(argument)
+}
+
+/// Removes the hook from the file of the runtime.
+fn without_hook(text: &str) -> Option<String> {
+    let text = text.replace("\r\n", "\n");
+    (text.matches(HOOK).count() == 1).then(|| text.replace(HOOK, ""))
+}
+
+/// Writes a file to the directory for intermediate files.
+fn write(build: &LanguageBuild<'_>, name: &str, text: &str) -> Result<PathBuf, BuildError> {
+    let file = build.out_dir.join(name);
+    fs::write(&file, text).map_err(BuildError::file("write", &file))?;
+    Ok(file)
+}
+
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hook_is_removed_only_from_a_runtime_that_has_it() {
+        let text = format!("package runtime\n\n{HOOK}\nfunc checkTimeouts() {{}}\n");
+        let expected = Some("package runtime\n\n\nfunc checkTimeouts() {}\n".to_owned());
+        assert_eq!(without_hook(&text), expected);
+        assert_eq!(without_hook(&text.replace('\n', "\r\n")), expected);
+        assert_eq!(without_hook("package runtime\n"), None);
+    }
+}

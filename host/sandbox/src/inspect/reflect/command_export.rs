@@ -1,0 +1,86 @@
+//! The export of a command-line program, `wasi:cli/run`.
+
+use std::sync::Arc;
+
+use wasmparser::component_types::{
+    ComponentDefinedType, ComponentEntityType, ComponentInstanceTypeId, ComponentValType,
+};
+
+use super::Reader;
+use crate::values::types::{Function, FunctionKind};
+
+impl<'a> Reader<'a> {
+    /// Reads the export of a program.
+    pub(super) fn read_command(&mut self, name: &str, interface: ComponentInstanceTypeId) {
+        if !self.has_run(interface) {
+            self.skip(name, "it has no function `run: func() -> result`");
+        } else if let Some(later) = self.later_command(name) {
+            self.skip(name, format!("`{later}` runs the same program"));
+        } else {
+            self.add_command(name);
+        }
+    }
+
+    /// Returns the export that runs the program of another one, for a later version of WASI. Programs for WASI 0.3 export both if their
+    /// toolchain adds the earlier one to every program.
+    fn later_command(&self, name: &str) -> Option<&'a str> {
+        let is_later = |other: &&&str| {
+            is_command(other)
+                && wasi_version(other) > wasi_version(name)
+                && match self.reader.types.component_item_for_export(other).map(|item| &item.ty) {
+                    Some(ComponentEntityType::Instance(id)) => self.has_run(*id),
+                    _ => false,
+                }
+        };
+        self.exports.iter().find(is_later).copied()
+    }
+
+    fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
+        let Some(ComponentEntityType::Func(id)) = self.reader.types[interface].exports.get("run").map(|item| &item.ty)
+        else {
+            return false;
+        };
+        let run = &self.reader.types[*id];
+        let returns_plain_result = match run.result {
+            Some(ComponentValType::Type(id)) => matches!(
+                &self.reader.types[id],
+                ComponentDefinedType::Result {
+                    ok: None,
+                    err: None,
+                    ..
+                }
+            ),
+            _ => false,
+        };
+        run.params.is_empty() && returns_plain_result
+    }
+
+    fn add_command(&mut self, interface: &str) {
+        self.shape.functions.push(Function {
+            interface: Some(interface.into()),
+            export: "run".to_owned(),
+            kind: FunctionKind::Command,
+            name: "run".to_owned(),
+            params: Vec::new(),
+            result: None,
+            returns_tool_result: false,
+            docs: None,
+            effect: None,
+            input_schema: Arc::default(),
+            output_schema: None,
+        });
+    }
+}
+
+/// Returns whether an interface is `wasi:cli/run`, in a version that the host supports.
+pub(super) fn is_command(interface: &str) -> bool {
+    interface
+        .strip_prefix("wasi:cli/run@")
+        .is_some_and(|version| version.starts_with("0.2.") || version.starts_with("0.3."))
+}
+
+/// Returns the version of an interface, such as `[0, 3, 1]`.
+fn wasi_version(interface: &str) -> Vec<u64> {
+    let version = interface.rsplit('@').next().unwrap_or_default();
+    version.split(['.', '-']).map_while(|part| part.parse().ok()).collect()
+}
