@@ -63,8 +63,8 @@ pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
 };
 pub use journal::{
-    IDEMPOTENCY_KEY, InterruptedRun, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore, SessionId,
-    SessionSummary, UnresolvedCall,
+    IDEMPOTENCY_KEY, InterruptedRun, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore,
+    PendingApproval, SessionId, SessionSummary, UnresolvedCall,
 };
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};

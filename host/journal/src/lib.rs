@@ -3,6 +3,7 @@
 //! [`SqliteJournalStore`] is a [`JournalStore`](toolwit_agent::JournalStore): each event is stored before what it announces can have an
 //! effect. A killed process loses nothing that was stored, and another process can continue the session.
 
+mod answers;
 mod large_texts;
 mod lock;
 mod open;

@@ -11,17 +11,31 @@ pub(crate) struct SessionLock(#[allow(dead_code, reason = "holds the lock")] Fil
 impl SessionLock {
     /// Locks a session of a store. Returns `None` if another writer holds it.
     pub(crate) fn acquire(directory: &Path, session: &str) -> io::Result<Option<Self>> {
-        let mut options = fs::OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(directory.join(format!("{session}.lock")))?;
+        let file = lock_file(directory, session)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+
+    /// Returns whether a writer holds a session of a store.
+    pub(crate) fn is_held(directory: &Path, session: &str) -> io::Result<bool> {
+        // Shared, so that two processes that look do not take each other for a writer.
+        match lock_file(directory, session)?.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn lock_file(directory: &Path, session: &str) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(directory.join(format!("{session}.lock")))
 }
 
 /// Returns the directory with the locks of a store.

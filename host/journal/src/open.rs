@@ -15,8 +15,8 @@ const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 /// The application id of SQLite files with sessions: "Tlws".
 const APPLICATION_ID: u32 = 0x546c_7773;
 
-/// The version of the schema.
-const SCHEMA_VERSION: i64 = 1;
+/// The changes of the schema, in order. A file has as many of them as its version counts.
+const SCHEMA: [&str; 2] = [include_str!("schema.sql"), include_str!("answers.sql")];
 
 /// Opens a database file that only the owner can read, and creates it if it does not exist.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
@@ -39,10 +39,12 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
         connection.pragma_update(None, "foreign_keys", true)?;
         // Immediate, so that two processes that open a new store do not both create it.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if found == 0 {
-            transaction.execute_batch(include_str!("schema.sql"))?;
-            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        let found: usize = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if found < SCHEMA.len() {
+            SCHEMA[found..]
+                .iter()
+                .try_for_each(|sql| transaction.execute_batch(sql))?;
+            transaction.pragma_update(None, "user_version", SCHEMA.len())?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         }
         transaction.commit()
@@ -62,7 +64,7 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
         ))
     };
     let message = match read().map_err(JournalError::store)? {
-        (id, version, _) if id == i64::from(APPLICATION_ID) && version <= SCHEMA_VERSION => return Ok(()),
+        (id, version, _) if id == i64::from(APPLICATION_ID) && is_known(version) => return Ok(()),
         (0, 0, 0) => return Ok(()),
         (id, ..) if id == i64::from(APPLICATION_ID) => "a newer version of the program wrote the file",
         _ => "the file does not have sessions; it was not changed",
@@ -71,6 +73,10 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
         message: message.to_owned(),
         source: None,
     })
+}
+
+fn is_known(version: i64) -> bool {
+    usize::try_from(version).is_ok_and(|version| version <= SCHEMA.len())
 }
 
 /// Creates a file that only the owner can read, unless it exists.

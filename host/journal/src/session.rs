@@ -152,6 +152,6 @@ pub(crate) fn remove(connection: &Connection, session: &SessionId) -> Result<(),
 }
 
 /// SQLite has signed integers.
-fn number(sequence: u64) -> i64 {
+pub(crate) fn number(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
 }

@@ -1,20 +1,33 @@
 //! The store of sessions.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use rusqlite::Connection;
+use tokio::sync::watch;
 use toolwit_agent::{JournalError, JournalStore, JournalWriter, SessionId, SessionSummary, TraceEntry};
+use toolwit_core::ApprovalAnswer;
 
+use crate::answers;
 use crate::lock::{self, SessionLock};
 use crate::session::{self, SessionKey};
+
+/// Maximum time to wait for the lock of a session.
+const LOCK_WALL_MAX: Duration = Duration::from_millis(50);
+
+/// The time between two looks at the file while a question waits. A person does not notice it, and a look costs microseconds.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for blocking work.
 #[derive(Clone, Debug)]
 pub struct SqliteJournalStore {
     connection: Arc<Mutex<Connection>>,
     locks: PathBuf,
+    /// Notified of each answer that this store and its clones store.
+    answered: watch::Sender<()>,
 }
 
 /// A session that is open for writing.
@@ -37,7 +50,14 @@ impl SqliteJournalStore {
         Ok(Self {
             connection: Arc::new(Mutex::new(connection)),
             locks,
+            answered: watch::Sender::default(),
         })
+    }
+
+    /// Returns the paths of a store: its file, and the directory with the locks of its sessions.
+    #[must_use]
+    pub fn paths(path: &Path) -> [PathBuf; 2] {
+        [path.to_owned(), lock::directory(path)]
     }
 
     /// Runs queries on a thread for blocking work.
@@ -50,15 +70,32 @@ impl SqliteJournalStore {
         blocking(move || query(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
+    async fn store_answer_of(
+        &self,
+        question: u64,
+        answer: &ApprovalAnswer,
+        session: impl FnOnce(&Connection) -> Result<SessionKey, JournalError> + Send + 'static,
+    ) -> Result<bool, JournalError> {
+        let answer = answer.clone();
+        let stored = self.query(move |connection| answers::store(connection, session(connection)?, question, &answer));
+        let is_first = stored.await?;
+        self.answered.send_replace(());
+        Ok(is_first)
+    }
+
     /// Locks a session.
     async fn lock(&self, session: &SessionId) -> Result<SessionLock, JournalError> {
-        let (locks, id) = (self.locks.clone(), session.clone());
-        blocking(move || match SessionLock::acquire(&locks, id.as_str()) {
-            Ok(Some(lock)) => Ok(lock),
-            Ok(None) => Err(JournalError::Busy(id)),
-            Err(error) => Err(JournalError::store(error)),
-        })
-        .await
+        let start = Instant::now();
+        loop {
+            let (locks, id) = (self.locks.clone(), session.clone());
+            let acquire = move || SessionLock::acquire(&locks, id.as_str()).map_err(JournalError::store);
+            match blocking(acquire).await? {
+                Some(lock) => return Ok(lock),
+                // A process that looks whether the session is open has the lock for a moment.
+                None if start.elapsed() < LOCK_WALL_MAX => tokio::time::sleep(LOCK_WALL_MAX / 5).await,
+                None => return Err(JournalError::Busy(session.clone())),
+            }
+        }
     }
 
     fn writer(&self, session: SessionKey, lock: SessionLock) -> Arc<dyn JournalWriter> {
@@ -125,6 +162,30 @@ impl JournalStore for SqliteJournalStore {
         let id = session.clone();
         self.query(move |connection| session::remove(connection, &id)).await
     }
+
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let id = session.clone();
+        self.query(move |connection| session::find(connection, &id)).await?;
+        let (locks, id) = (self.locks.clone(), session.clone());
+        blocking(move || SessionLock::is_held(&locks, id.as_str()).map_err(JournalError::store)).await
+    }
+
+    async fn store_answer(
+        &self,
+        session: &SessionId,
+        question: u64,
+        answer: &ApprovalAnswer,
+    ) -> Result<bool, JournalError> {
+        let id = session.clone();
+        self.store_answer_of(question, answer, move |connection| session::find(connection, &id))
+            .await
+    }
+
+    async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
+        let id = session.clone();
+        self.query(move |connection| answers::all(connection, session::find(connection, &id)?))
+            .await
+    }
 }
 
 #[async_trait]
@@ -134,5 +195,38 @@ impl JournalWriter for SqliteWriter {
         self.store
             .query(move |connection| session::append(connection, session, entries))
             .await
+    }
+
+    async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
+        let session = self.session;
+        self.store.store_answer_of(question, answer, move |_| Ok(session)).await
+    }
+
+    async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {
+        let session = self.session;
+        self.store
+            .query(move |connection| answers::find(connection, session, question))
+            .await
+    }
+
+    async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {
+        let session = self.session;
+        let mut answered = self.store.answered.subscribe();
+        let mut seen = None;
+        loop {
+            let look = self
+                .store
+                .query(move |connection| answers::look(connection, session, question, seen));
+            match look.await? {
+                (_, Some(answer)) => return Ok(answer),
+                (version, None) => seen = Some(version),
+            }
+            tokio::select! {
+                // The version of the file does not change for the connection that wrote to it.
+                _ = answered.changed() => seen = None,
+                // Another process gives no signal.
+                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+            }
+        }
     }
 }

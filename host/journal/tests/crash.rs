@@ -17,7 +17,7 @@ use toolwit_agent::{
     Conversation, IDEMPOTENCY_KEY, Journal, JournalError, JournalStore, JournalWriter, LoopLimits, MemoryJournalStore,
     Resolution, SessionId, SessionSummary, TraceEntry,
 };
-use toolwit_core::{EffectClass, NativeTool, Role, Tool, ToolCall, ToolResult};
+use toolwit_core::{ApprovalAnswer, EffectClass, NativeTool, Role, Tool, ToolCall, ToolResult};
 use toolwit_journal::SqliteJournalStore;
 
 /// The responses with calls, and the calls of each.
@@ -54,6 +54,18 @@ impl JournalWriter for KilledWriter {
         (self.kill)();
         Err(JournalError::store(std::io::Error::other("killed")))
     }
+
+    async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
+        self.writer.store_answer(question, answer).await
+    }
+
+    async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {
+        self.writer.answer(question).await
+    }
+
+    async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {
+        self.writer.wait_for_answer(question).await
+    }
 }
 
 #[async_trait]
@@ -82,6 +94,23 @@ impl JournalStore for KilledStore {
 
     async fn remove(&self, session: &SessionId) -> Result<(), JournalError> {
         self.store.remove(session).await
+    }
+
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.store.is_open(session).await
+    }
+
+    async fn store_answer(
+        &self,
+        session: &SessionId,
+        question: u64,
+        answer: &ApprovalAnswer,
+    ) -> Result<bool, JournalError> {
+        self.store.store_answer(session, question, answer).await
+    }
+
+    async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
+        self.store.answers(session).await
     }
 }
 

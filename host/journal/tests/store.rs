@@ -1,11 +1,14 @@
 //! One suite for every store of sessions.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
 
-use toolwit_agent::{Event, JournalError, JournalStore, MemoryJournalStore, SessionId, TraceEntry};
-use toolwit_core::Origin;
+use serde_json::json;
+use toolwit_agent::{
+    Event, JournalError, JournalStore, MemoryJournalStore, RunUsage, SessionId, StopReason, TraceEntry,
+};
+use toolwit_core::{Approval, ApprovalAnswer, Origin};
 use toolwit_journal::SqliteJournalStore;
 
 /// Runs a check on each store.
@@ -79,6 +82,170 @@ async fn a_fork_has_the_first_entries_and_is_independent() {
         assert_eq!(names, [("t", 2)]);
     })
     .await;
+}
+
+fn question(sequence: u64, call: &str, callers: &[&str]) -> TraceEntry {
+    let event = json!({
+        "event": "approval_requested", "id": call, "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5},
+        "effect": {"class": "write", "source": "default"}, "callers": callers, "digest": "d",
+    });
+    let event = serde_json::from_value(event).unwrap();
+    TraceEntry::now(sequence, event, Origin::default())
+}
+
+fn denied(reason: &str) -> ApprovalAnswer {
+    let reason = reason.to_owned();
+    Approval::Denied { reason }.into()
+}
+
+// attack: M4
+#[tokio::test]
+async fn the_first_answer_to_a_question_counts_from_any_process() {
+    on_each(async |store| {
+        let writer = store.create(&id("s")).await.unwrap();
+        writer
+            .append(vec![question(0, "a", &[]), question(1, "b", &[])])
+            .await
+            .unwrap();
+        let pending = store.pending_approvals(&id("s")).await.unwrap();
+        let calls: Vec<_> = pending
+            .iter()
+            .map(|pending| (pending.number, &*pending.question.id))
+            .collect();
+        assert_eq!(calls, [(0, "a"), (1, "b")]);
+        // Another process, while the writer holds the session.
+        store.answer_approval(&id("s"), 0, denied("first")).await.unwrap();
+        let late = store.answer_approval(&id("s"), 0, denied("second")).await;
+        assert!(matches!(late, Err(JournalError::Answered(_, 0))), "{late:?}");
+        assert!(!writer.store_answer(0, &denied("third")).await.unwrap());
+        assert_eq!(writer.answer(0).await.unwrap(), Some(denied("first")));
+        // The conversation that asked.
+        assert!(writer.store_answer(1, &denied("mine")).await.unwrap());
+        let late = store.answer_approval(&id("s"), 1, denied("late")).await;
+        assert!(matches!(late, Err(JournalError::Answered(_, 1))), "{late:?}");
+        let unknown = store.answer_approval(&id("s"), 7, denied("why")).await;
+        assert!(matches!(unknown, Err(JournalError::NotPending(_, 7))), "{unknown:?}");
+        let missing = store.answer_approval(&id("none"), 0, denied("why")).await;
+        assert!(matches!(missing, Err(JournalError::Missing(_))), "{missing:?}");
+        let answers: Vec<_> = store.answers(&id("s")).await.unwrap().into_iter().collect();
+        assert_eq!(answers, [(0, denied("first")), (1, denied("mine"))]);
+        store.fork(&id("s"), &id("t"), 2).await.unwrap();
+        assert!(store.answers(&id("t")).await.unwrap().is_empty(), "a fork asks again");
+        drop(writer);
+        store.remove(&id("s")).await.unwrap();
+        assert!(matches!(store.answers(&id("s")).await, Err(JournalError::Missing(_))));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_question_that_waits_gets_the_answer() {
+    on_each(async |store| {
+        let writer = store.create(&id("s")).await.unwrap();
+        writer.append(vec![question(0, "a", &[])]).await.unwrap();
+        let mut waiting = Box::pin(writer.wait_for_answer(0));
+        tokio::select! {
+            biased;
+            answer = &mut waiting => panic!("nobody answered: {answer:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        let session = id("s");
+        let answered = store.answer_approval(&session, 0, denied("no"));
+        let (answer, answered) = tokio::join!(waiting, answered);
+        answered.unwrap();
+        assert_eq!(answer.unwrap(), denied("no"));
+        assert_eq!(writer.wait_for_answer(0).await.unwrap(), denied("no"), "it is stored");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_of_another_process_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || SqliteJournalStore::open(directory.path().join("sessions.db"));
+    // Two connections, as of two processes.
+    let (asking, answering) = (open().await.unwrap(), open().await.unwrap());
+    let writer = asking.create(&id("s")).await.unwrap();
+    writer.append(vec![question(0, "a", &[])]).await.unwrap();
+    assert!(answering.is_open(&id("s")).await.unwrap());
+    let session = id("s");
+    let answered = answering.answer_approval(&session, 0, denied("no"));
+    let (answer, answered) = tokio::join!(writer.wait_for_answer(0), answered);
+    answered.unwrap();
+    assert_eq!(answer.unwrap(), denied("no"));
+    drop(writer);
+    assert!(!answering.is_open(&id("s")).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_question_ends_with_its_call_its_run_and_for_nested_calls_with_the_process() {
+    on_each(async |store| {
+        let numbers = async || -> Vec<u64> {
+            let pending = store.pending_approvals(&id("s")).await.unwrap();
+            pending.iter().map(|pending| pending.number).collect()
+        };
+        let event = |sequence, event| {
+            let event = serde_json::from_value(event).unwrap();
+            TraceEntry::now(sequence, event, Origin::default())
+        };
+        let decided = |sequence, call: &str, decision: &str| {
+            let decided = json!({"event": "approval_decided", "id": call, "tool": "bank#pay", "decision": decision, "basis": "approver"});
+            event(sequence, decided)
+        };
+        let writer = store.create(&id("s")).await.unwrap();
+        let questions = [question(0, "a", &[]), question(1, "b", &[]), question(2, "c/1", &["shop#buy"]), question(3, "d", &[])];
+        writer.append(questions.to_vec()).await.unwrap();
+        assert_eq!(numbers().await, [0, 1, 2, 3]);
+        writer.append(vec![decided(4, "a", "denied")]).await.unwrap();
+        assert_eq!(numbers().await, [1, 2, 3]);
+        let started = json!({"event": "tool_started", "id": "b", "name": "pay", "tool": "bank#pay"});
+        // An approval that was not used is not lost with its process.
+        writer.append(vec![decided(5, "b", "approved")]).await.unwrap();
+        assert_eq!(numbers().await, [1, 2, 3]);
+        writer.append(vec![event(6, started)]).await.unwrap();
+        assert_eq!(numbers().await, [2, 3]);
+        drop(writer);
+        assert_eq!(numbers().await, [3], "the caller of the nested call has ended");
+        let writer = store.open(&id("s")).await.unwrap();
+        let resumed = json!({"event": "run_resumed", "loop_id": "l", "again": []});
+        writer.append(vec![event(7, resumed), question(8, "d", &[])]).await.unwrap();
+        assert_eq!(numbers().await, [3], "it is the same question");
+        writer.append(vec![question(9, "d", &[])]).await.unwrap();
+        assert_eq!(numbers().await, [9], "it is asked a second time");
+        let finished = Event::Finished {
+            stop: StopReason::Cancelled,
+            iterations: 1,
+            tool_calls: 0,
+            usage: RunUsage::default(),
+            wall_ms: 1,
+        };
+        let finished = TraceEntry::now(10, finished, Origin::default());
+        writer.append(vec![finished]).await.unwrap();
+        assert!(numbers().await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_version_gets_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sessions.db");
+    let store = SqliteJournalStore::open(&path).await.unwrap();
+    drop(store.create(&id("s")).await.unwrap());
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("DROP TABLE answers; PRAGMA user_version = 1")
+        .unwrap();
+    drop(connection);
+    let store = SqliteJournalStore::open(&path).await.unwrap();
+    assert!(store.store_answer(&id("s"), 0, &denied("no")).await.unwrap());
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("PRAGMA user_version = 3").unwrap();
+    assert!(matches!(
+        SqliteJournalStore::open(&path).await,
+        Err(JournalError::Store { .. })
+    ));
 }
 
 #[test]

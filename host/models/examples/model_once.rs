@@ -205,8 +205,8 @@ fn report(partial: &Partial, error: &ModelError) -> Value {
 fn usage(usage: &TokenUsage, provider: &str) -> Value {
     let (mut input, mut output) = (usage.input_tokens, usage.output_tokens);
     match provider {
-        "anthropic" => input -= usage.cached_tokens + usage.cache_write_tokens,
-        "gemini" => output -= usage.reasoning_tokens,
+        "anthropic" => input = input.saturating_sub(usage.cached_tokens.saturating_add(usage.cache_write_tokens)),
+        "gemini" => output = output.saturating_sub(usage.reasoning_tokens),
         _ => {}
     }
     let counts = [

@@ -70,7 +70,7 @@ impl ConversationBuilder {
             late_results: LateResults::new(context.cancel()),
             roles: Roles::new(groups.clone(), config.roles)?,
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
-            context: with_outer_observers(&context, config.has_nested_events, &observers)
+            context: with_outer_observers(&context, config.has_nested_events, &observers, journal.as_ref())
                 .with_blackboard(blackboard.clone())
                 .with_extension(call_ids)
                 .with_extension(SourceCache::of(&context))
@@ -125,9 +125,18 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context of tools, whose agents forward their events to the observers of the conversation if this is on.
-fn with_outer_observers(context: &ToolContext, are_forwarded: bool, observers: &Observers) -> ToolContext {
-    let context = context.clone();
+/// Returns the context of tools, whose agents ask their questions through the journal, and forward their events to the observers of the
+/// conversation if this is on.
+fn with_outer_observers(
+    context: &ToolContext,
+    are_forwarded: bool,
+    observers: &Observers,
+    journal: Option<&Arc<Journal>>,
+) -> ToolContext {
+    let context = match journal {
+        Some(journal) => context.clone().with_extension(journal.clone()),
+        None => context.clone(),
+    };
     if are_forwarded {
         context.with_extension(OuterObservers(observers.clone()))
     } else {

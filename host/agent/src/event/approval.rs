@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use toolwit_core::{ApprovalBasis, ApprovalDecision, Arguments, Effect, RememberedAnswer, ToolId};
+use toolwit_core::{ApprovalBasis, ApprovalDecision, ApprovalRequest, Arguments, Effect, RememberedAnswer, ToolId};
 
 /// A call that needs an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,25 @@ pub struct RequestedApproval {
     pub callers: Vec<ToolId>,
     /// The digest of the tool's definition, code, effect class and grant.
     pub digest: String,
+    /// The reason why the arguments of the previous answer were not accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected_edit: Option<String>,
+}
+
+impl From<&ApprovalRequest> for RequestedApproval {
+    fn from(request: &ApprovalRequest) -> Self {
+        Self {
+            id: request.id.clone(),
+            name: request.name.clone(),
+            tool: request.tool.clone(),
+            arguments: request.arguments.clone(),
+            effect: request.access.effect,
+            grant: request.access.grant.clone(),
+            callers: request.callers.clone(),
+            digest: request.digest.clone(),
+            rejected_edit: request.rejected_edit.clone(),
+        }
+    }
 }
 
 /// The decision whether a call may start.

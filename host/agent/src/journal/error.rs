@@ -32,6 +32,12 @@ pub enum JournalError {
     /// The entries contradict each other.
     #[error("the session cannot be continued: {0}")]
     Divergence(String),
+    /// No call waits for an answer to this question: it does not exist, or the call was decided, or its run ended.
+    #[error("the session `{0}` does not wait for an answer to question {1}")]
+    NotPending(SessionId, u64),
+    /// The question has an answer. The first one counts.
+    #[error("question {1} of the session `{0}` has been answered")]
+    Answered(SessionId, u64),
     /// The store failed.
     #[error("the session store failed: {message}")]
     Store {
@@ -63,6 +69,9 @@ impl From<JournalError> for Error {
             JournalError::Name(_) => "choose another name",
             JournalError::Entry { .. } => "use a newer version of the program, or fork the session before this entry",
             JournalError::Divergence(_) => "fork the session before the difference",
+            JournalError::NotPending(..) | JournalError::Answered(..) => {
+                "read the pending approvals of the session again"
+            }
             JournalError::Store { .. } => "check the file of the sessions and its disk",
         };
         Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string())

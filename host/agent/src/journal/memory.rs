@@ -1,24 +1,30 @@
 //! Sessions in memory, for tests and for services that need no store.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 use super::error::JournalError;
 use super::port::{JournalStore, JournalWriter, SessionId};
 use super::summary::SessionSummary;
 use crate::event::TraceEntry;
+use toolwit_core::ApprovalAnswer;
 
 /// A store of sessions in memory. Clones share the sessions.
 #[derive(Clone, Default)]
 pub struct MemoryJournalStore {
     sessions: Arc<Mutex<BTreeMap<SessionId, MemorySession>>>,
+    /// Notified of each answer.
+    answered: Arc<watch::Sender<()>>,
 }
 
 #[derive(Default)]
 struct MemorySession {
     entries: BTreeMap<u64, TraceEntry>,
+    answers: BTreeMap<u64, ApprovalAnswer>,
     is_open: bool,
 }
 
@@ -37,6 +43,25 @@ impl MemoryJournalStore {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemorySession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies a function to a session.
+    fn with<T>(&self, session: &SessionId, apply: impl FnOnce(&mut MemorySession) -> T) -> Result<T, JournalError> {
+        let mut sessions = self.lock();
+        let stored = sessions.get_mut(session);
+        stored.map(apply).ok_or_else(|| JournalError::Missing(session.clone()))
+    }
+
+    fn store_answer(&self, session: &SessionId, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
+        let is_first = self.with(session, |stored| match stored.answers.entry(question) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(answer.clone());
+                true
+            }
+            Entry::Occupied(_) => false,
+        })?;
+        self.answered.send_replace(());
+        Ok(is_first)
     }
 
     fn writer(&self, session: &SessionId) -> Arc<dyn JournalWriter> {
@@ -74,10 +99,7 @@ impl JournalStore for MemoryJournalStore {
     }
 
     async fn entries(&self, session: &SessionId) -> Result<Vec<TraceEntry>, JournalError> {
-        let sessions = self.lock();
-        let stored = sessions.get(session);
-        let stored = stored.ok_or_else(|| JournalError::Missing(session.clone()))?;
-        Ok(stored.entries.values().cloned().collect())
+        self.with(session, |stored| stored.entries.values().cloned().collect())
     }
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
@@ -103,7 +125,7 @@ impl JournalStore for MemoryJournalStore {
         let prefix = stored.entries.range(..entries);
         let fork = MemorySession {
             entries: prefix.map(|(number, entry)| (*number, entry.clone())).collect(),
-            is_open: false,
+            ..MemorySession::default()
         };
         sessions.insert(new.clone(), fork);
         Ok(())
@@ -120,18 +142,53 @@ impl JournalStore for MemoryJournalStore {
             }
         }
     }
+
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.with(session, |stored| stored.is_open)
+    }
+
+    async fn store_answer(
+        &self,
+        session: &SessionId,
+        question: u64,
+        answer: &ApprovalAnswer,
+    ) -> Result<bool, JournalError> {
+        Self::store_answer(self, session, question, answer)
+    }
+
+    async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
+        self.with(session, |stored| stored.answers.clone())
+    }
 }
 
 #[async_trait]
 impl JournalWriter for MemoryWriter {
     async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError> {
-        let mut sessions = self.store.lock();
-        let stored = sessions.get_mut(&self.session);
-        let stored = stored.ok_or_else(|| JournalError::Missing(self.session.clone()))?;
-        for entry in entries {
-            stored.entries.entry(entry.sequence).or_insert(entry);
+        self.store.with(&self.session, |stored| {
+            for entry in entries {
+                stored.entries.entry(entry.sequence).or_insert(entry);
+            }
+        })
+    }
+
+    async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
+        self.store.store_answer(&self.session, question, answer)
+    }
+
+    async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {
+        self.store
+            .with(&self.session, |stored| stored.answers.get(&question).cloned())
+    }
+
+    async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {
+        let mut answered = self.store.answered.subscribe();
+        loop {
+            if let Some(answer) = self.answer(question).await? {
+                return Ok(answer);
+            }
+            // The sender is in the store.
+            answered.changed().await.map_err(JournalError::store)?;
         }
-        Ok(())
     }
 }
 

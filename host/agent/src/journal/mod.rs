@@ -5,8 +5,10 @@ mod error;
 mod history;
 mod interrupted_run;
 mod memory;
+mod pending_approval;
 mod port;
 mod session_journal;
+mod stored_answer;
 mod summary;
 
 pub(crate) use compaction::{
@@ -17,6 +19,7 @@ pub(crate) use history::messages;
 pub use interrupted_run::{InterruptedRun, UnresolvedCall};
 pub(crate) use interrupted_run::{OpenCall, interrupted_run};
 pub use memory::MemoryJournalStore;
+pub use pending_approval::PendingApproval;
 pub use port::{JournalStore, JournalWriter, SessionId};
 pub use session_journal::Journal;
 pub use summary::SessionSummary;

@@ -1,5 +1,6 @@
 //! The port to a store of sessions.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,8 +9,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::error::JournalError;
+use super::pending_approval::{OpenQuestions, PendingApproval};
 use super::summary::SessionSummary;
 use crate::event::TraceEntry;
+use toolwit_core::ApprovalAnswer;
 
 /// Maximum length of a session's name.
 const NAME_CHARS_MAX: usize = 64;
@@ -106,6 +109,70 @@ pub trait JournalStore: Send + Sync {
     /// # Errors
     /// [`JournalError::Missing`]; [`JournalError::Busy`] if a writer holds it; [`JournalError::Store`].
     async fn remove(&self, session: &SessionId) -> Result<(), JournalError>;
+
+    /// Returns whether a writer holds a session.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Store`].
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
+
+    /// Stores an answer to a question, also while a writer holds the session. Returns `false` if the question has one. Answers are not
+    /// entries: they need no writer, and a [fork](Self::fork) does not have them.
+    /// [`answer_approval`](Self::answer_approval) also checks the question.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Store`].
+    async fn store_answer(
+        &self,
+        session: &SessionId,
+        question: u64,
+        answer: &ApprovalAnswer,
+    ) -> Result<bool, JournalError>;
+
+    /// Returns the answers of a session, by the numbers of their questions.
+    ///
+    /// # Errors
+    /// [`JournalError::Missing`]; [`JournalError::Store`].
+    async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError>;
+
+    /// Returns the questions about calls for which a session waits, in their order. Those about calls that other calls make are among
+    /// them only while a writer holds the session.
+    ///
+    /// # Errors
+    /// As [`entries`](Self::entries).
+    async fn pending_approvals(&self, session: &SessionId) -> Result<Vec<PendingApproval>, JournalError> {
+        let is_running = self.is_open(session).await?;
+        let mut answers = self.answers(session).await?;
+        let questions = OpenQuestions::of(&self.entries(session).await?);
+        let pending = questions.pending(is_running).map(|pending| PendingApproval {
+            answer: answers.remove(&pending.number),
+            ..pending
+        });
+        Ok(pending.collect())
+    }
+
+    /// Answers a question of [`pending_approvals`](Self::pending_approvals), from any process. The first answer counts: that of the
+    /// approver of a running conversation, or this one. The conversation that waits continues, or the next one that
+    /// [resumes](crate::Conversation::resume_run) the run uses it, each for exactly the call of the question, and once.
+    ///
+    /// # Errors
+    /// [`JournalError::NotPending`]; [`JournalError::Answered`]; as [`pending_approvals`](Self::pending_approvals).
+    async fn answer_approval(
+        &self,
+        session: &SessionId,
+        question: u64,
+        answer: ApprovalAnswer,
+    ) -> Result<(), JournalError> {
+        let (session_id, pending) = (session.clone(), self.pending_approvals(session).await?);
+        if !pending.iter().any(|pending| pending.number == question) {
+            return Err(JournalError::NotPending(session_id, question));
+        }
+        if self.store_answer(session, question, &answer).await? {
+            Ok(())
+        } else {
+            Err(JournalError::Answered(session_id, question))
+        }
+    }
 }
 
 /// A session that is open for writing. Dropping it closes the session; so does the end of the process, however it ends.
@@ -117,4 +184,22 @@ pub trait JournalWriter: Send + Sync {
     /// # Errors
     /// [`JournalError::Store`].
     async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError>;
+
+    /// Stores an answer to a question of the session. Returns `false` if the question has one.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`].
+    async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError>;
+
+    /// Returns the stored answer to a question of the session.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`].
+    async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError>;
+
+    /// Waits until a question of the session has an answer, also of another process. Dropping the future ends the wait.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`].
+    async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError>;
 }

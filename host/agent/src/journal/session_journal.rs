@@ -1,16 +1,14 @@
 //! The journal of one session.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
-use tokio::sync::Notify;
-
 use super::error::JournalError;
+use super::pending_approval::OpenQuestions;
 use super::port::{JournalStore, JournalWriter, SessionId};
 use crate::event::{Event, Observer, RecordedOutcome, TraceEntry};
-use toolwit_core::Origin;
+use async_trait::async_trait;
 use toolwit_core::limits::RECORDED_RUN_ARTIFACTS_BYTES_MAX;
+use toolwit_core::{ApprovalAnswer, Origin};
 
 /// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
 ///
@@ -23,8 +21,6 @@ pub struct Journal {
     earlier: Mutex<Vec<TraceEntry>>,
     state: Mutex<JournalState>,
     committing: tokio::sync::Mutex<()>,
-    /// Notified of a question about a call.
-    questions: Notify,
 }
 
 struct JournalState {
@@ -32,6 +28,7 @@ struct JournalState {
     pending: Vec<TraceEntry>,
     /// The number of the next entry.
     next: u64,
+    questions: OpenQuestions,
     /// The number of bytes that are left for the artifacts of the run.
     artifact_bytes: usize,
     /// Why the store failed. Nothing is stored after a failure, so that no entry is missing among later ones.
@@ -80,12 +77,12 @@ impl Journal {
             state: Mutex::new(JournalState {
                 pending: Vec::new(),
                 next: earlier.last().map_or(0, |entry| entry.sequence + 1),
+                questions: OpenQuestions::of(&earlier),
                 artifact_bytes: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
                 failed: None,
             }),
             earlier: Mutex::new(earlier),
             committing: tokio::sync::Mutex::default(),
-            questions: Notify::new(),
         }
     }
 
@@ -136,23 +133,24 @@ impl Journal {
         }
     }
 
-    /// Stores each question about a call while it waits for the answer.
-    pub(crate) async fn store_questions(&self) -> Infallible {
-        loop {
-            self.questions.notified().await;
-            // The next commit of the run fails too, before anything has an effect.
-            if let Err(error) = self.commit().await {
-                tracing::error!(%error, "a question about a call is not stored");
-            }
-        }
-    }
-
     /// Returns the events of the conversation itself in earlier processes, without those of its agents.
     pub(crate) fn take_earlier(&self) -> Vec<TraceEntry> {
         let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
         let mut entries = std::mem::take(&mut *earlier);
         entries.retain(|entry| entry.origin.parent_call.is_none());
         entries
+    }
+
+    /// Returns the number of the open question about a call, and whether it is stored.
+    pub(super) fn question(&self, call: &str) -> Option<(u64, bool)> {
+        let state = self.lock();
+        let number = state.questions.find(call)?.number;
+        let is_stored = state.pending.first().is_none_or(|entry| entry.sequence > number);
+        Some((number, is_stored))
+    }
+
+    pub(super) fn writer(&self) -> &dyn JournalWriter {
+        &*self.writer
     }
 
     /// Omits the values of artifacts that exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`] together with those of the earlier calls of the run.
@@ -177,6 +175,18 @@ impl JournalWriter for UnstoredWriter {
     async fn append(&self, _entries: Vec<TraceEntry>) -> Result<(), JournalError> {
         Ok(())
     }
+
+    async fn store_answer(&self, _question: u64, _answer: &ApprovalAnswer) -> Result<bool, JournalError> {
+        Ok(true)
+    }
+
+    async fn answer(&self, _question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {
+        Ok(None)
+    }
+
+    async fn wait_for_answer(&self, _question: u64) -> Result<ApprovalAnswer, JournalError> {
+        std::future::pending().await
+    }
 }
 
 impl Observer for Journal {
@@ -185,15 +195,13 @@ impl Observer for Journal {
         if matches!(event, Event::Progress { .. }) {
             return;
         }
-        if matches!(event, Event::ApprovalRequested(_)) {
-            self.questions.notify_one();
-        }
         let mut state = self.lock();
         if matches!(event, Event::TurnStarted { .. }) && origin.parent_call.is_none() {
             state.artifact_bytes = RECORDED_RUN_ARTIFACTS_BYTES_MAX;
         }
         let entry = TraceEntry::now(state.next, event.clone(), origin.clone());
         state.next += 1;
+        state.questions.apply(&entry);
         state.pending.push(entry);
     }
 }

@@ -117,17 +117,7 @@ impl CallStart {
     async fn permit(&self) -> Result<PermittedCall, Error> {
         let NamedTool { name, definition, tool } = &self.tool;
         let call = StartingCall::new(self.id.clone(), &**tool, self.arguments.clone(), &self.context);
-        let permitted = AssertUnwindSafe(self.context.permit(call)).catch_unwind();
-        let permitted = match &self.journal {
-            // A question is stored while it waits, so that another process can show it.
-            Some(journal) => tokio::select! {
-                biased;
-                permitted = permitted => permitted,
-                never = journal.store_questions() => match never {},
-            },
-            None => permitted.await,
-        };
-        match permitted {
+        match AssertUnwindSafe(self.context.permit(call)).catch_unwind().await {
             Ok(permitted) => permitted.map_err(|error| with_expectation(error, definition, name).into()),
             Err(_) => {
                 tracing::error!(tool = %name, "the decision on a call panicked; the call does not run");

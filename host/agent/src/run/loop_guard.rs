@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::event::{DecidedApproval, Event, Observers, RequestedApproval};
+use crate::event::{DecidedApproval, Event, Observers};
+use crate::journal::Journal;
 use toolwit_core::{
-    ApprovalObserver, ApprovalRequest, Approvals, Arguments, CallAccess, CallGuard, DecidedCall, EffectSource,
-    PermittedCall, StartingCall, Tool, ToolContext, ToolError,
+    ApprovalAnswer, ApprovalBasis, ApprovalObserver, ApprovalRequest, Approvals, Approver, Arguments, CallAccess,
+    CallGuard, DecidedCall, EffectSource, PermittedCall, StartingCall, Tool, ToolContext, ToolError,
 };
 
 /// The guard of the calls of one loop.
 struct LoopGuard {
     approvals: Arc<Approvals>,
     observers: Observers,
+    /// That of the conversation, or of the one around it.
+    journal: Option<Arc<Journal>>,
     /// The guard of the loop around this one. It decides last, on exactly what will run.
     outer: Option<Arc<dyn CallGuard>>,
 }
@@ -26,6 +29,7 @@ pub(super) fn guarded(context: ToolContext, approvals: Option<&Arc<Approvals>>, 
     let guard = LoopGuard {
         approvals: approvals.clone(),
         observers: observers.clone(),
+        journal: context.extension::<Arc<Journal>>().cloned(),
         outer: context.guard().cloned(),
     };
     context.with_guard(Arc::new(guard))
@@ -63,19 +67,22 @@ impl CallGuard for LoopGuard {
     }
 }
 
+#[async_trait]
 impl ApprovalObserver for LoopGuard {
     fn requested(&self, request: &ApprovalRequest) {
-        self.observers
-            .emit(&Event::ApprovalRequested(Box::new(RequestedApproval {
-                id: request.id.clone(),
-                name: request.name.clone(),
-                tool: request.tool.clone(),
-                arguments: request.arguments.clone(),
-                effect: request.access.effect,
-                grant: request.access.grant.clone(),
-                callers: request.callers.clone(),
-                digest: request.digest.clone(),
-            })));
+        self.observers.emit(&Event::ApprovalRequested(Box::new(request.into())));
+    }
+
+    async fn ask(
+        &self,
+        approver: &dyn Approver,
+        request: ApprovalRequest,
+        context: &ToolContext,
+    ) -> (ApprovalAnswer, ApprovalBasis) {
+        match &self.journal {
+            Some(journal) => journal.ask(approver, request, context).await,
+            None => (approver.approve(request, context).await, ApprovalBasis::Approver),
+        }
     }
 
     fn decided(&self, decided: &DecidedCall<'_>) {

@@ -73,12 +73,12 @@ fn pay(amount: u32) -> Step {
 }
 
 /// A tool that calls `native#pay`, with a context of its own if `hides`.
-struct Agency {
+pub(super) struct Agency {
     definition: ToolDefinition,
     hides: bool,
 }
 
-fn agency(hides: bool) -> Agency {
+pub(super) fn agency(hides: bool) -> Agency {
     let definition = ToolDefinition::new(ToolId::native("agency"), "agency", "", json!({"type": "object"}));
     Agency {
         definition: definition.with_effect(EffectClass::Read),

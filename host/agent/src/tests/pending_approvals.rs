@@ -3,9 +3,15 @@
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::approvals::agency;
 use super::*;
-use crate::{Journal, JournalStore, MemoryJournalStore, RequestedApproval, SessionId, TraceEntry};
-use toolwit_core::{Approval, ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
+use crate::{
+    Journal, JournalError, JournalStore, MemoryJournalStore, PendingApproval, RequestedApproval, SessionId, TraceEntry,
+};
+use toolwit_core::{
+    Approval, ApprovalAnswer, ApprovalBasis, ApprovalPolicy, ApprovalRequest, Approvals, Approver, CallAccess,
+    EffectClass, ToolDefinition, ToolExt,
+};
 
 fn id() -> SessionId {
     "s".parse().unwrap()
@@ -157,4 +163,195 @@ async fn nothing_begins_after_a_suspension() {
     assert!(ended.report().message.contains("suspended"), "{}", ended.report());
     assert!(amounts.lock().unwrap().is_empty());
     assert!(store.entries(&id()).await.unwrap().is_empty());
+}
+
+/// Waits until the session has a question, and returns it.
+async fn question(store: &MemoryJournalStore) -> PendingApproval {
+    loop {
+        let pending = store.pending_approvals(&id()).await.unwrap();
+        match pending.into_iter().find(|pending| pending.answer.is_none()) {
+            Some(pending) => return pending,
+            None => tokio::task::yield_now().await,
+        }
+    }
+}
+
+/// Returns who decided about the calls of a session.
+async fn bases(store: &MemoryJournalStore) -> Vec<ApprovalBasis> {
+    let entries = store.entries(&id()).await.unwrap();
+    let decided = entries.into_iter().filter_map(|entry| match entry.event {
+        Event::ApprovalDecided(decided) => Some(decided.basis),
+        _ => None,
+    });
+    decided.collect()
+}
+
+#[tokio::test]
+async fn another_process_answers_while_the_run_waits() {
+    let edit = json!({"amount": 3}).as_object().unwrap().clone();
+    let answers = [
+        (Approval::Approved, vec![5]),
+        (Approval::Edited { arguments: edit }, vec![3]),
+        (
+            Approval::Denied {
+                reason: "too much".to_owned(),
+            },
+            vec![],
+        ),
+    ];
+    for (approval, expected) in answers {
+        let store = MemoryJournalStore::new();
+        let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
+        let (pay, amounts) = pay();
+        let journal = Journal::create(&store, &id()).await.unwrap();
+        let builder = builder.tools([pay]).approvals(approvals(Away(Arc::default())));
+        let mut conversation = builder.journal(journal).build().unwrap();
+        let answering = async {
+            let number = question(&store).await.number;
+            store
+                .answer_approval(&id(), number, approval.clone().into())
+                .await
+                .unwrap();
+            let second = store.answer_approval(&id(), number, Approval::Approved.into()).await;
+            assert!(matches!(second, Err(JournalError::Answered(..))), "{second:?}");
+        };
+        let (outcome, ()) = tokio::join!(conversation.run("pay"), answering);
+        assert_eq!(outcome.unwrap().text(), "done");
+        assert_eq!(*amounts.lock().unwrap(), expected);
+        assert_eq!(bases(&store).await, [ApprovalBasis::Stored]);
+        assert!(store.pending_approvals(&id()).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_the_approver_does_not_count() {
+    let store = MemoryJournalStore::new();
+    let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
+    let (pay, amounts) = pay();
+    let journal = Journal::create(&store, &id()).await.unwrap();
+    /// Denies when it is told to.
+    struct Late(Arc<Notify>);
+    #[async_trait]
+    impl Approver for Late {
+        async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
+            self.0.notified().await;
+            let reason = "the person was first".to_owned();
+            Approval::Denied { reason }.into()
+        }
+    }
+    let (decides, told) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
+    let builder = builder.tools([pay]).approvals(approvals(Late(decides.clone())));
+    let number = told.clone();
+    let builder = builder.observer(move |event: &Event, _: &Origin| {
+        if matches!(event, Event::ApprovalDecided(_)) {
+            *number.lock().unwrap() = Some(());
+        }
+    });
+    let mut conversation = builder.journal(journal).build().unwrap();
+    let answering = async {
+        let number = question(&store).await.number;
+        decides.notify_one();
+        while told.lock().unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let late = store.answer_approval(&id(), number, Approval::Approved.into()).await;
+        assert!(
+            matches!(late, Err(JournalError::Answered(..) | JournalError::NotPending(..))),
+            "{late:?}"
+        );
+    };
+    let (outcome, ()) = tokio::join!(conversation.run("pay"), answering);
+    outcome.unwrap();
+    assert!(amounts.lock().unwrap().is_empty());
+    assert_eq!(bases(&store).await, [ApprovalBasis::Approver]);
+}
+
+// attack: M4
+#[tokio::test]
+async fn a_stored_answer_is_used_by_the_next_process_for_exactly_its_call() {
+    for has_changed in [false, true] {
+        let store = suspended().await;
+        let pending = question(&store).await;
+        store
+            .answer_approval(&id(), pending.number, Approval::Approved.into())
+            .await
+            .unwrap();
+        let (builder, _) = TestModel::playing([reply("done")]);
+        let (pay, amounts) = pay();
+        let pay = if has_changed {
+            // Another definition: something else would run than was approved.
+            let class = EffectClass::Idempotent;
+            Arc::new(ReclassifiedTool(pay, class)) as Arc<dyn Tool>
+        } else {
+            pay
+        };
+        let asked = Arc::new(Mutex::new(0));
+        let count = asked.clone();
+        let approver = move |_: &ApprovalRequest| {
+            *count.lock().unwrap() += 1;
+            let reason = "no".to_owned();
+            Approval::Denied { reason }
+        };
+        let journal = Journal::open(&store, &id()).await.unwrap();
+        let builder = builder.tools([pay]).approvals(approvals(approver));
+        let mut conversation = builder.journal(journal).build().unwrap();
+        let resumed = conversation.resume_run(CancellationToken::new()).await;
+        assert_eq!(resumed.unwrap().unwrap().text(), "done");
+        let expected = if has_changed { (vec![], 1) } else { (vec![5], 0) };
+        assert_eq!((amounts.lock().unwrap().clone(), *asked.lock().unwrap()), expected);
+    }
+}
+
+/// A tool with another effect class.
+struct ReclassifiedTool(Arc<dyn Tool>, EffectClass);
+
+#[async_trait]
+impl Tool for ReclassifiedTool {
+    fn definition(&self) -> &ToolDefinition {
+        self.0.definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.0.call(arguments, context).await
+    }
+
+    async fn access(&self, _: &Arguments, _: &ToolContext) -> CallAccess {
+        let mut access = CallAccess::declared(self.0.definition());
+        access.effect.class = self.1;
+        access
+    }
+}
+
+#[tokio::test]
+async fn calls_of_tools_and_agents_are_answered_by_another_process_while_they_wait() {
+    for is_agent in [false, true] {
+        let store = MemoryJournalStore::new();
+        let arguments = if is_agent {
+            json!({"task": "pay"})
+        } else {
+            json!({"amount": 7})
+        };
+        let outer = call([("clerk", arguments)]);
+        let (builder, _) = TestModel::playing([outer, reply("done")]);
+        let (pay, amounts) = pay();
+        let journal = Journal::create(&store, &id()).await.unwrap();
+        let builder = if is_agent {
+            let (_, inner) = TestModel::playing([call([("pay", json!({"amount": 7}))]), reply("paid")]);
+            builder.tool(AgenticTool::new("clerk", "Pays.").with_model(inner).with_tools([pay]))
+        } else {
+            let clerk: Arc<dyn Tool> = Arc::new(agency(false).with_name("clerk"));
+            builder.tools([pay, clerk])
+        };
+        let builder = builder.approvals(approvals(Away(Arc::default())));
+        let mut conversation = builder.journal(journal).build().unwrap();
+        let answering = async {
+            let pending = question(&store).await;
+            assert_eq!(pending.question.callers.len(), 1);
+            let approved = Approval::Approved.into();
+            store.answer_approval(&id(), pending.number, approved).await.unwrap();
+        };
+        let (outcome, ()) = tokio::join!(conversation.run("go"), answering);
+        outcome.unwrap();
+        assert_eq!(*amounts.lock().unwrap(), [7]);
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, ApprovalScope, ArgumentPattern};
+use toolwit::Arguments;
+use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope, ArgumentPattern};
 
 /// The time for which an answer beyond the conversation is valid.
 const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -19,7 +20,7 @@ pub(super) enum Typed {
 }
 
 /// Parses a typed line. The text after `n` is the reason for the model.
-pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
+pub(super) fn parse(line: &str, arguments: &Arguments) -> Typed {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let approved = || ApprovalAnswer::from(Approval::Approved);
@@ -29,16 +30,19 @@ pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
         "r" | "run" => approved().with_scope(ApprovalScope::Run),
         "s" | "session" => approved().with_scope(ApprovalScope::Session),
         "a" | "always" => {
-            let arguments = ArgumentPattern::exactly(&request.arguments);
-            approved()
-                .with_scope(ApprovalScope::Arguments(arguments))
-                .with_validity(VALID_FOR)
+            let arguments = ArgumentPattern::exactly(arguments);
+            lasting(approved(), ApprovalScope::Arguments(arguments))
         }
-        "t" | "tool" => approved().with_scope(ApprovalScope::Tool).with_validity(VALID_FOR),
+        "t" | "tool" => lasting(approved(), ApprovalScope::Tool),
         "e" | "edit" => return Typed::Edit,
         _ => return Typed::Help,
     };
     Typed::Answer(answer)
+}
+
+/// Returns an answer that is valid beyond the conversation, for a month.
+pub(crate) fn lasting(answer: ApprovalAnswer, scope: ApprovalScope) -> ApprovalAnswer {
+    answer.with_scope(scope).with_validity(VALID_FOR)
 }
 
 /// Returns the denial of a person, with the reason that the model reads; it may be empty.

@@ -1,20 +1,27 @@
-//! Questions that a later process answers.
+//! Questions that another process answers.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use super::terminal::unanswered;
 use toolwit::ToolContext;
 use toolwit::agent::{Event, Observer, RequestedApproval};
-use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver, Origin};
+use toolwit::tool::{ApprovalAnswer, ApprovalRequest, Approver, Origin};
 
-/// Lets a run wait before a call that needs an approval, until the run is left to a later process.
-#[derive(Debug, Default)]
-pub(crate) struct LaterAnswers(watch::Sender<Waiting>);
+/// Lets a run wait before a call that needs an approval: for another process that answers, and then for a later one that continues the
+/// run.
+pub(crate) struct LaterAnswers {
+    waiting: watch::Sender<Waiting>,
+    /// The time for which the process waits for an answer.
+    wait: Duration,
+    /// The time at which it must not wait any more, because the run would end.
+    wait_end: Instant,
+    announce: Box<dyn Fn(&RequestedApproval) + Send + Sync>,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -24,16 +31,55 @@ struct Waiting {
     running: usize,
 }
 
+impl Waiting {
+    fn has_only_questions(&self) -> bool {
+        !self.questions.is_empty() && self.running == 0
+    }
+}
+
+impl fmt::Debug for LaterAnswers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaterAnswers").finish_non_exhaustive()
+    }
+}
+
 impl LaterAnswers {
-    /// Waits until calls wait for an answer, and no other one runs. The outcome of a call that runs would be lost. Returns the
-    /// questions.
+    /// Waits for an answer for some time, but not longer than the run may take. `announce` gets each question that waits.
+    pub(crate) fn new(
+        wait: Duration,
+        run_wall_max: Duration,
+        announce: impl Fn(&RequestedApproval) + Send + Sync + 'static,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            waiting: watch::Sender::default(),
+            wait,
+            wait_end: now.checked_add(run_wall_max).unwrap_or(now),
+            announce: Box::new(announce),
+        }
+    }
+
+    /// Waits until calls wait for an answer, no other one runs, and the time for an answer has passed. The outcome of a call that runs
+    /// would be lost. Returns the questions.
     pub(crate) async fn only_questions(&self) -> Vec<RequestedApproval> {
-        let only_questions = |waiting: &Waiting| !waiting.questions.is_empty() && waiting.running == 0;
-        let mut waiting = self.0.subscribe();
-        match waiting.wait_for(only_questions).await {
-            Ok(waiting) => waiting.questions.clone(),
+        let mut waiting = self.waiting.subscribe();
+        loop {
             // The sender is in `self`.
-            Err(_) => std::future::pending().await,
+            if waiting.wait_for(Waiting::has_only_questions).await.is_err() {
+                return std::future::pending().await;
+            }
+            tokio::select! {
+                biased;
+                _ = waiting.wait_for(|waiting| !waiting.has_only_questions()) => {}
+                () = self.wait_is_over() => return self.waiting.borrow().questions.clone(),
+            }
+        }
+    }
+
+    async fn wait_is_over(&self) {
+        if !self.wait.is_zero() {
+            let end = Instant::now().checked_add(self.wait).unwrap_or(self.wait_end);
+            sleep_until(end.min(self.wait_end)).await;
         }
     }
 }
@@ -41,10 +87,20 @@ impl LaterAnswers {
 #[async_trait]
 impl Approver for LaterAnswers {
     async fn approve(&self, request: ApprovalRequest, _context: &ToolContext) -> ApprovalAnswer {
-        if request.callers.is_empty() {
-            std::future::pending().await
+        let is_nested = !request.callers.is_empty();
+        if is_nested && self.wait.is_zero() {
+            return unanswered(
+                "it needs an approval, and another call makes it, which cannot wait for a later process",
+            );
         }
-        unanswered("it is made by another call, which cannot wait for a later process")
+        let question = RequestedApproval::from(&request);
+        (self.announce)(&question);
+        if is_nested {
+            self.wait_is_over().await;
+            return unanswered("it needs an approval, and nobody answered in time");
+        }
+        self.waiting.send_modify(|waiting| waiting.questions.push(question));
+        std::future::pending().await
     }
 }
 
@@ -54,92 +110,17 @@ impl Observer for LaterAnswers {
             return;
         }
         match event {
-            Event::ApprovalRequested(question) if question.callers.is_empty() => {
-                self.0
-                    .send_modify(|waiting| waiting.questions.push((**question).clone()));
-            }
             Event::ApprovalDecided(decided) => {
-                self.0
+                self.waiting
                     .send_modify(|waiting| waiting.questions.retain(|question| question.id != decided.id));
             }
-            Event::ToolStarted { .. } => self.0.send_modify(|waiting| waiting.running += 1),
+            Event::ToolStarted { .. } => self.waiting.send_modify(|waiting| waiting.running += 1),
             Event::ToolReturned { .. } => {
-                self.0
+                self.waiting
                     .send_modify(|waiting| waiting.running = waiting.running.saturating_sub(1));
             }
             _ => {}
         }
-    }
-}
-
-/// Answers on the command line to the questions of an earlier process, and the approver of all other questions. Clones share the
-/// answers.
-#[derive(Clone)]
-pub(crate) struct GivenAnswers {
-    answers: Arc<Mutex<BTreeMap<String, GivenAnswer>>>,
-    others: Option<Arc<dyn Approver>>,
-}
-
-impl fmt::Debug for GivenAnswers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GivenAnswers").finish_non_exhaustive()
-    }
-}
-
-/// An answer, with the question as the person could read it.
-struct GivenAnswer {
-    question: RequestedApproval,
-    approval: Approval,
-}
-
-impl GivenAnswers {
-    pub(crate) fn new(others: Option<Arc<dyn Approver>>) -> Self {
-        Self {
-            answers: Arc::default(),
-            others,
-        }
-    }
-
-    /// Answers a question. It is used once, and only for exactly the call that was asked about.
-    pub(crate) fn answer(&self, question: RequestedApproval, approval: Approval) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(question.id.clone(), GivenAnswer { question, approval });
-    }
-
-    /// Returns whether a question has an answer that was not used yet.
-    pub(crate) fn contains(&self, id: &str) -> bool {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.contains_key(id)
-    }
-
-    fn take(&self, id: &str) -> Option<GivenAnswer> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
-    }
-}
-
-#[async_trait]
-impl Approver for GivenAnswers {
-    async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
-        let given = self.take(&request.id);
-        let has_answer = given.is_some();
-        let is_same = |question: &RequestedApproval| {
-            question.tool == request.tool
-                && question.arguments == request.arguments
-                && question.digest == request.digest
-                && question.callers == request.callers
-        };
-        match (given.filter(|given| is_same(&given.question)), &self.others) {
-            (Some(given), _) => given.approval.into(),
-            (None, Some(others)) => others.approve(request, context).await,
-            (None, None) if has_answer => {
-                unanswered("the call, its tool or its grant has changed since the question was asked")
-            }
-            (None, None) => unanswered("it needs an approval, and nobody can give one here"),
-        }
-    }
-
-    fn is_sequential(&self) -> bool {
-        self.others.as_ref().is_some_and(|others| others.is_sequential())
     }
 }
 
@@ -150,7 +131,7 @@ mod tests {
 
     use super::*;
     use toolwit::ToolDefinition;
-    use toolwit::tool::{CallAccess, ToolId};
+    use toolwit::tool::{Approval, CallAccess, ToolId};
 
     fn request(amount: u32) -> ApprovalRequest {
         let id = ToolId::from_text("bank#pay");
@@ -159,54 +140,66 @@ mod tests {
         ApprovalRequest::new("call-1", &definition, arguments, CallAccess::default())
     }
 
-    fn question(request: &ApprovalRequest) -> RequestedApproval {
-        let question = json!({
-            "id": request.id, "name": request.name, "tool": request.tool, "arguments": request.arguments,
-            "effect": request.access.effect, "digest": request.digest,
-        });
-        serde_json::from_value(question).unwrap()
-    }
-
-    #[tokio::test]
-    async fn an_answer_is_for_exactly_the_call_that_was_asked_about_and_once() {
-        let context = ToolContext::new();
-        let answers = GivenAnswers::new(None);
-        answers.answer(question(&request(5)), Approval::Approved);
-        assert_eq!(answers.approve(request(5), &context).await.approval, Approval::Approved);
-        let again = answers.approve(request(5), &context).await.approval;
-        assert!(matches!(again, Approval::Unanswered { .. }), "{again:?}");
-        answers.answer(question(&request(5)), Approval::Approved);
-        let changed = answers.approve(request(500), &context).await.approval;
-        assert!(
-            matches!(&changed, Approval::Unanswered { reason } if reason.contains("changed")),
-            "{changed:?}"
-        );
-        let mut other_code = request(5);
-        other_code.digest = "another".to_owned();
-        answers.answer(question(&request(5)), Approval::Approved);
-        let changed = answers.approve(other_code, &context).await.approval;
-        assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
+    fn later(wait: Duration) -> LaterAnswers {
+        LaterAnswers::new(wait, Duration::from_secs(3600), |_| {})
     }
 
     #[tokio::test]
     async fn a_run_is_left_when_only_questions_are_open() {
-        let later = LaterAnswers::default();
-        let observe = |event: Event| later.observe(&event, &Origin::default());
-        observe(started());
-        observe(Event::ApprovalRequested(Box::new(question(&request(5)))));
+        let later = later(Duration::ZERO);
+        let (context, request) = (ToolContext::new(), request(5));
+        later.observe(&started(), &Origin::default());
+        let mut asked = later.approve(request.clone(), &context);
         let mut left = Box::pin(later.only_questions());
         tokio::select! {
             biased;
+            answer = &mut asked => panic!("nobody answers: {answer:?}"),
             left = &mut left => panic!("a call runs: {left:?}"),
             () = std::future::ready(()) => {}
         }
-        let returned = json!({"event": "tool_returned", "id": "call-0", "outcome": {"text": "done"}});
-        observe(serde_json::from_value(returned).unwrap());
-        assert_eq!(left.await, [question(&request(5))]);
+        later.observe(&returned(), &Origin::default());
+        assert_eq!(left.await, [RequestedApproval::from(&request)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_waits_for_an_answer_before_it_is_left() {
+        let (context, minute) = (ToolContext::new(), Duration::from_secs(60));
+        let later = later(minute);
+        let mut asked = later.approve(request(5), &context);
+        let start = Instant::now();
+        tokio::select! {
+            answer = &mut asked => panic!("nobody answers: {answer:?}"),
+            left = later.only_questions() => assert_eq!(left.len(), 1),
+        }
+        assert_eq!(start.elapsed(), minute);
+        // The run itself may take a second only.
+        let later = LaterAnswers::new(minute, Duration::from_secs(1), |_| {});
+        let mut asked = later.approve(request(5), &context);
+        tokio::select! {
+            answer = &mut asked => panic!("nobody answers: {answer:?}"),
+            _ = later.only_questions() => assert!(start.elapsed() < 2 * minute),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_of_another_call_waits_for_a_running_process_only() {
         let mut nested = request(5);
         nested.callers = vec![ToolId::from_text("shop#order")];
-        let refused = later.approve(nested, &ToolContext::new()).await.approval;
-        assert!(matches!(refused, Approval::Unanswered { .. }), "{refused:?}");
+        for (wait, reason) in [(0, "cannot wait for a later process"), (60, "nobody answered in time")] {
+            let start = Instant::now();
+            let later = later(Duration::from_secs(wait));
+            let refused = later.approve(nested.clone(), &ToolContext::new()).await.approval;
+            assert!(
+                matches!(&refused, Approval::Unanswered { reason: text } if text.contains(reason)),
+                "{refused:?}"
+            );
+            assert_eq!(start.elapsed(), Duration::from_secs(wait));
+        }
+    }
+
+    fn returned() -> Event {
+        let returned = json!({"event": "tool_returned", "id": "call-0", "outcome": {"text": "done"}});
+        serde_json::from_value(returned).unwrap()
     }
 
     fn started() -> Event {

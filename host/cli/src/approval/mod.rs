@@ -1,13 +1,18 @@
-//! Approval of calls at the terminal.
+//! Approval of calls: by a person at the terminal, or by another process.
 
 mod answer;
+mod given;
 mod later;
 mod question;
 mod store;
 mod terminal;
+mod typed_input;
+mod waiting_session;
 
-pub(crate) use answer::denied;
-pub(crate) use later::{GivenAnswers, LaterAnswers};
+pub(crate) use answer::{denied, lasting};
+pub(crate) use given::GivenAnswers;
+pub(crate) use later::LaterAnswers;
 pub(crate) use question::pending_question;
 pub(crate) use store::AnswerFile;
-pub(crate) use terminal::{Screen, TerminalApprover};
+pub(crate) use terminal::{Screen, TerminalApprover, ask_person};
+pub(crate) use waiting_session::WaitingSession;

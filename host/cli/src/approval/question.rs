@@ -28,16 +28,11 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
         arguments: &request.arguments,
     }
     .write(&mut page);
-    if let Some(reason) = &request.rejected_edit {
-        page.styled(BAD, "error:")
-            .text(" the arguments were not accepted: ")
-            .text(reason)
-            .end();
-    }
+    rejected_edit(&mut page, request.rejected_edit.as_deref());
     page
 }
 
-/// Writes a call that waits for an answer in a later process.
+/// Writes a call that waits for an answer of another process.
 pub(crate) fn pending_question(question: &RequestedApproval) -> Page {
     let mut page = Page::new();
     Call {
@@ -51,7 +46,17 @@ pub(crate) fn pending_question(question: &RequestedApproval) -> Page {
     }
     .write(&mut page);
     field(&mut page, "call", &question.id);
+    rejected_edit(&mut page, question.rejected_edit.as_deref());
     page
+}
+
+fn rejected_edit(page: &mut Page, reason: Option<&str>) {
+    if let Some(reason) = reason {
+        page.styled(BAD, "error:")
+            .text(" the arguments were not accepted: ")
+            .text(reason)
+            .end();
+    }
 }
 
 /// A call as a person reads it.

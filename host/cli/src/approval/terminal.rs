@@ -1,19 +1,16 @@
 //! A person at the terminal who approves calls.
 
-use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::answer::{Typed, parse};
 use super::question::{EDIT_PROMPT, PROMPT, help, question};
+use super::typed_input::{TypedInput, TypedLines, discard_typed};
 use crate::output::page::{BAD, Page};
 use crate::output::printer::write_stderr;
-use toolwit::ToolContext;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
-
-/// Maximum length of a typed line, in bytes.
-const LINE_BYTES_MAX: u64 = 1 << 20;
+use toolwit::{Arguments, ToolContext};
 
 /// Maximum number of lines that are read for one question.
 const LINES_MAX: usize = 20;
@@ -35,12 +32,20 @@ impl TerminalApprover {
     }
 }
 
-/// Continues the display when the question ends, also if the call is cancelled.
-struct Paused(Arc<dyn Screen>);
+/// Continues the display when the question ends.
+struct OpenQuestion {
+    screen: Arc<dyn Screen>,
+    is_answered: bool,
+}
 
-impl Drop for Paused {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        self.0.set_paused(false);
+        if !self.is_answered {
+            // Another process answered, or the call was cancelled: what was typed so far is no answer to the next question.
+            discard_typed();
+            write_stderr(Page::new().end());
+        }
+        self.screen.set_paused(false);
     }
 }
 
@@ -48,12 +53,13 @@ impl Drop for Paused {
 impl Approver for TerminalApprover {
     async fn approve(&self, request: ApprovalRequest, _context: &ToolContext) -> ApprovalAnswer {
         self.screen.set_paused(true);
-        let _paused = Paused(self.screen.clone());
-        let asked = tokio::task::spawn_blocking(move || {
-            discard_typed();
-            ask(&request, &mut io::stdin().lock(), &mut write_stderr)
-        });
-        asked.await.unwrap_or_else(|_| unanswered("the question failed"))
+        let mut open = OpenQuestion {
+            screen: self.screen.clone(),
+            is_answered: false,
+        };
+        let answer = ask_person(question(&request), request.arguments).await;
+        open.is_answered = true;
+        answer
     }
 
     fn is_sequential(&self) -> bool {
@@ -61,25 +67,29 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Discards what was typed before the question: it cannot be an answer to it.
-fn discard_typed() {
-    #[cfg(unix)]
-    // It fails for an input that is no terminal, which asks nobody.
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+/// Asks a person about a call. Dropping the future ends the question.
+pub(crate) async fn ask_person(question: Page, arguments: Arguments) -> ApprovalAnswer {
+    discard_typed();
+    ask(&question, &arguments, &mut TypedInput, &mut write_stderr).await
 }
 
 /// Asks until there is an answer. The end of the input is not an approval.
-fn ask(request: &ApprovalRequest, input: &mut dyn BufRead, print: &mut dyn FnMut(&Page)) -> ApprovalAnswer {
-    print(&question(request));
+async fn ask(
+    question: &Page,
+    arguments: &Arguments,
+    typed: &mut dyn TypedLines,
+    print: &mut (dyn FnMut(&Page) + Send),
+) -> ApprovalAnswer {
+    print(question);
     for _ in 0..LINES_MAX {
         prompt(PROMPT, print);
-        let Some(line) = read_line(input) else { break };
-        match parse(&line, request) {
+        let Some(line) = typed.next().await else { break };
+        match parse(&line, arguments) {
             Typed::Answer(answer) => return answer,
             Typed::Help => print(&help()),
             Typed::Edit => {
                 prompt(EDIT_PROMPT, print);
-                let Some(line) = read_line(input) else { break };
+                let Some(line) = typed.next().await else { break };
                 match serde_json::from_str(&line) {
                     Ok(arguments) => return Approval::Edited { arguments }.into(),
                     Err(error) => {
@@ -94,17 +104,10 @@ fn ask(request: &ApprovalRequest, input: &mut dyn BufRead, print: &mut dyn FnMut
     unanswered("it needs an approval, and the terminal gave none")
 }
 
-fn prompt(text: &str, print: &mut dyn FnMut(&Page)) {
+fn prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
     let mut page = Page::new();
     page.text(text);
     print(&page);
-}
-
-/// Reads a line; `None` at the end of the input and for a line that is too long or not text.
-fn read_line(input: &mut dyn BufRead) -> Option<String> {
-    let mut line = String::new();
-    let read = input.take(LINE_BYTES_MAX).read_line(&mut line).ok()?;
-    (read > 0 && (read as u64) < LINE_BYTES_MAX).then_some(line)
 }
 
 pub(super) fn unanswered(reason: &str) -> ApprovalAnswer {
@@ -134,16 +137,27 @@ mod tests {
         request
     }
 
+    #[async_trait]
+    impl TypedLines for std::str::Lines<'_> {
+        async fn next(&mut self) -> Option<String> {
+            Iterator::next(self).map(str::to_owned)
+        }
+    }
+
     /// Returns what is printed, and the answer to the typed text.
     fn asked(request: &ApprovalRequest, typed: &str) -> (String, ApprovalAnswer) {
         let mut printed = String::new();
-        let answer = ask(request, &mut typed.as_bytes(), &mut |page: &Page| {
+        let mut print = |page: &Page| {
             printed.push_str(&page.to_string());
             // A person ends the line of a prompt.
             if !printed.ends_with('\n') {
                 printed.push('\n');
             }
-        });
+        };
+        let question = question(request);
+        let mut typed = typed.lines();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let answer = runtime.block_on(ask(&question, &request.arguments, &mut typed, &mut print));
         (anstream::adapter::strip_str(&printed).to_string(), answer)
     }
 

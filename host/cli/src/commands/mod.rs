@@ -1,6 +1,8 @@
 //! The subcommands: one file or folder each, named after the command.
 
 pub(crate) mod add;
+pub(crate) mod approvals;
+pub(crate) mod approve;
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod call;
@@ -8,6 +10,7 @@ pub(crate) mod chat;
 pub(crate) mod compilation;
 mod completions;
 pub(crate) mod demo;
+pub(crate) mod deny;
 pub(crate) mod dev;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -53,6 +56,10 @@ pub(crate) enum Command {
     Chat(Box<chat::Chat>),
     Resume(Box<resume::Resume>),
     Sessions(sessions::Sessions),
+    #[command(name = "approvals")]
+    ListApprovals(approvals::ListApprovals),
+    Approve(approve::Approve),
+    Deny(deny::Deny),
     Trace(trace::DrawTrace),
     Replay(Box<replay::ReplayTrace>),
     List(list::List),
@@ -103,6 +110,9 @@ impl Command {
             Self::Chat(chat) => chat.run(printer, cancel).await,
             Self::Resume(resume) => resume.run(printer, cancel).await,
             Self::Sessions(sessions) => sessions.run(printer).await,
+            Self::ListApprovals(list) => list.run(printer).await,
+            Self::Approve(approve) => approve.run(printer, cancel).await,
+            Self::Deny(deny) => deny.run(printer).await,
             Self::Trace(trace) => trace.run(printer, cancel).await,
             Self::Replay(replay) => replay.run(printer, cancel).await,
             Self::List(list) => list.run(printer).await,

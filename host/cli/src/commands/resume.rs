@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, LaterAnswers, denied as refusal};
-use crate::commands::run::{RunFlags, RunProgress, approver, left_to_later, print_end, waiting};
+use crate::approval::{GivenAnswers, WaitingSession, denied as refusal};
+use crate::commands::run::{RunFlags, RunProgress, approver, later_answers, left_to_later, print_end, waiting};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
-use crate::input::sessions::{SessionFlags, missing};
+use crate::input::sessions::missing;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{Journal, JournalError, RequestedApproval, Resolution, SessionId, UnresolvedCall};
+use toolwit::journal::SqliteJournalStore;
+use toolwit::limits::Span;
 use toolwit::tool::Approval;
 use toolwit::{Conversation, Error, ErrorKind, Phase};
 
@@ -28,8 +30,8 @@ Examples:
 /// Continue a run in the middle of which the process ended
 ///
 /// Pass the options of the run. Calls that ended are not repeated. A call that was running and that may have changed something is
-/// reported: find out whether it did, and decide with `--resolve`. A call that waits for an approval is shown: answer at the terminal, or
-/// with `--allow` and `--deny`.
+/// reported: find out whether it did, and decide with `--resolve`. A call that waits for an approval is shown: answer at the terminal,
+/// with `--allow` and `--deny`, or with `toolwit approve` before.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
@@ -44,11 +46,9 @@ pub(crate) struct Resume {
     /// Call that waits for an approval and must not run; the model reads the reason; can be repeated
     #[arg(long, value_name = "CALL[=REASON]")]
     deny: Vec<String>,
-    /// Without a terminal, wait before a further call that needs an approval
-    #[arg(long)]
-    ask_later: bool,
-    #[command(flatten)]
-    sessions: SessionFlags,
+    /// Without a terminal, wait before a further call that needs an approval: `toolwit approve` answers within TIME, `toolwit resume` later
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
+    ask_later: Option<Span>,
     #[command(flatten)]
     flags: RunFlags,
 }
@@ -82,7 +82,7 @@ impl FromStr for Decision {
 impl Resume {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let model = self.flags.connect(cancel).await?;
-        let store = self.sessions.open().await?;
+        let store = self.flags.sessions.open().await?;
         let journal = Journal::open(&store, &self.session)
             .await
             .map_err(|error| match error {
@@ -90,9 +90,17 @@ impl Resume {
                 other => other.into(),
             })?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let later = (self.ask_later && !can_ask()).then(Arc::<LaterAnswers>::default);
+        let run_wall_ms_max = self.flags.effective_limits(&*model)?.wall_ms_max;
+        let later = later_answers(
+            self.ask_later,
+            run_wall_ms_max,
+            &self.session,
+            &self.flags.sessions,
+            &progress,
+        );
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
-        let needs_answers = !can_ask() && !self.flags.asks_nothing();
+        let waits = self.ask_later.is_some_and(|Span(time)| !time.is_zero());
+        let needs_answers = !can_ask() && !waits && !self.flags.asks_nothing();
         let flags = self.flags.answered_by(answers.clone(), later.clone());
         let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
@@ -104,8 +112,8 @@ impl Resume {
             report(&unresolved, printer);
             return Err(undecided(&self.session, &unresolved).into());
         }
-        let questions = run.pending_approvals();
-        let open = answer(questions, &answers, &self.allow, &self.deny)?;
+        let questions = without_answer(run.pending_approvals(), &store, &self.session).await?;
+        let open = answer(&questions, &answers, &self.allow, &self.deny)?;
         if needs_answers && !open.is_empty() {
             return Err(waiting(&self.session, &open, printer).into());
         }
@@ -134,6 +142,17 @@ fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Returns the questions to which no other process stored an answer.
+pub(crate) async fn without_answer(
+    questions: &[RequestedApproval],
+    store: &SqliteJournalStore,
+    session: &SessionId,
+) -> Result<Vec<RequestedApproval>, Error> {
+    let pending = WaitingSession::read(store, session).await?;
+    let is_open = |question: &&RequestedApproval| pending.unanswered().any(|open| open.question.id == question.id);
+    Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
 /// Gives the answers of the command line to the questions. Returns the questions without one.

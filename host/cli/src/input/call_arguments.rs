@@ -80,7 +80,8 @@ fn pairs(words: Vec<String>) -> Result<CallArguments, Error> {
     Ok(CallArguments::Pairs(pairs))
 }
 
-async fn read_object(word: String, cancel: &CancellationToken) -> Result<Arguments, Error> {
+/// Reads the arguments of a call as one JSON object, `@FILE` or `-` for standard input.
+pub(crate) async fn read_object(word: String, cancel: &CancellationToken) -> Result<Arguments, Error> {
     let text = if word == "-" || word.starts_with('@') {
         read_text(word, ARGUMENT_BYTES_MAX as u64, cancel).await?
     } else if word.len() > ARGUMENT_BYTES_MAX {

@@ -25,10 +25,15 @@ pub(crate) fn configuration_directory() -> Result<PathBuf, Error> {
     Ok(base.config_dir().join("toolwit"))
 }
 
-/// Returns the path to a file in `toolwit/` of the user's data directory, or `None` without a home directory.
-pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
+/// Returns `toolwit/` of the user's data directory, or `None` without a home directory.
+pub(crate) fn data_directory() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
-    Some(base.data_dir().join("toolwit").join(name))
+    Some(base.data_dir().join("toolwit"))
+}
+
+/// Returns the path to a file in the [data directory](data_directory).
+pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
+    data_directory().map(|directory| directory.join(name))
 }
 
 /// Returns the path of the messages that a person typed in chats, if there is a data directory.

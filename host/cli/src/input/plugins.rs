@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::configuration::configuration_directory;
+use super::configuration::{configuration_directory, data_directory};
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
+use super::sessions::SessionFlags;
 use super::store::StoreFlags;
 use super::vectors::with_word_vectors;
 use super::wasi::WasiFlags;
@@ -159,6 +160,10 @@ impl PluginFlags {
         // It has grants, secrets and what was accepted of projects, also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
+        }
+        // A plugin that could write to the remembered answers or the sessions would approve its own calls.
+        for path in data_directory().into_iter().chain(SessionFlags::default().files()) {
+            builder = builder.protect(path);
         }
         for place in directories {
             builder = builder.plugins(place);

@@ -3,8 +3,8 @@
 use anstyle::Style;
 
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, TITLE, WARN};
-use toolwit::agent::Event;
-use toolwit::tool::{ToolCall, ToolName};
+use toolwit::agent::{DecidedApproval, Event};
+use toolwit::tool::{ApprovalBasis, ApprovalDecision, ToolCall, ToolName};
 
 /// Width of the label column.
 const LABEL_COLUMNS: usize = 11;
@@ -58,6 +58,14 @@ pub(crate) fn calls(page: &mut Page, tool_calls: &[ToolCall]) {
     for ToolCall { name, arguments, .. } in tool_calls {
         let arguments = if arguments.trim() == "{}" { "" } else { arguments };
         paragraph(page, NAME, "calls", &format!("{name} {}", excerpt(arguments)));
+    }
+}
+
+/// Writes the answer of another process about a call: the reason of a denial, or an approval.
+pub(crate) fn stored_answer(page: &mut Page, denied: Option<&str>) {
+    match denied {
+        Some(reason) => paragraph(page, WARN, "denied", &format!("by another process: {reason}")),
+        None => paragraph(page, GOOD, "allowed", "by another process"),
     }
 }
 
@@ -122,8 +130,35 @@ pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
             paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
         }
         Event::RunResumed { .. } => paragraph(page, WARN, "resumed", "in another process"),
+        Event::ApprovalRequested(question) => {
+            paragraph(
+                page,
+                WARN,
+                "asked",
+                &format!("{} needs an approval, call {}", question.name, question.id),
+            );
+        }
+        Event::ApprovalDecided(decided) => paragraph(page, FAINT, "answer", &decision(decided)),
         other => event(page, other),
     }
+}
+
+/// Returns a decision about a call as text.
+fn decision(decided: &DecidedApproval) -> String {
+    let decision = match decided.decision {
+        ApprovalDecision::Approved => "allowed",
+        ApprovalDecision::Edited => "allowed with other arguments",
+        ApprovalDecision::Denied => "denied",
+        ApprovalDecision::Cancelled => "cancelled",
+        _ => "not answered",
+    };
+    let basis = match decided.basis {
+        ApprovalBasis::Stored => "by another process, ",
+        ApprovalBasis::Memory => "by an earlier answer, ",
+        ApprovalBasis::Policy => "by the policy, ",
+        _ => "",
+    };
+    format!("{decision}, {basis}call {}", decided.id)
 }
 
 fn tools(page: &mut Page, label: &str, names: &[ToolName]) {

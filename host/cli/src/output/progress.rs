@@ -1,6 +1,7 @@
 //! Progress of long work, on a terminal.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -29,7 +30,11 @@ pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Fut
 }
 
 /// A progress line, which is removed on drop.
-pub(crate) struct Spinner(ProgressBar);
+pub(crate) struct Spinner {
+    bar: ProgressBar,
+    /// Whether something else has the terminal, such as a question.
+    is_paused: AtomicBool,
+}
 
 impl Spinner {
     pub(crate) fn new(printer: Printer, text: &str) -> Self {
@@ -41,53 +46,59 @@ impl Spinner {
         if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}") {
             bar.set_style(style);
         }
-        let spinner = Self(bar);
+        let spinner = Self {
+            bar,
+            is_paused: AtomicBool::new(false),
+        };
         spinner.set_text(text);
-        spinner.0.enable_steady_tick(TICK_INTERVAL);
+        spinner.bar.enable_steady_tick(TICK_INTERVAL);
         spinner
     }
 
     /// Returns whether the line is drawn.
     pub(crate) fn is_visible(&self) -> bool {
-        !self.0.is_hidden()
+        !self.bar.is_hidden()
     }
 
     /// Replaces the text. Only its first line is shown.
     pub(crate) fn set_text(&self, text: &str) {
         let line = text.lines().next().unwrap_or_default();
-        self.0
+        self.bar
             .set_message(printable(line).chars().take(TEXT_CHARS_MAX).collect::<String>());
     }
 
     /// Draws the line with another text, and measures its time from now.
     pub(crate) fn restart(&self, text: &str) {
-        self.0.reset();
         self.set_text(text);
-        self.0.enable_steady_tick(TICK_INTERVAL);
+        if !self.is_paused.load(Ordering::Relaxed) {
+            self.bar.reset();
+            self.bar.enable_steady_tick(TICK_INTERVAL);
+        }
     }
 
     /// Removes the line until it is restarted.
     pub(crate) fn stop(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 
     /// Removes the line until it is continued.
     pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
         if is_paused {
-            self.0.finish_and_clear();
+            self.bar.finish_and_clear();
         } else {
-            self.0.reset();
+            self.bar.reset();
         }
     }
 
     /// Hides the line while `print` runs.
     pub(crate) fn suspend(&self, print: impl FnOnce()) {
-        self.0.suspend(print);
+        self.bar.suspend(print);
     }
 }
 
 impl Drop for Spinner {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -12,6 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::guests::{NOTES, NOTES_GRANTS, PLAIN, SLOW};
+use crate::interrupt::send;
 use crate::support::Workspace;
 
 const CHAT: [&str; 5] = [
@@ -86,6 +87,11 @@ impl Terminal {
 
     fn type_text(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Sends what Ctrl-C sends to the command of a terminal.
+    fn interrupt(&self) {
+        send("-INT", &self.child);
     }
 
     /// Reads until the text appears after what was waited for before.
@@ -180,6 +186,60 @@ answer = "It says: {{result}}"
     terminal.type_text("n not now\r");
     terminal.wait_for("the user refused it: not now");
     terminal.wait_for("> ");
+    terminal.type_text("/quit\r");
+    let (code, output) = terminal.end();
+    assert_eq!(code, Some(0), "{output}");
+}
+
+/// Starts a chat in which a call of `save` waits for an answer.
+fn asking(script: &str) -> (Workspace, Terminal) {
+    let script = format!("[[turn]]\ncall = [{{ tool = \"save\", id = \"call_7\" }}]\n{script}");
+    let workspace = Workspace::with("notes", NOTES)
+        .file("grants.toml", NOTES_GRANTS)
+        .file("chat.toml", script);
+    let stored = ["--grants", "grants.toml", "--session", "s", "--sessions", "s.db"];
+    let mut terminal = Terminal::start(&workspace, &[&CHAT[..], &stored].concat());
+    terminal.wait_for("> ");
+    terminal.type_text("Save it.\r");
+    terminal.wait_for("run it? ");
+    (workspace, terminal)
+}
+
+#[test]
+fn a_question_at_a_terminal_ends_when_another_process_answers_it() {
+    let script = r#"
+[[turn]]
+answer = "It says {{result}}."
+[[turn]]
+expect.prompt = { equals = "Next" }
+answer = "Goodbye."
+"#;
+    let (workspace, mut terminal) = asking(script);
+    terminal.type_text("n half an answ");
+    let mut second = Terminal::start(&workspace, &["approve", "s", "--sessions", "s.db"]);
+    second.wait_for("run it? ");
+    second.type_text("y\r");
+    second.wait_for("continues");
+    assert_eq!(second.end().0, Some(0));
+    terminal.wait_for("by another process");
+    terminal.wait_for("It says 1.");
+    terminal.wait_for("> ");
+    terminal.type_text("Next\r");
+    terminal.wait_for("Goodbye.");
+    terminal.type_text("/quit\r");
+    let (code, output) = terminal.end();
+    assert_eq!(code, Some(0), "{output}");
+}
+
+#[test]
+fn a_cancelled_question_takes_nothing_of_the_next_message() {
+    let script = "[[turn]]\nexpect.prompt = { equals = \"Next\" }\nanswer = \"Goodbye.\"";
+    let (_workspace, mut terminal) = asking(script);
+    terminal.interrupt();
+    terminal.wait_for("turn interrupted");
+    terminal.wait_for("> ");
+    terminal.type_text("Next\r");
+    terminal.wait_for("Goodbye.");
     terminal.type_text("/quit\r");
     let (code, output) = terminal.end();
     assert_eq!(code, Some(0), "{output}");

@@ -28,7 +28,7 @@ fn spinning(workspace: &Workspace, more: &[&str]) -> Child {
     child
 }
 
-fn send(signal: &str, child: &Child) {
+pub(crate) fn send(signal: &str, child: &Child) {
     // The shell has `kill` built in; minimal images have no such program.
     let status = Command::new("/bin/sh")
         .args(["-c", "kill \"$0\" \"$1\"", signal, &child.id().to_string()])

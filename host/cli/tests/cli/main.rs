@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod add;
+mod approvals;
 mod build;
 mod call;
 mod chat;

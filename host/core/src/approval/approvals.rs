@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use super::approver::Approver;
@@ -9,7 +10,7 @@ use super::call_guard::{PermittedCall, StartingCall};
 use super::memory::{ApprovalMemory, RememberedAnswer};
 use super::policy::{ApprovalMode, ApprovalPolicy};
 use super::question::{Question, denied, request_of, validate};
-use super::request::{ApprovalBasis, ApprovalDecision, ApprovalRequest};
+use super::request::{ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest};
 use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
 
 /// The approvals of a conversation and its agents: policy, approver and remembered answers.
@@ -36,9 +37,20 @@ pub struct Approvals {
 }
 
 /// Receives the requests and decisions, such as to write them to a log.
+#[async_trait]
 pub trait ApprovalObserver: Send + Sync {
     /// Receives a request, before the approver does.
     fn requested(&self, request: &ApprovalRequest);
+
+    /// Asks the approver. An observer that stores the requests can return an answer that was stored for this one instead.
+    async fn ask(
+        &self,
+        approver: &dyn Approver,
+        request: ApprovalRequest,
+        context: &ToolContext,
+    ) -> (ApprovalAnswer, ApprovalBasis) {
+        (approver.approve(request, context).await, ApprovalBasis::Approver)
+    }
 
     /// Receives a decision, before the call starts.
     fn decided(&self, decided: &DecidedCall<'_>);

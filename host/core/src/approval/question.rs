@@ -105,14 +105,15 @@ impl Question<'_> {
             let reason = "it needs an approval, and nobody can give one here".to_owned();
             return Answered::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
         };
-        let answer = approver.approve(request.clone(), self.call.context).await;
+        let asked = self.observer.ask(&**approver, request.clone(), self.call.context);
+        let (answer, basis) = asked.await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
         if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));
         }
         Answered {
             approval: answer.approval,
-            basis: ApprovalBasis::Approver,
+            basis,
             remembered,
         }
     }

@@ -54,7 +54,8 @@ pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) 
 }
 
 /// The decision about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Approval {
     /// The call may run.
@@ -95,7 +96,7 @@ pub enum ApprovalScope {
 }
 
 /// A decision with its scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ApprovalAnswer {
     /// The decision.
@@ -157,6 +158,8 @@ pub enum ApprovalDecision {
 pub enum ApprovalBasis {
     /// The approver, such as a person.
     Approver,
+    /// An answer that was stored for the question, such as by another process.
+    Stored,
     /// A remembered answer.
     Memory,
     /// The policy.

@@ -20,6 +20,8 @@ const PARAGRAPH: &str = "\n\n";
 #[derive(Debug, Default)]
 pub struct ItemReader {
     items: HashMap<u64, ItemProgress>,
+    /// The numbers of the items by their ids: a server can leave items out of the final response, which moves the others.
+    numbers: HashMap<String, u64>,
 }
 
 /// The part of an output item that has been read, in bytes of each text.
@@ -41,6 +43,13 @@ impl ResponseReader for ItemReader {
         let index = event.count("/output_index").unwrap_or_default();
         if !self.items.contains_key(&index) {
             response.reserve(size_of::<ItemProgress>())?;
+        }
+        for id in [
+            event.text("item_id"),
+            event["item"].text("id"),
+            event["item"].text("call_id"),
+        ] {
+            self.learn(id, index, response)?;
         }
         let progress = self.items.entry(index).or_default();
         let piece = event.text("delta");
@@ -95,8 +104,10 @@ impl ItemReader {
         if let Some(error) = body.present("error") {
             return Err(ProviderError::of(error).failure(200, None));
         }
-        for (index, item) in (0..).zip(body.items("output")) {
-            self.item(index, item, response)?;
+        for (position, item) in (0..).zip(body.items("output")) {
+            let ids = [item.text("id"), item.text("call_id")];
+            let known = ids.iter().find_map(|id| self.numbers.get(*id).copied());
+            self.item(known.unwrap_or(position), item, response)?;
         }
         let count = |pointer| body["usage"].count(pointer).unwrap_or_default();
         *response.usage() = TokenUsage::new(
@@ -117,6 +128,15 @@ impl ItemReader {
             other => Some(FinishReason::Other(other.to_owned())),
         };
         response.stop(word, finish);
+        Ok(())
+    }
+
+    /// Learns the id of an item.
+    fn learn(&mut self, id: &str, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if !id.is_empty() && !self.numbers.contains_key(id) {
+            response.reserve(id.len() + size_of::<(String, u64)>())?;
+            self.numbers.insert(id.to_owned(), index);
+        }
         Ok(())
     }
 

@@ -70,6 +70,18 @@ fn parse(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
     read::<Responses>(stream(events))
 }
 
+// attack: F9
+#[test]
+fn an_item_that_moved_in_the_final_response_is_read_once() {
+    let mut events = pieces();
+    // A server that does not return the reasoning again.
+    events.push(completed(json!([message(), call()])));
+    let response = parse(&events).unwrap();
+    assert_eq!(response.content, "I löök.");
+    let calls: Vec<_> = response.tool_calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(calls, ["call_1"], "a call does not run twice");
+}
+
 fn assert_complete(response: &ChatResponse) {
     assert_eq!(
         (response.content.as_str(), response.reasoning.as_str()),

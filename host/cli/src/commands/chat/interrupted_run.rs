@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::approval::{denied, pending_question};
-use crate::commands::resume::{Decision, report};
+use crate::commands::resume::{Decision, report, without_answer};
 use crate::exit::Exit;
 use crate::output::page::{FAINT, Page};
 use toolwit::agent::{Conversation, RequestedApproval};
@@ -11,12 +11,12 @@ use toolwit::{Error, ErrorKind, Phase};
 
 impl Session<'_> {
     /// Shows what the last run of the session waits for, if it did not end.
-    pub(super) fn announce(&self, conversation: &Conversation) {
+    pub(super) async fn announce(&self, conversation: &Conversation) {
         let Some(run) = conversation.interrupted_run() else {
             return;
         };
         report(&run.unresolved(), self.printer);
-        let questions = self.open_questions(conversation);
+        let questions = self.open_questions(conversation).await;
         for question in &questions {
             self.printer.message(&pending_question(question));
         }
@@ -35,8 +35,8 @@ impl Session<'_> {
             return self.print(Err(nothing_to_resume()));
         };
         let is_undecided = !run.unresolved().is_empty();
-        if is_undecided || (self.needs_answers && !self.open_questions(conversation).is_empty()) {
-            self.announce(conversation);
+        if is_undecided || (self.needs_answers && !self.open_questions(conversation).await.is_empty()) {
+            self.announce(conversation).await;
             return Exit::Usage;
         }
         let turn = self.interrupts.begin_turn();
@@ -48,7 +48,7 @@ impl Session<'_> {
 
     /// Allows the call with this id, or the only one that waits. The run continues when no call waits any more.
     pub(super) async fn approve(&self, call: &str, conversation: &mut Conversation) -> Exit {
-        let questions = self.open_questions(conversation);
+        let questions = self.open_questions(conversation).await;
         match named(call, &questions).or_else(|| only(&questions).filter(|_| call.is_empty())) {
             Some(question) => self.answer(question, Approval::Approved, conversation).await,
             None => self.print(Err(no_question(call, &questions))),
@@ -57,7 +57,7 @@ impl Session<'_> {
 
     /// Denies a call, as [`approve`](Self::approve). The text after the id is the reason.
     pub(super) async fn deny(&self, text: &str, conversation: &mut Conversation) -> Exit {
-        let questions = self.open_questions(conversation);
+        let questions = self.open_questions(conversation).await;
         let (call, reason) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let found = match named(call, &questions) {
             Some(question) => Some((question, reason)),
@@ -71,21 +71,29 @@ impl Session<'_> {
 
     async fn answer(&self, question: &RequestedApproval, approval: Approval, conversation: &mut Conversation) -> Exit {
         self.answers.answer(question.clone(), approval);
-        if self.open_questions(conversation).is_empty() {
+        if self.open_questions(conversation).await.is_empty() {
             return self.resume(conversation).await;
         }
-        self.announce(conversation);
+        self.announce(conversation).await;
         Exit::Success
     }
 
     /// Returns the questions of the run that have no answer.
-    fn open_questions(&self, conversation: &Conversation) -> Vec<RequestedApproval> {
+    async fn open_questions(&self, conversation: &Conversation) -> Vec<RequestedApproval> {
         let run = conversation.interrupted_run();
         let questions = run.into_iter().flat_map(|run| run.pending_approvals());
-        questions
-            .filter(|question| !self.answers.contains(&question.id))
-            .cloned()
-            .collect()
+        let questions = questions.filter(|question| !self.answers.contains(&question.id));
+        let questions: Vec<_> = questions.cloned().collect();
+        let Some((store, session)) = &self.stored else {
+            return questions;
+        };
+        match without_answer(&questions, store, session).await {
+            Ok(open) => open,
+            Err(error) => {
+                self.printer.print_error(&error);
+                questions
+            }
+        }
     }
 }
 

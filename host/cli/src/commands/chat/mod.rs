@@ -18,11 +18,11 @@ use crate::commands::run::{RunFlags, RunProgress, approver, open_or_create};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
-use crate::input::sessions::SessionFlags;
 use crate::interrupt::TurnInterrupts;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer, write_stderr};
 use toolwit::agent::{Conversation, RunError, RunOutcome, SessionId};
+use toolwit::journal::SqliteJournalStore;
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -58,8 +58,6 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "NAME")]
     session: Option<SessionId>,
     #[command(flatten)]
-    sessions: SessionFlags,
-    #[command(flatten)]
     flags: RunFlags,
 }
 
@@ -77,8 +75,12 @@ impl Chat {
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
         let model = self.flags.connect(cancel).await?;
-        let journal = match &self.session {
-            Some(session) => Some(open_or_create(&self.sessions, session).await?),
+        let stored = match self.session {
+            Some(session) => Some((self.flags.sessions.open().await?, session)),
+            None => None,
+        };
+        let journal = match &stored {
+            Some((store, session)) => Some(open_or_create(store, session).await?),
             None => None,
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
@@ -95,8 +97,9 @@ impl Chat {
             cancel,
             answers,
             needs_answers,
+            stored,
         };
-        session.announce(&conversation);
+        session.announce(&conversation).await;
         let exit = session.run(&mut input, &mut conversation).await?;
         drop(conversation);
         model.finish().map_err(Error::from)?;
@@ -114,6 +117,8 @@ struct Session<'s> {
     answers: GivenAnswers,
     /// Whether such calls need an answer before their run can continue, because nobody can be asked.
     needs_answers: bool,
+    /// The session that stores the conversation.
+    stored: Option<(SqliteJournalStore, SessionId)>,
 }
 
 impl Session<'_> {

@@ -160,6 +160,7 @@ impl ReplayTrace {
             approvals: self.approvals,
             run_limits: self.run_limits,
             limits: self.limits,
+            sessions: self.sessions,
         };
         RunFlags::replaying(replay, options)
     }

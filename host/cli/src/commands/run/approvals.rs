@@ -1,22 +1,22 @@
 //! The approvals of a run.
 
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::RunProgress;
 use crate::approval::{AnswerFile, GivenAnswers, LaterAnswers, TerminalApprover, pending_question};
 use crate::input::approvals::can_ask;
 use crate::input::configuration::data_path;
+use crate::input::sessions::SessionFlags;
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{RequestedApproval, SessionId, StartedReplay, Suspension};
+use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Returns the path of the answers that are valid in later runs, if there is a data directory.
-pub(super) fn answer_file() -> Option<PathBuf> {
-    data_path("approvals.json")
-}
+/// Time before the end of a run at which it is left to a later process, so that it does not end.
+const LEAVE_WALL: Duration = Duration::from_secs(1);
 
 /// Returns the approver of a run: a person at the terminal, or else a later process.
 pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
@@ -24,6 +24,32 @@ pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnsw
         return Some(Arc::new(TerminalApprover::new(progress.clone())));
     }
     later.map(|later| later.clone() as _)
+}
+
+/// Returns the means to leave questions to another process, without a terminal. Each question is announced if the process waits for an
+/// answer.
+pub(crate) fn later_answers(
+    wait: Option<Span>,
+    run_wall_ms_max: u64,
+    session: &SessionId,
+    sessions: &SessionFlags,
+    progress: &Arc<RunProgress>,
+) -> Option<Arc<LaterAnswers>> {
+    let Span(wait) = wait.filter(|_| !can_ask())?;
+    let (session, sessions, progress) = (session.clone(), sessions.clone(), progress.clone());
+    let announce = move |question: &RequestedApproval| {
+        if wait.is_zero() {
+            return;
+        }
+        let command = SuggestedCommand::new("approve").operand(session.as_str());
+        let command = sessions.suggest(command.operand(&question.id));
+        progress.announce(
+            &pending_question(question),
+            format_args!("`{command}` allows it, `toolwit deny` does not"),
+        );
+    };
+    let run_wall_max = Duration::from_millis(run_wall_ms_max).saturating_sub(LEAVE_WALL);
+    Some(Arc::new(LaterAnswers::new(wait, run_wall_max, announce)))
 }
 
 /// Waits until a run has only questions for a later process, and leaves it to that. Returns the questions.
@@ -54,7 +80,7 @@ pub(crate) fn waiting(session: &SessionId, questions: &[RequestedApproval], prin
         .operand(session.as_str())
         .option("allow", first);
     Error::new(ErrorKind::Denied, Phase::Validate, message).with_suggestion(format!(
-        "`{command}` with the options of the run, or `--deny {first}=REASON`"
+        "`{command}` with the options of the run, or `--deny {first}=REASON`; `toolwit approve` stores an answer before"
     ))
 }
 
@@ -64,7 +90,7 @@ pub(super) fn approvals(
     progress: &Arc<RunProgress>,
     answers: Option<GivenAnswers>,
 ) -> Approvals {
-    let memory = match answer_file() {
+    let memory = match data_path("approvals.json") {
         Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
         None => ApprovalMemory::new(),
     };

@@ -14,10 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{GivenAnswers, LaterAnswers};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::approvals::{ApprovalFlags, can_ask};
+use crate::input::approvals::ApprovalFlags;
 use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
-use crate::input::configuration::chat_history;
 use crate::input::exposure::{DeliveryFlag, ExposureFlag};
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
@@ -31,7 +30,8 @@ use crate::shell::SuggestedCommand;
 use toolwit::agent::{
     Event, Journal, JournalError, Observer, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome,
 };
-use toolwit::limits::PROMPT_BYTES_MAX;
+use toolwit::journal::SqliteJournalStore;
+use toolwit::limits::{PROMPT_BYTES_MAX, Span};
 use toolwit::mcp::McpServers;
 use toolwit::model::{ChatModel, Delivery};
 use toolwit::models::{ModelSpec, connect};
@@ -40,8 +40,8 @@ use toolwit::tool::{Origin, OutputSink, ToolContext};
 use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuilder};
 use toolwit::{Error, ErrorKind, Phase};
 
-use approvals::{answer_file, approvals, forked_approvals};
-pub(crate) use approvals::{approver, left_to_later, waiting};
+use approvals::{approvals, forked_approvals};
+pub(crate) use approvals::{approver, later_answers, left_to_later, waiting};
 use recording::start_trace;
 
 pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
@@ -77,11 +77,9 @@ pub(crate) struct Run {
     /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
     #[arg(long, value_name = "FILE")]
     answer_schema: Option<String>,
-    /// Without a terminal, wait before a call that needs an approval: `toolwit resume` answers
-    #[arg(long, requires = "session")]
-    ask_later: bool,
-    #[command(flatten)]
-    sessions: SessionFlags,
+    /// Without a terminal, wait before a call that needs an approval: `toolwit approve` answers within TIME, `toolwit resume` later
+    #[arg(long, value_name = "TIME", requires = "session", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
+    ask_later: Option<Span>,
     #[command(flatten)]
     flags: RunFlags,
 }
@@ -131,6 +129,8 @@ pub(crate) struct RunFlags {
     run_limits: RunLimitFlags,
     #[command(flatten)]
     limits: LimitFlags,
+    #[command(flatten)]
+    pub(crate) sessions: SessionFlags,
     /// The replay that runs instead of a new conversation.
     #[clap(skip)]
     replay: Option<StartedReplay>,
@@ -158,11 +158,20 @@ impl Run {
             None => None,
         };
         let journal = match &self.session {
-            Some(session) => Some(open_or_create(&self.sessions, session).await?),
+            Some(session) => Some(open_or_create(&self.flags.sessions.open().await?, session).await?),
             None => None,
         };
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let later = (self.ask_later && !can_ask()).then(Arc::<LaterAnswers>::default);
+        let run_wall_ms_max = self.flags.effective_limits(&*model)?.wall_ms_max;
+        let later = self.session.as_ref().and_then(|session| {
+            later_answers(
+                self.ask_later,
+                run_wall_ms_max,
+                session,
+                &self.flags.sessions,
+                &progress,
+            )
+        });
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
         let flags = self.flags.answered_by(answers, later.clone());
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
@@ -200,10 +209,9 @@ fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
 }
 
 /// Opens the session, or creates it if it does not exist.
-pub(crate) async fn open_or_create(sessions: &SessionFlags, session: &SessionId) -> Result<Journal, Error> {
-    let store = sessions.open().await?;
-    match Journal::open(&store, session).await {
-        Err(JournalError::Missing(_)) => Ok(Journal::create(&store, session).await?),
+pub(crate) async fn open_or_create(store: &SqliteJournalStore, session: &SessionId) -> Result<Journal, Error> {
+    match Journal::open(store, session).await {
+        Err(JournalError::Missing(_)) => Ok(Journal::create(store, session).await?),
         opened => Ok(opened?),
     }
 }
@@ -310,9 +318,7 @@ impl RunFlags {
             .plugins
             .intercepted(&self.limits, &self.authority, servers, &self.interceptors)?;
         let host = with_word_vectors(host);
-        // A plugin that could write to the answers would approve its own calls.
-        let private = answer_file().into_iter().chain(chat_history());
-        let host = private.fold(host, ToolwitBuilder::protect);
+        let host = self.sessions.files().into_iter().fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.groups.clone(), &self.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let frozen = self

@@ -1,5 +1,6 @@
 //! The display of a run: events, streamed text and a spinner.
 
+use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 
 use crate::approval::Screen;
@@ -9,8 +10,12 @@ use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
 use crate::output::progress::Spinner;
 use crate::output::stream_preview::StreamPreview;
-use toolwit::agent::Event;
-use toolwit::tool::{ApprovalDecision, Origin, OutputSink};
+use toolwit::agent::{DecidedApproval, Event};
+use toolwit::tool::{ApprovalBasis, ApprovalDecision, Origin, OutputSink};
+
+/// What allows a call about which nobody could be asked.
+const NOBODY_ANSWERED: &str = "run it at a terminal, let it wait for `toolwit approve` with `--session NAME --ask-later=10m`, allow the \
+                               tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`";
 
 /// Prints events while the model runs, and shows a spinner between them.
 pub(crate) struct RunProgress {
@@ -127,6 +132,35 @@ impl RunProgress {
         self.spinner.suspend(|| self.printer.message(&page));
     }
 
+    /// Prints a question that another process can answer.
+    pub(crate) fn announce(&self, question: &Page, hint: impl Display) {
+        self.close_stream();
+        self.spinner.suspend(|| {
+            self.printer.message(question);
+            self.printer.hint(hint);
+        });
+    }
+
+    /// Prints a decision that the person at the terminal, if any, did not make.
+    fn print_decision(&self, decided: &DecidedApproval) {
+        let reason = decided.reason.as_deref();
+        match (decided.decision, decided.basis) {
+            (ApprovalDecision::Unanswered, _) => {
+                let reason = reason.unwrap_or("it needs an approval");
+                self.printer
+                    .warn(format_args!("`{}` did not run: {reason}", decided.tool));
+                self.printer.hint(NOBODY_ANSWERED);
+            }
+            (ApprovalDecision::Cancelled, _) => {}
+            (_, ApprovalBasis::Stored) => {
+                let mut page = Page::new();
+                conversation::stored_answer(&mut page, reason);
+                self.printer.message(&page);
+            }
+            _ => {}
+        }
+    }
+
     fn print_details(&self, event: &Event) {
         match event {
             Event::IterationStarted { .. } => {
@@ -140,14 +174,7 @@ impl RunProgress {
                 conversation::nested(&mut page, event);
                 self.spinner.suspend(|| self.printer.detail(&page));
             }
-            Event::ApprovalDecided(decided) if decided.decision == ApprovalDecision::Unanswered => self.spinner.suspend(|| {
-                let tool = &decided.tool;
-                self.printer
-                    .warn(format_args!("`{tool}` did not run: it needs an approval, and there is no terminal to ask"));
-                self.printer.hint(
-                    "run it at a terminal, allow the tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`",
-                );
-            }),
+            Event::ApprovalDecided(decided) => self.spinner.suspend(|| self.print_decision(decided)),
             Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
             Event::Finished {
                 iterations,

@@ -15,6 +15,7 @@ use crate::input::mcp::McpFlags;
 use crate::input::model_options::ToolCallFlag;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
+use crate::input::sessions::SessionFlags;
 use toolwit::agent::{Event, Journal, LoopLimits, Observer, Recording, StartedReplay, Trace};
 use toolwit::model::{ChatModel, ChatOptions};
 use toolwit::registry::InterceptorSettings;
@@ -52,6 +53,7 @@ pub(crate) struct Replaying {
     pub(crate) approvals: crate::input::approvals::ApprovalFlags,
     pub(crate) run_limits: RunLimitFlags,
     pub(crate) limits: LimitFlags,
+    pub(crate) sessions: SessionFlags,
 }
 
 impl RunFlags {
@@ -100,7 +102,7 @@ impl RunFlags {
     }
 
     /// Returns the limits of the run: those of the trace that is replayed or else of the project, with the options in their place.
-    pub(super) fn effective_limits(&self, model: &dyn ChatModel) -> Result<LoopLimits, Error> {
+    pub(crate) fn effective_limits(&self, model: &dyn ChatModel) -> Result<LoopLimits, Error> {
         let recorded = self
             .replay
             .as_ref()
@@ -153,6 +155,7 @@ impl RunFlags {
             budget: BudgetFlags::default().with_recorded(first("cost"), first("model-table")),
             run_limits: options.run_limits,
             limits: options.limits,
+            sessions: options.sessions,
             replay: Some(replay.clone()),
             is_forked: options.is_forked,
             ..Self::default()

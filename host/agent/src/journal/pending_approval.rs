@@ -1,0 +1,142 @@
+//! Questions about calls that have no decision yet.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::event::{Event, RequestedApproval, TraceEntry};
+use toolwit_core::{ApprovalAnswer, ApprovalDecision};
+
+/// A question about a call that waits in a session for its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PendingApproval {
+    /// The number of the entry with the question. It identifies the question in its session.
+    pub number: u64,
+    /// The time of the question, in milliseconds since 1970 UTC.
+    pub asked_at_ms: u64,
+    /// The call, as it would run.
+    pub question: RequestedApproval,
+    /// Whether an earlier question about the same call had another content, such as another grant.
+    pub has_changed: bool,
+    /// The stored answer, which the run has not used yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<ApprovalAnswer>,
+}
+
+/// The questions of a session that have no decision, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenQuestions {
+    open: Vec<OpenQuestion>,
+    /// The calls that continue in the background.
+    background: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OpenQuestion {
+    pub(crate) number: u64,
+    asked_at_ms: u64,
+    question: RequestedApproval,
+    has_changed: bool,
+    /// Whether the process that asked has ended. When the run asks again, it is the same question.
+    is_of_earlier_process: bool,
+}
+
+impl From<OpenQuestion> for PendingApproval {
+    fn from(open: OpenQuestion) -> Self {
+        Self {
+            number: open.number,
+            asked_at_ms: open.asked_at_ms,
+            question: open.question,
+            has_changed: open.has_changed,
+            answer: None,
+        }
+    }
+}
+
+impl OpenQuestions {
+    pub(crate) fn of(entries: &[TraceEntry]) -> Self {
+        let mut questions = Self::default();
+        entries.iter().for_each(|entry| questions.apply(entry));
+        questions
+    }
+
+    /// Returns the question about a call.
+    pub(crate) fn find(&self, call: &str) -> Option<&OpenQuestion> {
+        self.open.iter().find(|open| open.question.id == call)
+    }
+
+    /// Returns the questions. Calls that other calls make wait in a running process only.
+    pub(crate) fn pending(self, is_running: bool) -> impl Iterator<Item = PendingApproval> {
+        let open = self.open.into_iter();
+        open.filter(move |open| is_running || open.question.callers.is_empty())
+            .map(PendingApproval::from)
+    }
+
+    pub(crate) fn apply(&mut self, entry: &TraceEntry) {
+        let is_own = entry.origin.parent_call.is_none();
+        match &entry.event {
+            Event::ApprovalRequested(question) => self.ask(entry, question),
+            // Until the call starts, an approval can be needed again, by another process.
+            Event::ApprovalDecided(decided) => {
+                let is_approved = matches!(decided.decision, ApprovalDecision::Approved | ApprovalDecision::Edited);
+                let is_settled = |open: &OpenQuestion| !is_approved || !open.question.callers.is_empty();
+                self.open
+                    .retain(|open| open.question.id != decided.id || !is_settled(open));
+            }
+            Event::ToolStarted { id, .. } | Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => {
+                self.open.retain(|open| open.question.id != *id);
+            }
+            Event::ToolFinished { id, is_background, .. } => {
+                self.open.retain(|open| open.question.id != *id);
+                if *is_background {
+                    self.background.insert(id.clone());
+                }
+            }
+            Event::LateResult { call, .. } => drop(self.background.remove(call)),
+            Event::RunResumed { .. } if is_own => {
+                self.background.clear();
+                self.end_run();
+                self.open.iter_mut().for_each(|open| open.is_of_earlier_process = true);
+            }
+            Event::TurnStarted { .. } | Event::Finished { .. } | Event::OpenCallsAnswered { .. } if is_own => {
+                self.open.retain(|open| !open.question.callers.is_empty());
+                self.end_run();
+            }
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, entry: &TraceEntry, question: &RequestedApproval) {
+        let earlier = self.open.iter_mut().find(|open| open.question.id == question.id);
+        let has_changed = match earlier {
+            Some(open) if open.is_of_earlier_process && open.question == *question => {
+                open.is_of_earlier_process = false;
+                return;
+            }
+            Some(open) => open.has_changed || !is_same_call(&open.question, question),
+            None => false,
+        };
+        self.open.retain(|open| open.question.id != question.id);
+        self.open.push(OpenQuestion {
+            number: entry.sequence,
+            asked_at_ms: entry.at_ms,
+            question: question.clone(),
+            has_changed,
+            is_of_earlier_process: false,
+        });
+    }
+
+    /// Removes the questions about calls that other calls made, unless these continue in the background.
+    fn end_run(&mut self) {
+        if self.background.is_empty() {
+            self.open.retain(|open| open.question.callers.is_empty());
+        }
+    }
+}
+
+/// Returns whether two questions are about the same call, with the same code, effect class and grant.
+fn is_same_call(one: &RequestedApproval, other: &RequestedApproval) -> bool {
+    (&one.tool, &one.arguments, &one.digest, &one.callers)
+        == (&other.tool, &other.arguments, &other.digest, &other.callers)
+}

@@ -1,0 +1,81 @@
+//! Answers to questions about calls, from the approver or from another process.
+
+use futures::FutureExt;
+
+use super::error::JournalError;
+use super::session_journal::Journal;
+use toolwit_core::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalRequest, Approver, ToolContext};
+
+impl Journal {
+    /// Asks the approver about a call. While the question waits, it is stored, and an answer that another process stores for it counts
+    /// too: the first one does.
+    pub(crate) async fn ask(
+        &self,
+        approver: &dyn Approver,
+        request: ApprovalRequest,
+        context: &ToolContext,
+    ) -> (ApprovalAnswer, ApprovalBasis) {
+        let Some((question, is_stored)) = self.question(&request.id) else {
+            // An observer that panicked receives no events.
+            return (approver.approve(request, context).await, ApprovalBasis::Approver);
+        };
+        let answered = if is_stored {
+            self.ask_again(question, approver, request, context).await
+        } else {
+            self.ask_first(question, approver, request, context).await
+        };
+        answered.unwrap_or_else(|error| {
+            tracing::error!(%error, "a question about a call cannot be stored");
+            let reason = "the session store failed, so nobody can be asked".to_owned();
+            (Approval::Unanswered { reason }.into(), ApprovalBasis::Approver)
+        })
+    }
+
+    /// Asks a question that no other process can have seen, unless the approver answers at once.
+    async fn ask_first(
+        &self,
+        question: u64,
+        approver: &dyn Approver,
+        request: ApprovalRequest,
+        context: &ToolContext,
+    ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
+        let mut asked = approver.approve(request, context);
+        if let Some(answer) = (&mut asked).now_or_never() {
+            return Ok((answer, ApprovalBasis::Approver));
+        }
+        self.commit().await?;
+        self.first_answer(question, asked).await
+    }
+
+    /// Asks a question that another process may have answered.
+    async fn ask_again(
+        &self,
+        question: u64,
+        approver: &dyn Approver,
+        request: ApprovalRequest,
+        context: &ToolContext,
+    ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
+        match self.writer().answer(question).await? {
+            Some(answer) => Ok((answer, ApprovalBasis::Stored)),
+            None => self.first_answer(question, approver.approve(request, context)).await,
+        }
+    }
+
+    /// Waits for the approver and for another process. The store decides which answer is the first.
+    async fn first_answer(
+        &self,
+        question: u64,
+        asked: impl Future<Output = ApprovalAnswer>,
+    ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
+        let answer = tokio::select! {
+            biased;
+            answer = asked => answer,
+            stored = self.writer().wait_for_answer(question) => return Ok((stored?, ApprovalBasis::Stored)),
+        };
+        if self.writer().store_answer(question, &answer).await? {
+            return Ok((answer, ApprovalBasis::Approver));
+        }
+        let first = self.writer().answer(question).await?;
+        Ok((first.unwrap_or(answer), ApprovalBasis::Stored))
+    }
+}

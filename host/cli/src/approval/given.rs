@@ -1,0 +1,121 @@
+//! Answers on the command line and in a chat to the questions of an earlier process.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::terminal::unanswered;
+use toolwit::ToolContext;
+use toolwit::agent::RequestedApproval;
+use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
+
+/// Answers on the command line to the questions of an earlier process, and the approver of all other questions. Clones share the
+/// answers.
+#[derive(Clone)]
+pub(crate) struct GivenAnswers {
+    answers: Arc<Mutex<BTreeMap<String, GivenAnswer>>>,
+    others: Option<Arc<dyn Approver>>,
+}
+
+impl fmt::Debug for GivenAnswers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GivenAnswers").finish_non_exhaustive()
+    }
+}
+
+/// An answer, with the question as the person could read it.
+struct GivenAnswer {
+    question: RequestedApproval,
+    approval: Approval,
+}
+
+impl GivenAnswers {
+    pub(crate) fn new(others: Option<Arc<dyn Approver>>) -> Self {
+        Self {
+            answers: Arc::default(),
+            others,
+        }
+    }
+
+    /// Answers a question. It is used once, and only for exactly the call that was asked about.
+    pub(crate) fn answer(&self, question: RequestedApproval, approval: Approval) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(question.id.clone(), GivenAnswer { question, approval });
+    }
+
+    /// Returns whether a question has an answer that was not used yet.
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.contains_key(id)
+    }
+
+    fn take(&self, id: &str) -> Option<GivenAnswer> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+}
+
+#[async_trait]
+impl Approver for GivenAnswers {
+    async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
+        let given = self.take(&request.id);
+        let has_answer = given.is_some();
+        let is_same = |question: &RequestedApproval| {
+            question.tool == request.tool
+                && question.arguments == request.arguments
+                && question.digest == request.digest
+                && question.callers == request.callers
+        };
+        match (given.filter(|given| is_same(&given.question)), &self.others) {
+            (Some(given), _) => given.approval.into(),
+            (None, Some(others)) => others.approve(request, context).await,
+            (None, None) if has_answer => {
+                unanswered("the call, its tool or its grant has changed since the question was asked")
+            }
+            (None, None) => unanswered("it needs an approval, and nobody can give one here"),
+        }
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.others.as_ref().is_some_and(|others| others.is_sequential())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use toolwit::ToolDefinition;
+    use toolwit::tool::{CallAccess, ToolId};
+
+    fn request(amount: u32) -> ApprovalRequest {
+        let id = ToolId::from_text("bank#pay");
+        let definition = ToolDefinition::new(id, "pay", "Pays.", json!({"type": "object"}));
+        let arguments = json!({ "amount": amount }).as_object().unwrap().clone();
+        ApprovalRequest::new("call-1", &definition, arguments, CallAccess::default())
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_for_exactly_the_call_that_was_asked_about_and_once() {
+        let context = ToolContext::new();
+        let answers = GivenAnswers::new(None);
+        answers.answer((&request(5)).into(), Approval::Approved);
+        assert_eq!(answers.approve(request(5), &context).await.approval, Approval::Approved);
+        let again = answers.approve(request(5), &context).await.approval;
+        assert!(matches!(again, Approval::Unanswered { .. }), "{again:?}");
+        answers.answer((&request(5)).into(), Approval::Approved);
+        let changed = answers.approve(request(500), &context).await.approval;
+        assert!(
+            matches!(&changed, Approval::Unanswered { reason } if reason.contains("changed")),
+            "{changed:?}"
+        );
+        let mut other_code = request(5);
+        other_code.digest = "another".to_owned();
+        answers.answer((&request(5)).into(), Approval::Approved);
+        let changed = answers.approve(other_code, &context).await.approval;
+        assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
+    }
+}

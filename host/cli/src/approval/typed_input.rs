@@ -1,0 +1,84 @@
+//! The lines that a person types while a question is open.
+
+use std::io;
+
+use async_trait::async_trait;
+
+/// Maximum length of a typed line, in bytes.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// A source of typed lines.
+#[async_trait]
+pub(super) trait TypedLines: Send {
+    /// Waits for a line. Returns `None` at the end of the input, and for a line that is too long or not text.
+    async fn next(&mut self) -> Option<String>;
+}
+
+/// Standard input, which is a terminal. Nothing is read before a line is there, so that a wait that is dropped takes no line from the
+/// next reader.
+pub(super) struct TypedInput;
+
+#[async_trait]
+impl TypedLines for TypedInput {
+    async fn next(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        // A terminal has one line at a time, and a part of one that is longer than its buffer.
+        while !line.ends_with(b"\n") && line.len() < LINE_BYTES_MAX {
+            match read_part().await {
+                Ok(part) if !part.is_empty() => line.extend(part),
+                _ => return None,
+            }
+        }
+        String::from_utf8(line).ok().filter(|line| line.ends_with('\n'))
+    }
+}
+
+/// Waits for a line or a part of it.
+async fn read_part() -> io::Result<Vec<u8>> {
+    wait_for_input().await?;
+    let read = tokio::task::spawn_blocking(|| {
+        let mut part = vec![0; 4096];
+        let count = read_unbuffered(&mut part)?;
+        part.truncate(count);
+        Ok(part)
+    });
+    read.await.map_err(io::Error::other)?
+}
+
+/// Waits until the terminal has a line.
+#[cfg(unix)]
+async fn wait_for_input() -> io::Result<()> {
+    use std::os::fd::AsFd;
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    #[expect(
+        deprecated,
+        reason = "the other constructors are unsafe; an owned descriptor meets their conditions"
+    )]
+    let stdin = AsyncFd::with_interest(stdin, Interest::READABLE)?;
+    stdin.readable().await.map(drop)
+}
+
+#[cfg(not(unix))]
+async fn wait_for_input() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut *part))?)
+}
+
+#[cfg(not(unix))]
+fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
+    io::Read::read(&mut io::stdin().lock(), part)
+}
+
+/// Discards what was typed and not read: it cannot be an answer to the next question.
+pub(super) fn discard_typed() {
+    #[cfg(unix)]
+    // It fails for an input that is no terminal, which asks nobody.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+}

@@ -1,0 +1,162 @@
+//! A session with the calls that wait in it.
+
+use serde_json::{Value, json};
+
+use super::question::pending_question;
+use crate::input::sessions::{SessionFlags, missing};
+use crate::output::page::{FAINT, NAME, Page, counted};
+use crate::shell::SuggestedCommand;
+use toolwit::agent::{JournalError, JournalStore, PendingApproval, SessionId};
+use toolwit::tool::{Approval, ApprovalAnswer};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// A session with the calls that wait in it for an approval.
+pub(crate) struct WaitingSession {
+    pub(crate) session: SessionId,
+    /// Whether a process has the session open.
+    pub(crate) is_open: bool,
+    pub(crate) approvals: Vec<PendingApproval>,
+}
+
+impl WaitingSession {
+    pub(crate) async fn read(store: &dyn JournalStore, session: &SessionId) -> Result<Self, Error> {
+        let explained = |error| match error {
+            JournalError::Missing(session) => missing(&session),
+            other => Error::from(other),
+        };
+        Ok(Self {
+            session: session.clone(),
+            is_open: store.is_open(session).await.map_err(explained)?,
+            approvals: store.pending_approvals(session).await.map_err(explained)?,
+        })
+    }
+
+    /// Returns the calls without an answer.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &PendingApproval> {
+        self.approvals.iter().filter(|pending| pending.answer.is_none())
+    }
+
+    /// Returns the question about a call. It must be the only one that was asked about the call, or have the given number.
+    pub(crate) fn find(&self, call: &str, number: Option<u64>) -> Result<&PendingApproval, Error> {
+        let session = self.session.as_str();
+        let list = SuggestedCommand::new("approvals").operand(session);
+        let Some(pending) = self.approvals.iter().find(|pending| pending.question.id == call) else {
+            let message = format!("the call `{call}` of the session `{session}` does not wait for an answer");
+            return Err(wrong(message, format!("`{list}` lists the calls that do")));
+        };
+        let hint = || {
+            let command = SuggestedCommand::new("approve").operand(session).operand(call);
+            let command = command.option("question", &pending.number.to_string());
+            format!("read it with `{list}`, then run `{command}`")
+        };
+        match number {
+            Some(number) if number != pending.number => {
+                let message = format!("question {number} about the call `{call}` is not open");
+                Err(wrong(message, hint()))
+            }
+            None if pending.has_changed => {
+                let message = format!("the call `{call}` has changed since it was first asked about");
+                Err(wrong(message, hint()))
+            }
+            _ => Ok(pending),
+        }
+    }
+
+    /// Stores the answer to a question.
+    pub(crate) async fn answer(
+        &self,
+        store: &dyn JournalStore,
+        pending: &PendingApproval,
+        answer: ApprovalAnswer,
+    ) -> Result<(), Error> {
+        let call = &pending.question.id;
+        let stored = store.answer_approval(&self.session, pending.number, answer).await;
+        stored.map_err(|error| match error {
+            JournalError::Answered(..) => wrong(
+                format!("the call `{call}` has been answered"),
+                "the first answer counts".to_owned(),
+            ),
+            JournalError::NotPending(..) => wrong(
+                format!("the call `{call}` does not wait any more"),
+                "its run continued or ended".to_owned(),
+            ),
+            other => other.into(),
+        })
+    }
+
+    /// Writes the calls, as they would run.
+    pub(crate) fn write(&self, page: &mut Page) {
+        if self.approvals.is_empty() {
+            return;
+        }
+        let state = if self.is_open { "open in a process" } else { "left" };
+        page.gap();
+        page.styled(NAME, &self.session)
+            .text("  ")
+            .styled(
+                FAINT,
+                format_args!("{}, {state}", counted(self.approvals.len(), "call")),
+            )
+            .end();
+        for pending in &self.approvals {
+            page.append(&pending_question(&pending.question));
+            if pending.has_changed {
+                let number = pending.number;
+                note(
+                    page,
+                    "question",
+                    &format!("{number}; an earlier one had another content"),
+                );
+            }
+            if let Some(answer) = &pending.answer {
+                note(page, "answer", &text_of(&answer.approval));
+            }
+        }
+    }
+
+    /// Returns the calls as a JSON document.
+    pub(crate) fn document(&self) -> Value {
+        json!({ "session": self.session, "is_open": self.is_open, "approvals": self.approvals })
+    }
+
+    /// Returns what happens after an answer.
+    pub(crate) fn next(&self) -> String {
+        if self.is_open {
+            return "the process that has the session open continues".to_owned();
+        }
+        let resume = SuggestedCommand::new("resume").operand(self.session.as_str());
+        format!("`{resume}` continues the run, with its options")
+    }
+
+    /// Returns the commands that answer the first call.
+    pub(crate) fn commands(&self, sessions: &SessionFlags) -> Option<String> {
+        let call = &self.unanswered().next()?.question.id;
+        let command = |name| sessions.suggest(SuggestedCommand::new(name).operand(self.session.as_str()).operand(call));
+        Some(format!("`{}` or `{}`", command("approve"), command("deny")))
+    }
+}
+
+/// Returns a stored answer as text.
+fn text_of(approval: &Approval) -> String {
+    match approval {
+        Approval::Approved => "allowed".to_owned(),
+        Approval::Edited { arguments } => {
+            let arguments = serde_json::to_string(arguments).unwrap_or_default();
+            format!("allowed with {arguments}")
+        }
+        Approval::Denied { reason } | Approval::Unanswered { reason } => reason.clone(),
+        _ => "decided".to_owned(),
+    }
+}
+
+fn note(page: &mut Page, label: &str, text: &str) {
+    page.indent(2)
+        .styled(FAINT, label)
+        .indent(11_usize.saturating_sub(label.len()))
+        .text(text)
+        .end();
+}
+
+fn wrong(message: String, hint: String) -> Error {
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
+}

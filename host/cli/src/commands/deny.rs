@@ -1,0 +1,45 @@
+//! `toolwit deny`: denies a call that waits for an approval in a session.
+
+use super::approve::print_answered;
+use crate::approval::{WaitingSession, denied};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::sessions::SessionFlags;
+use crate::output::printer::Printer;
+use toolwit::agent::SessionId;
+
+const EXAMPLES: &str = "\
+Examples:
+  toolwit deny rome call_7
+  toolwit deny rome call_7 --reason \"not that one\"";
+
+/// Deny a call that waits for an approval in a session
+///
+/// The call does not run, and the model reads the reason. `toolwit approvals` lists the calls that wait.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Deny {
+    /// Name of the session
+    session: SessionId,
+    /// Id of the call
+    call: String,
+    /// Reason, which the model reads
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Number of the question, for a call that has changed since it was first asked about
+    #[arg(long, value_name = "NUMBER")]
+    question: Option<u64>,
+    #[command(flatten)]
+    sessions: SessionFlags,
+}
+
+impl Deny {
+    pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
+        let store = self.sessions.open().await?;
+        let waiting = WaitingSession::read(&store, &self.session).await?;
+        let pending = waiting.find(&self.call, self.question)?;
+        waiting.answer(&store, pending, denied(&self.reason).into()).await?;
+        print_answered("denied", &waiting, pending, printer)?;
+        Ok(Exit::Success)
+    }
+}
