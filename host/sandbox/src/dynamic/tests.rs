@@ -5,25 +5,26 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::validate::{GuestDefinition, validate};
-use crate::values::dynamic_export::DiscoveredTool;
+use super::validate::validate;
+use crate::values::dynamic_export::{DiscoveredTool, ListedTool};
 use toolwit_core::limits::DYNAMIC_TOOLS_MAX;
 use toolwit_core::{InputValidator, ToolDefinition, ToolId};
 
-fn tool(name: &str, schema: impl ToString) -> GuestDefinition {
-    GuestDefinition {
+fn tool(name: &str, schema: impl ToString) -> ListedTool {
+    ListedTool {
         name: name.to_owned(),
         description: "Does it.".to_owned(),
         input_schema: schema.to_string(),
         output_schema: None,
+        effect: None,
     }
 }
 
-fn check(tools: Vec<GuestDefinition>) -> Result<Vec<DiscoveredTool>, String> {
+fn check(tools: Vec<ListedTool>) -> Result<Vec<DiscoveredTool>, String> {
     validate(tools, Instant::now() + Duration::from_secs(60))
 }
 
-fn refused(tools: Vec<GuestDefinition>) -> String {
+fn refused(tools: Vec<ListedTool>) -> String {
     check(tools).unwrap_err()
 }
 

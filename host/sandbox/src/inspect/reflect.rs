@@ -1,5 +1,6 @@
 //! Reads the exports of a component: the functions that can be tools, the resources, and the skipped exports.
 
+mod contract_exports;
 mod plugin_exports;
 
 use std::collections::{HashMap, HashSet};
@@ -13,6 +14,7 @@ use wasmparser::types::Types;
 use wit_parser::{Resolve, WorldItem};
 
 use super::check::CheckedComponent;
+use super::contract_export::ContractInterface;
 use super::interfaces::PLUGIN_PACKAGE;
 use super::type_reader::{Parts, TypeReader};
 use crate::values::types::{
@@ -120,6 +122,9 @@ impl<'a> Reader<'a> {
                 }
             }
             ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
+            ComponentEntityType::Instance(id) if let Some(contract) = ContractInterface::of(name) => {
+                self.read_contract_export(name, *id, contract);
+            }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
             }

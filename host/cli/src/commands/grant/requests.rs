@@ -45,8 +45,22 @@ fn access(grant: &MissingGrant) -> String {
     match (grant.key.as_str(), grant.value.split_once(' ')) {
         ("files", Some(("read", directory))) => format!("read {directory}"),
         ("files", Some((_, directory))) => format!("write {directory}"),
-        ("http", _) => format!("GET https://{}/", grant.value),
+        ("http", Some((methods, url))) => {
+            let method = methods.split(',').next().unwrap_or_default();
+            format!("{method} {}", with_scheme(url))
+        }
+        ("http", None) => format!("GET {}", with_scheme(&grant.value)),
+        ("secret", Some((name, _))) => format!("secret {name}"),
         (key, _) => format!("{key} {}", grant.value),
+    }
+}
+
+/// Returns the URL of a grant for requests, which may be a host alone.
+fn with_scheme(url: &str) -> String {
+    if url.contains("://") {
+        url.to_owned()
+    } else {
+        format!("https://{url}/")
     }
 }
 

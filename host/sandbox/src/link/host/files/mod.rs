@@ -9,6 +9,7 @@ mod directory_listing;
 mod guest_path;
 mod listing_stream;
 mod quota_stream;
+mod text_file;
 pub(super) mod wasi3;
 mod write_stream;
 
@@ -22,6 +23,7 @@ use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
 use wasmtime_wasi::{FsPerms, OpenMode};
 
 pub(super) use self::directory_listing::DirectoryListing;
+pub(super) use self::text_file::read_text_file;
 use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, gap, reserve};
 use super::host_state::HostState;
