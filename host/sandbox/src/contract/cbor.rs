@@ -5,11 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use ciborium_ll::{Decoder, Encoder, Header, simple};
 use serde_json::{Map, Number, Value};
 
-/// The maximum depth of a value.
-const DEPTH_MAX: usize = 64;
+use toolwit_core::limits::ARGUMENT_PARTS_MAX;
 
-/// The maximum number of parts of a value: each takes some tens of bytes in memory, but can take one byte of CBOR.
-const PARTS_MAX: usize = 64 << 10;
+/// The maximum depth of a value. Its parts are counted too: each takes some tens of bytes in memory, but can take one byte of CBOR.
+const DEPTH_MAX: usize = 64;
 
 /// The size of the pieces in which strings are copied.
 const PIECE_BYTES: usize = 4 << 10;
@@ -19,7 +18,7 @@ const PIECE_BYTES: usize = 4 << 10;
 pub(crate) enum CborError {
     #[error("it is not valid CBOR")]
     Invalid,
-    #[error("its CBOR nests deeper than {DEPTH_MAX}, or has more than {PARTS_MAX} parts")]
+    #[error("its CBOR nests deeper than {DEPTH_MAX}, or has more than {ARGUMENT_PARTS_MAX} parts")]
     TooLarge,
 }
 
@@ -60,7 +59,7 @@ impl Reader<'_> {
 
     fn value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
         self.parts += 1;
-        if depth > DEPTH_MAX || self.parts > PARTS_MAX {
+        if depth > DEPTH_MAX || self.parts > ARGUMENT_PARTS_MAX {
             return Err(CborError::TooLarge);
         }
         Ok(match header {
@@ -259,7 +258,7 @@ mod tests {
     #[test]
     fn damaged_and_huge_cbor_is_refused() {
         let deep = "81".repeat(100_000) + "00";
-        let many = "9a00ffffff".to_owned() + &"00".repeat(100_000);
+        let many = "9a00ffffff".to_owned() + &"00".repeat(200_000);
         for (encoded, error) in [
             ("", CborError::Invalid),
             ("ff", CborError::Invalid),
