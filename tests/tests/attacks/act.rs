@@ -19,7 +19,12 @@ async fn act() -> TestHost {
 /// Returns the error with which the tools of the guest cannot be discovered in a mode.
 async fn discovery_error(mode: &str, limits: LimitRequest) -> Error {
     let lines = format!("config = {{ mode = \"{mode}\" }}");
-    let host = Setup::new().contracts().limits(limits).grant_to(&["actor"], &lines).start().await;
+    let host = Setup::new()
+        .contracts()
+        .limits(limits)
+        .grant_to(&["actor"], &lines)
+        .start()
+        .await;
     let registry = host.host.registry();
     let package = registry.package("actor").unwrap();
     assert_eq!(package.plugin().unwrap().tool_count(), 0, "{mode}");
@@ -35,7 +40,11 @@ async fn tools_of_act_take_and_return_json() {
         json!({"value": value, "count": 3})
     );
     let raw = host.call("raw", json!({"bb": 1, "c": -1, "a": 1.5})).await.unwrap();
-    assert_eq!(raw.for_llm, "a36161f93e00616320626262" .to_owned() + "01", "deterministic CBOR");
+    assert_eq!(
+        raw.for_llm,
+        "a36161f93e00616320626262".to_owned() + "01",
+        "deterministic CBOR"
+    );
     assert!(raw.usage.is_some_and(|usage| usage.fuel > 0));
     let stream = host.call("stream", json!({})).await.unwrap();
     assert_eq!(stream.for_llm, "0 \n1 x\n2 xx");
@@ -92,10 +101,22 @@ async fn claims_of_act_raise_no_trust() {
         let tool = Toolwit::find_tool(host.tools(), name).unwrap();
         tool.access(&Default::default(), &host.context).await.effect.class
     };
-    assert_eq!(class(&host, "echo").await, EffectClass::Write, "the claim `read-only` is no proof");
+    assert_eq!(
+        class(&host, "echo").await,
+        EffectClass::Write,
+        "the claim `read-only` is no proof"
+    );
     let host = act().await;
-    assert_eq!(class(&host, "echo").await, EffectClass::Read, "without grants, the sandbox proves it");
-    assert_eq!(class(&host, "burn").await, EffectClass::Write, "a claim can ask for more care");
+    assert_eq!(
+        class(&host, "echo").await,
+        EffectClass::Read,
+        "without grants, the sandbox proves it"
+    );
+    assert_eq!(
+        class(&host, "burn").await,
+        EffectClass::Write,
+        "a claim can ask for more care"
+    );
     let tool: Arc<_> = Toolwit::find_tool(host.tools(), "echo").unwrap();
     assert_eq!(tool.definition().description, "Repeats its arguments.\n\nOften.");
 }
@@ -132,7 +153,11 @@ async fn hostile_tools_of_act_end_with_the_limit_that_they_reach() {
     assert!(started.elapsed() < Duration::from_secs(120));
     let flood = host.call("flood", json!({})).await.unwrap();
     assert!(flood.log.unwrap().len() < 300_000, "the log is limited");
-    assert_eq!(host.value("nothing", json!({})).await, json!(null), "the host still works");
+    assert_eq!(
+        host.value("nothing", json!({})).await,
+        json!(null),
+        "the host still works"
+    );
 }
 
 // attack: B4
@@ -143,7 +168,11 @@ async fn hostile_lists_of_act_are_refused() {
         ("many", ErrorKind::ResultBytes, "the result has"),
         ("crowd", ErrorKind::InvalidProvider, "at most 256 are allowed"),
         ("long", ErrorKind::ResultBytes, "the result has"),
-        ("outside", ErrorKind::InvalidProvider, "refers to `http://127.0.0.1:9/schema`"),
+        (
+            "outside",
+            ErrorKind::InvalidProvider,
+            "refers to `http://127.0.0.1:9/schema`",
+        ),
         ("text", ErrorKind::InvalidProvider, "is not JSON"),
         ("trap", ErrorKind::Trap, "the curtain falls"),
     ] {
@@ -160,6 +189,14 @@ async fn tools_of_act_have_ids_of_their_interface() {
     let host = act().await;
     let tool = Toolwit::find_tool(host.tools(), RAW).unwrap();
     assert_eq!(tool.definition().name(), "raw");
-    let inspection = host.host.registry().package("actor").unwrap().plugin().unwrap().inspection().clone();
+    let inspection = host
+        .host
+        .registry()
+        .package("actor")
+        .unwrap()
+        .plugin()
+        .unwrap()
+        .inspection()
+        .clone();
     assert_eq!(inspection.contract(), Some("act:tools/tool-provider@0.2.0"));
 }

@@ -36,7 +36,10 @@ async fn component_of_ironclaw_is_one_tool_with_its_name() {
     assert_eq!(tool.definition().description, "Attempts what a test requests.");
     let params = attempt("params", "\u{fc}");
     assert_eq!(host.value("nearby", params.clone()).await, params);
-    assert_eq!(host.call("nearby", attempt("text", "")).await.unwrap().for_llm, "this is no JSON");
+    assert_eq!(
+        host.call("nearby", attempt("text", "")).await.unwrap().for_llm,
+        "this is no JSON"
+    );
     assert_eq!(host.value("nearby", attempt("read", "x")).await, json!(null));
     let error = host.call("nearby", json!({"with": 1})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::InvalidArguments);
@@ -45,7 +48,10 @@ async fn component_of_ironclaw_is_one_tool_with_its_name() {
 #[tokio::test]
 async fn errors_of_ironclaw_are_never_successes() {
     let host = near().start().await;
-    assert_eq!(host.failure("nearby", attempt("jump", "")).await, "there is no way to do jump");
+    assert_eq!(
+        host.failure("nearby", attempt("jump", "")).await,
+        "there is no way to do jump"
+    );
     assert_eq!(host.failure("nearby", attempt("both", "")).await, "it went wrong");
     let with = |text: &str| json!({"with": text});
     for (text, kind) in [("input", ErrorKind::InvalidArguments), ("denied", ErrorKind::Denied)] {
@@ -55,7 +61,10 @@ async fn errors_of_ironclaw_are_never_successes() {
     assert_eq!(host.failure("neighbor", with("failed")).await, "E42");
     let auth = host.call("neighbor", with("auth")).await.unwrap();
     assert!(auth.is_error());
-    assert_eq!(auth.value.unwrap(), json!({"kind": "auth-required", "code": "E42", "message": "the neighbor is out"}));
+    assert_eq!(
+        auth.value.unwrap(),
+        json!({"kind": "auth-required", "code": "E42", "message": "the neighbor is out"})
+    );
 }
 
 #[tokio::test]
@@ -81,7 +90,16 @@ async fn workspace_is_a_granted_directory() {
     let read = async |path: &str| host.value("nearby", attempt("read", path)).await;
     assert_eq!(read("in/note.txt").await, json!("granted"));
     assert_eq!(read("./in//note.txt").await, json!("granted"));
-    for path in ["", "in", "missing", "link", "binary", "../outside", "in/../../outside", "/workspace/in/note.txt"] {
+    for path in [
+        "",
+        "in",
+        "missing",
+        "link",
+        "binary",
+        "../outside",
+        "in/../../outside",
+        "/workspace/in/note.txt",
+    ] {
         assert_eq!(read(path).await, json!(null), "{path}");
     }
     let binary = host.call("nearby", attempt("read", "binary")).await.unwrap();
@@ -106,11 +124,20 @@ async fn request_passes_the_gate_only_with_a_grant() {
     let response = host.value("nearby", attempt("fetch", &url)).await;
     assert_eq!(response["status"], 200);
     let request = server.requests().concat().to_lowercase();
-    assert!(request.starts_with("post /path?q=1 http/1.1") && request.contains("x-guest: nearby"), "{request}");
+    assert!(
+        request.starts_with("post /path?q=1 http/1.1") && request.contains("x-guest: nearby"),
+        "{request}"
+    );
     assert!(request.ends_with("body"), "{request}");
     let refused = host.failure("nearby", attempt("header", &url)).await;
     assert!(refused.contains("`host` is set by the host"), "{refused}");
-    for url in ["http://127.0.0.1:1/", "file:///etc/passwd", "/path", "http://user@127.0.0.1/", "no URL"] {
+    for url in [
+        "http://127.0.0.1:1/",
+        "file:///etc/passwd",
+        "/path",
+        "http://user@127.0.0.1/",
+        "no URL",
+    ] {
         host.failure("nearby", attempt("fetch", url)).await;
     }
     assert_eq!(server.connections(), 1);
@@ -151,15 +178,26 @@ async fn secret_is_placed_by_the_host_and_never_seen() {
     let url = format!("https://{NAME}:{port}/");
     let response = host.call("nearby", attempt("fetch", &url)).await.unwrap();
     assert!(!response.is_error(), "{}", response.for_llm);
-    assert!(!response.for_llm.contains(VALUE), "the echo of the secret is masked: {}", response.for_llm);
+    assert!(
+        !response.for_llm.contains(VALUE),
+        "the echo of the secret is masked: {}",
+        response.for_llm
+    );
     let seen = server.requests().concat();
-    assert!(seen.contains(&format!("\r\nauthorization: Bearer {VALUE}\r\n")), "{seen}");
+    assert!(
+        seen.contains(&format!("\r\nauthorization: Bearer {VALUE}\r\n")),
+        "{seen}"
+    );
     assert!(!seen.contains("of-the-guest"), "{seen}");
     let logged = host.call("nearby", attempt("params", VALUE)).await.unwrap();
     assert!(!logged.for_llm.contains(VALUE), "{}", logged.for_llm);
 
     let host = setup().resolver(resolver()).start().await;
-    assert_eq!(exists(&host, "key").await, json!(false), "without a grant it does not exist");
+    assert_eq!(
+        exists(&host, "key").await,
+        json!(false),
+        "without a grant it does not exist"
+    );
     host.failure("nearby", attempt("fetch", &url)).await;
     assert_eq!(server.connections(), 1);
 }
@@ -201,7 +239,11 @@ async fn hostile_component_of_ironclaw_ends_with_the_limit_that_it_reaches() {
     let log = host.call("nearby", attempt("log", "")).await.unwrap().log.unwrap();
     assert_eq!(&*log, "warn: the door is open\n");
     let flood = host.call("nearby", attempt("flood", "")).await.unwrap().log.unwrap();
-    assert!(flood.len() < 300_000 && flood.contains("were dropped"), "{}", flood.len());
+    assert!(
+        flood.len() < 300_000 && flood.contains("were dropped"),
+        "{}",
+        flood.len()
+    );
 }
 
 // attack: B4

@@ -176,7 +176,9 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     }
     if let Some(contract) = inspection.contract() {
         let note = "listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
-        page.indent(2).styled(FAINT, format_args!("dynamic, by `{contract}`: {note}")).end();
+        page.indent(2)
+            .styled(FAINT, format_args!("dynamic, by `{contract}`: {note}"))
+            .end();
     } else if inspection.tools.is_empty() {
         page.indent(2).styled(FAINT, "none").end();
     }

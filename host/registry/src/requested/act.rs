@@ -28,7 +28,9 @@ pub(super) fn requested(plugin: &str, manifest: &Value) -> RequestedPermissions 
 }
 
 fn http(entry: &Value) -> Option<(&'static str, String)> {
-    let is_default_port = entry.get("ports").is_none_or(|ports| *ports == serde_json::json!([443]));
+    let is_default_port = entry
+        .get("ports")
+        .is_none_or(|ports| *ports == serde_json::json!([443]));
     let is_https = entry.get("scheme").is_none_or(|scheme| scheme == "https");
     let methods = match entry.get("methods") {
         None => Vec::new(),
@@ -70,16 +72,36 @@ mod tests {
             "wasi:sockets": {},
         }}});
         let requested = requested("web", &manifest);
-        let grants: Vec<_> = requested.grants.iter().map(|grant| (&*grant.key, &*grant.value)).collect();
-        assert_eq!(grants, [("http", "GET,POST api.example.com"), ("files", "read-write /data")]);
+        let grants: Vec<_> = requested
+            .grants
+            .iter()
+            .map(|grant| (&*grant.key, &*grant.value))
+            .collect();
+        assert_eq!(
+            grants,
+            [("http", "GET,POST api.example.com"), ("files", "read-write /data")]
+        );
         assert_eq!(requested.others.len(), 5, "{:?}", requested.others);
-        assert!(requested.others.contains(&"wasi:sockets".to_owned()), "{:?}", requested.others);
+        assert!(
+            requested.others.contains(&"wasi:sockets".to_owned()),
+            "{:?}",
+            requested.others
+        );
     }
 
     #[test]
     fn a_description_of_another_form_requests_nothing() {
-        for manifest in [json!(null), json!({}), json!({"std": {"capabilities": []}}), json!({"std": 1})] {
-            assert_eq!(requested("web", &manifest), RequestedPermissions::default(), "{manifest}");
+        for manifest in [
+            json!(null),
+            json!({}),
+            json!({"std": {"capabilities": []}}),
+            json!({"std": 1}),
+        ] {
+            assert_eq!(
+                requested("web", &manifest),
+                RequestedPermissions::default(),
+                "{manifest}"
+            );
         }
     }
 }

@@ -133,7 +133,11 @@ impl Capabilities {
         for (alias, tool) in self.tool_invoke.into_iter().flat_map(|tools| tools.aliases) {
             requested.add(plugin, None, &format!("tool {tool}, named {alias}"));
         }
-        for prefix in self.workspace.into_iter().flat_map(|workspace| workspace.allowed_prefixes) {
+        for prefix in self
+            .workspace
+            .into_iter()
+            .flat_map(|workspace| workspace.allowed_prefixes)
+        {
             let grant = directory(&format!("{WORKSPACE}/{prefix}"));
             let grant = grant.map(|directory| ("files", format!("read {directory}")));
             requested.add(plugin, grant, &format!("workspace {prefix}"));
@@ -219,7 +223,13 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_a_capability_file_is_refused_by_name() {
-        for text in ["", "[]", "{\"capabilities\": 1}", "{\"http\": {\"allowlist\": [{}]}}", &"[".repeat(60_000)] {
+        for text in [
+            "",
+            "[]",
+            "{\"capabilities\": 1}",
+            "{\"http\": {\"allowlist\": [{}]}}",
+            &"[".repeat(60_000),
+        ] {
             let error = parse("near", text, "near.capabilities.json").unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration);
             assert!(error.message.contains("near.capabilities.json"), "{error}");

@@ -44,7 +44,10 @@ impl RequestedPermissions {
     pub fn read(plugin: &str, component: &Path) -> Result<Option<Self>, Error> {
         let mut requested: Option<Self> = None;
         for (extension, parse) in [
-            (POLICY_EXTENSION, wassette::parse as fn(&str, &str, &str) -> Result<Self, Error>),
+            (
+                POLICY_EXTENSION,
+                wassette::parse as fn(&str, &str, &str) -> Result<Self, Error>,
+            ),
             (CAPABILITIES_EXTENSION, ironclaw::parse),
         ] {
             let path = component.with_extension(extension);
@@ -55,7 +58,9 @@ impl RequestedPermissions {
         }
         let bytes = read_component(component, EngineLimits::default().component_bytes_max)?;
         if let Some(manifest) = act_manifest(&bytes)? {
-            requested.get_or_insert_default().extend(act::requested(plugin, &manifest));
+            requested
+                .get_or_insert_default()
+                .extend(act::requested(plugin, &manifest));
         }
         Ok(requested)
     }

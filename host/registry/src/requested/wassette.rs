@@ -101,7 +101,11 @@ impl Permissions {
         for storage in allowed(self.storage) {
             let is_writable = storage.access.contains(&Access::Write);
             let access = if is_writable { "read-write" } else { "read" };
-            let grant = storage.uri.strip_prefix(FILES).and_then(directory).map(|directory| ("files", format!("{access} {directory}")));
+            let grant = storage
+                .uri
+                .strip_prefix(FILES)
+                .and_then(directory)
+                .map(|directory| ("files", format!("{access} {directory}")));
             requested.add(plugin, grant, &format!("storage {} ({access})", storage.uri));
         }
         for network in allowed(self.network) {

@@ -227,7 +227,7 @@ mod tests {
             assert_eq!(hex(&json!({"a": value})), format!("a16161{encoded}"), "{value}");
         }
         let unordered = json!({"bb": 1, "c": 2, "aa": 3, "": 4});
-        assert_eq!(hex(&unordered), "a46004616302626161036262620" .to_owned() + "1");
+        assert_eq!(hex(&unordered), "a46004616302626161036262620".to_owned() + "1");
     }
 
     #[test]
@@ -244,7 +244,10 @@ mod tests {
             ("7f61616162ff", json!("ab")),
             ("5f41014102ff", json!("AQI=")),
             ("a10102", json!({"1": 2})),
-            ("c074323031332d30332d32315432303a30343a30305a", json!("2013-03-21T20:04:00Z")),
+            (
+                "c074323031332d30332d32315432303a30343a30305a",
+                json!("2013-03-21T20:04:00Z"),
+            ),
             ("f7", json!(null)),
             ("f97e00", json!(null)),
             ("1801", json!(1)),

@@ -95,6 +95,14 @@ fn schemas_with_external_or_cyclic_references_are_refused() {
     let bomb = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": growing});
     let why = refused_schema(bomb);
     assert!(why.contains("more than 8192 parts"), "{why}");
+    let dialect = |root: &str, part: &str| {
+        let part = json!({"$schema": format!("https://json-schema.org/{part}/schema"), "type": "string"});
+        let root = format!("https://json-schema.org/{root}/schema");
+        json!({"$schema": root, "type": "object", "properties": {"a": part}})
+    };
+    check(vec![tool("t", dialect("draft/2020-12", "draft/2020-12"))]).unwrap();
+    let mixed = refused_schema(dialect("draft/2020-12", "draft-07"));
+    assert!(mixed.contains("dialect"), "{mixed}");
     assert!(refused_schema(property(json!({"$id": "http://a/", "$ref": "#/b"}))).contains("`$id`"));
     assert!(
         refused_schema(property(json!({"$schema": "http://json-schema.org/draft-04/schema#"}))).contains("dialect")

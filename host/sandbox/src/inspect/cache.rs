@@ -209,7 +209,8 @@ mod tests {
         let shape = Arc::make_mut(&mut inspection.shape);
         shape.functions[0].docs = Some("{\"dynamic_tools\":\"discovered\"}\n".to_owned());
         assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
-        Arc::make_mut(&mut inspection.shape).dynamic = Some(DynamicExport::undiscovered(ToolContract::Toolwit { tools: 0, call: 0 }));
+        Arc::make_mut(&mut inspection.shape).dynamic =
+            Some(DynamicExport::undiscovered(ToolContract::Toolwit { tools: 0, call: 0 }));
         assert_eq!(
             cached_dynamic_tools(&inspection.to_cache_text()),
             DynamicTools::Undiscovered

@@ -31,8 +31,10 @@ pub(super) enum ContractInterface {
 }
 
 /// The reason of an interface in another version.
-const OTHER_ACT: &str = "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
-const OTHER_NEAR: &str = "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
+const OTHER_ACT: &str =
+    "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
+const OTHER_NEAR: &str =
+    "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
 
 impl ContractInterface {
     /// Recognizes an export by its name. `None` for an interface of no contract.
@@ -101,8 +103,7 @@ fn act_error() -> String {
 }
 
 fn act_list() -> String {
-    let tool =
-        format!("record{{name:string,description:{LOCALIZED},parameters-schema:string,metadata:{METADATA}}}");
+    let tool = format!("record{{name:string,description:{LOCALIZED},parameters-schema:string,metadata:{METADATA}}}");
     let response = format!("record{{metadata:{METADATA},tools:list<{tool}>}}");
     format!("({METADATA})->result<{response},{}>", act_error())
 }

@@ -99,7 +99,10 @@ impl Writer<'_> {
                 self.named("record", fields, depth)
             }
             ComponentDefinedType::Variant(variant) => {
-                let cases = variant.cases.iter().map(|(name, case)| (name.as_str(), case.ty.as_ref()));
+                let cases = variant
+                    .cases
+                    .iter()
+                    .map(|(name, case)| (name.as_str(), case.ty.as_ref()));
                 self.named("variant", cases, depth)
             }
             ComponentDefinedType::Enum(names) => {

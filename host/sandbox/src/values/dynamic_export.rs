@@ -84,7 +84,9 @@ impl ToolContract {
     /// Returns the indexes of all functions.
     pub(crate) fn functions(self) -> Vec<usize> {
         match self {
-            Self::Toolwit { tools: list, call } | Self::Foreign(ForeignContract::Act { list, call }) => vec![list, call],
+            Self::Toolwit { tools: list, call } | Self::Foreign(ForeignContract::Act { list, call }) => {
+                vec![list, call]
+            }
             Self::Foreign(ForeignContract::Near {
                 schema,
                 description,

@@ -46,9 +46,16 @@ enum Piece {
 impl Content {
     fn add(&mut self, part: ContentPart) -> Result<(), Error> {
         let media_type = part.mime_type.as_deref().unwrap_or(BYTES);
-        let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let essence = media_type
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         let piece = match essence.as_str() {
-            "application/cbor" => Piece::Value(cbor::decode(&part.data).map_err(|error| unreadable(&error.to_string()))?),
+            "application/cbor" => {
+                Piece::Value(cbor::decode(&part.data).map_err(|error| unreadable(&error.to_string()))?)
+            }
             "application/json" => Piece::Value(json(&part.data)?),
             _ if essence.starts_with("text/") => match String::from_utf8(part.data) {
                 Ok(text) => Piece::Text(text),
@@ -65,7 +72,8 @@ impl Content {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
         let is_media_type = media_type.len() <= MEDIA_TYPE_CHARS_MAX && media_type.chars().all(is_plain);
         let kind = if is_media_type { media_type } else { BYTES };
-        self.artifacts.push(Artifact::new(kind, json!({"data": STANDARD.encode(data)})));
+        self.artifacts
+            .push(Artifact::new(kind, json!({"data": STANDARD.encode(data)})));
         Piece::Text(format!("[{kind}, {}]", ByteCount(data.len() as u64)))
     }
 

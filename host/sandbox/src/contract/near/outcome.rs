@@ -29,7 +29,10 @@ pub(crate) struct GuestFailure {
 #[derive(Clone, Copy, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
-#[allow(dead_code, reason = "a guest constructs the variants: they are lifted from their numbers")]
+#[allow(
+    dead_code,
+    reason = "a guest constructs the variants: they are lifted from their numbers"
+)]
 pub(crate) enum FailureKind {
     #[component(name = "auth-required")]
     AuthRequired,
@@ -95,7 +98,13 @@ fn success(output: String) -> ToolResult {
 
 fn failed(failure: GuestFailure) -> Result<ToolResult, Error> {
     let code = failure.code.as_deref().map(reason);
-    let message = reason(failure.message.as_deref().or(failure.code.as_deref()).unwrap_or_default());
+    let message = reason(
+        failure
+            .message
+            .as_deref()
+            .or(failure.code.as_deref())
+            .unwrap_or_default(),
+    );
     let kind = match failure.kind {
         FailureKind::Input => Some(ErrorKind::InvalidArguments),
         FailureKind::NetworkDenied => Some(ErrorKind::Denied),

@@ -29,10 +29,7 @@ impl Reader<'_> {
 
     fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if self.shape.dynamic.is_some() {
-            return self.skip(
-                name,
-                "another interface of the component already lists its tools",
-            );
+            return self.skip(name, "another interface of the component already lists its tools");
         }
         let first = self.shape.functions.len();
         match self.read_functions(name, interface, dynamic_export::FUNCTIONS) {

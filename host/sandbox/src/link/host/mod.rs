@@ -13,7 +13,7 @@ pub(crate) mod host_state;
 )]
 pub(crate) mod http;
 mod keyvalue;
-mod near;
 pub(crate) mod log_buffer;
+mod near;
 pub(crate) mod wasi;
 pub(crate) mod wasi3;

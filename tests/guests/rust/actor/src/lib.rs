@@ -15,8 +15,21 @@ type Metadata = Vec<(String, Vec<u8>)>;
 
 /// The tools without parameters of their own.
 const PLAIN: [&str; 15] = [
-    "raw", "read", "stream", "endless-stream", "unfinished", "picture", "mixed", "nothing", "partial", "junk", "liar", "giant", "spin",
-    "trap", "flood",
+    "raw",
+    "read",
+    "stream",
+    "endless-stream",
+    "unfinished",
+    "picture",
+    "mixed",
+    "nothing",
+    "partial",
+    "junk",
+    "liar",
+    "giant",
+    "spin",
+    "trap",
+    "flood",
 ];
 
 /// The tools that fail, with the kinds of their errors.
@@ -58,7 +71,10 @@ fn tools() -> Vec<ToolDefinition> {
         ..tool(
             "echo",
             r#"{"type": "object", "properties": {"value": {}, "count": {"type": "integer"}}, "required": ["value"]}"#,
-            vec![("std:read-only".to_owned(), yes.clone()), ("std:usage-hints".to_owned(), often)],
+            vec![
+                ("std:read-only".to_owned(), yes.clone()),
+                ("std:usage-hints".to_owned(), often),
+            ],
         )
     };
     let burn = tool("burn", OBJECT, vec![("std:destructive".to_owned(), yes)]);
@@ -72,7 +88,9 @@ fn listed() -> Result<Vec<ToolDefinition>, String> {
     match mode().as_deref() {
         None => Ok(tools()),
         Some("closed") => Err("not on Sundays".to_owned()),
-        Some("many") => Ok((0..100_000).map(|at| tool(&format!("t{at}"), OBJECT, Vec::new())).collect()),
+        Some("many") => Ok((0..100_000)
+            .map(|at| tool(&format!("t{at}"), OBJECT, Vec::new()))
+            .collect()),
         Some("crowd") => Ok((0..300).map(|at| tool(&format!("t{at}"), OBJECT, Vec::new())).collect()),
         Some("long") => with_schema(&format!(r#"{{"type": "object", "title": "{}"}}"#, "x".repeat(10 << 20))),
         Some("outside") => with_schema(r#"{"type": "object", "$ref": "http://127.0.0.1:9/schema"}"#),
@@ -109,7 +127,11 @@ fn stream(count: usize, end: Option<ToolEvent>) -> ToolResult {
     let (mut writer, reader) = wit_stream::new();
     wit_bindgen::spawn_local(async move {
         for at in 0..count {
-            if !writer.write_all(vec![text(format!("{at} {}", "x".repeat(at.min(1_000))))]).await.is_empty() {
+            if !writer
+                .write_all(vec![text(format!("{at} {}", "x".repeat(at.min(1_000))))])
+                .await
+                .is_empty()
+            {
                 return;
             }
         }
@@ -143,12 +165,18 @@ impl Guest for Actor {
     async fn call_tool(name: String, arguments: Vec<u8>, _metadata: Metadata) -> ToolResult {
         let events = match name.as_str() {
             "echo" => vec![part("application/cbor", arguments)],
-            "raw" => vec![text(arguments.iter().map(|byte| format!("{byte:02x}")).collect::<String>())],
+            "raw" => vec![text(
+                arguments.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+            )],
             "read" => vec![read()],
             "picture" => vec![part("image/png", vec![1, 2, 3])],
             "mixed" => vec![text("two"), part("application/json", r#"{"a": 1}"#), part("x/y z", "?")],
             "nothing" => Vec::new(),
-            "partial" => vec![text("half"), failure("std:timeout", "no time for the rest"), text("never")],
+            "partial" => vec![
+                text("half"),
+                failure("std:timeout", "no time for the rest"),
+                text("never"),
+            ],
             "junk" => vec![part("application/cbor", vec![0xff])],
             "liar" => vec![part("application/json", "{")],
             "giant" => vec![text("x".repeat(64 << 20))],

@@ -23,9 +23,9 @@ use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
 use wasmtime_wasi::{FsPerms, OpenMode};
 
 pub(super) use self::directory_listing::DirectoryListing;
-pub(super) use self::text_file::read_text_file;
 use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, gap, reserve};
+pub(super) use self::text_file::read_text_file;
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
 use crate::grants::directories::{DirectoryQuota, OpenDirectory, Reservation};

@@ -68,11 +68,7 @@ async fn read_in(
     bytes
 }
 
-async fn read_to_end(
-    files: &mut FilesView<'_>,
-    descriptor: u32,
-    bytes_max: usize,
-) -> FsResult<Result<Vec<u8>, ()>> {
+async fn read_to_end(files: &mut FilesView<'_>, descriptor: u32, bytes_max: usize) -> FsResult<Result<Vec<u8>, ()>> {
     let mut bytes = Vec::new();
     loop {
         // One byte more than the limit detects a file that is too large.

@@ -89,7 +89,9 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&value).ok());
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .ok()
+            .zip(HeaderValue::from_str(&value).ok());
         match header {
             Some((name, _)) if is_forbidden(&name) => {
                 return Err(invalid(format!("the header `{name}` is set by the host")));

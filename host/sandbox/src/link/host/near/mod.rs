@@ -26,15 +26,12 @@ type Context<'a> = StoreContextMut<'a, HostState>;
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     for version in NEAR_HOST_VERSIONS {
         let mut host = linker.instance(&format!("{NEAR_HOST}@{version}"))?;
-        host.func_wrap(
-            "log",
-            |mut store: Context<'_>, (level, message): (LogLevel, String)| {
-                let state = store.data_mut();
-                state.meter.count_host_call();
-                state.log.push(format!("{level}: {message}\n").as_bytes());
-                Ok(())
-            },
-        )?;
+        host.func_wrap("log", |mut store: Context<'_>, (level, message): (LogLevel, String)| {
+            let state = store.data_mut();
+            state.meter.count_host_call();
+            state.log.push(format!("{level}: {message}\n").as_bytes());
+            Ok(())
+        })?;
         host.func_wrap("now-millis", |mut store: Context<'_>, (): ()| {
             let rights = &store.data_mut().authority()?.rights;
             Ok((now_millis(frozen_second(&rights.effective)),))
@@ -53,21 +50,27 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             },
         )?;
         if has_typed_failures(version) {
-            host.func_wrap_async("http-request", |mut store: Context<'_>, parameters: RequestParameters| {
-                Box::new(async move {
-                    let outcome: Result<HttpResponse, HttpFailure> =
-                        http_request::send(&mut store, parameters).await?;
-                    Ok((outcome,))
-                })
-            })?;
+            host.func_wrap_async(
+                "http-request",
+                |mut store: Context<'_>, parameters: RequestParameters| {
+                    Box::new(async move {
+                        let outcome: Result<HttpResponse, HttpFailure> =
+                            http_request::send(&mut store, parameters).await?;
+                        Ok((outcome,))
+                    })
+                },
+            )?;
         } else {
-            host.func_wrap_async("http-request", |mut store: Context<'_>, parameters: RequestParameters| {
-                Box::new(async move {
-                    let outcome = http_request::send(&mut store, parameters).await?;
-                    let outcome: Result<HttpResponse, String> = outcome.map_err(HttpFailure::into_text);
-                    Ok((outcome,))
-                })
-            })?;
+            host.func_wrap_async(
+                "http-request",
+                |mut store: Context<'_>, parameters: RequestParameters| {
+                    Box::new(async move {
+                        let outcome = http_request::send(&mut store, parameters).await?;
+                        let outcome: Result<HttpResponse, String> = outcome.map_err(HttpFailure::into_text);
+                        Ok((outcome,))
+                    })
+                },
+            )?;
         }
     }
     Ok(())

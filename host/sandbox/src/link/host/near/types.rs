@@ -8,7 +8,10 @@ use wasmtime::component::{ComponentType, Lift, Lower};
 #[derive(Clone, Copy, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
-#[allow(dead_code, reason = "a guest constructs the variants: they are lifted from their numbers")]
+#[allow(
+    dead_code,
+    reason = "a guest constructs the variants: they are lifted from their numbers"
+)]
 pub(super) enum LogLevel {
     #[component(name = "trace")]
     Trace,
