@@ -206,6 +206,9 @@ fn write_imports(page: &mut Page, imports: &[Import]) {
     }
     for import in imports {
         page.indent(2).text(&import.name).text("  ");
+        if !import.functions.is_empty() {
+            page.text(import.functions.join(", ")).text("  ");
+        }
         match import.support {
             ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
             ImportSupport::Wasi3 => page.styled(FAINT, "WASI 0.3; linked with `--wasi-p3`, and denied unless granted"),

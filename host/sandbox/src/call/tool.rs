@@ -100,7 +100,7 @@ impl PluginTool {
             deadline: None,
             is_long_running: self.plugin.runtime().is_long_running(&self.definition.id),
         };
-        if let Some(contract) = self.foreign_contract().filter(|_| is_dynamic) {
+        if is_dynamic && let Some(contract) = self.foreign_contract() {
             let tool = listed_name(&self.definition);
             // Boxed, because components of other hosts are rare and would enlarge the future of every call.
             let called = async {

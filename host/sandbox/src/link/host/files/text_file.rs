@@ -10,6 +10,9 @@ use super::guest_path::joined;
 use crate::grants::{AccessMode, AccessRequest};
 use toolwit_core::limits::{ByteCount, GUEST_PATH_BYTES_MAX};
 
+/// The size of the pieces in which a file is read.
+const PIECE_BYTES: usize = 256 << 10;
+
 /// Reads the text file at a path of the guest. `None` if it is not granted, does not exist, is not text or is too large. The guest
 /// cannot distinguish these cases; the last two are recorded for the operator, as a denied access is.
 ///
@@ -30,7 +33,7 @@ pub(crate) async fn read_text_file(
     });
     let read = match containing.max_by_key(|(length, ..)| *length) {
         Some((_, directory, inside)) => read_in(files, Resource::new_borrow(directory), inside, bytes_max).await,
-        None => Ok(Err(())),
+        None => Err(types::ErrorCode::NoEntry.into()),
     };
     for (directory, _) in directories {
         types::HostDescriptor::drop(files, directory)?;
@@ -72,7 +75,7 @@ async fn read_to_end(files: &mut FilesView<'_>, descriptor: u32, bytes_max: usiz
     let mut bytes = Vec::new();
     loop {
         // One byte more than the limit detects a file that is too large.
-        let left = bytes_max.saturating_add(1).saturating_sub(bytes.len()) as u64;
+        let left = bytes_max.saturating_add(1).saturating_sub(bytes.len()).min(PIECE_BYTES) as u64;
         let descriptor = Resource::new_borrow(descriptor);
         let (piece, is_end) = types::HostDescriptor::read(files, descriptor, left, bytes.len() as u64).await?;
         let is_end = is_end || piece.is_empty();
