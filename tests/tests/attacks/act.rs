@@ -49,11 +49,11 @@ async fn tools_of_act_take_and_return_json() {
     let stream = host.call("stream", json!({})).await.unwrap();
     assert_eq!(stream.for_llm, "0 \n1 x\n2 xx");
     let picture = host.call("picture", json!({})).await.unwrap();
-    assert_eq!(picture.for_llm, "[image/png, 3 B]");
+    assert_eq!(picture.for_llm, "[image/png, 3 bytes]");
     assert_eq!(picture.artifacts[0].kind, "image/png");
     assert_eq!(picture.artifacts[0].value, json!({"data": "AQID"}));
     let mixed = host.call("mixed", json!({})).await.unwrap();
-    assert_eq!(mixed.for_llm, "two\n{\"a\":1}\n[application/octet-stream, 1 B]");
+    assert_eq!(mixed.for_llm, "two\n{\"a\":1}\n[application/octet-stream, 1 bytes]");
     assert_eq!(host.value("nothing", json!({})).await, json!(null));
 }
 
@@ -143,7 +143,7 @@ async fn hostile_tools_of_act_end_with_the_limit_that_they_reach() {
     let started = Instant::now();
     for (tool, kind) in [
         ("spin", ErrorKind::Fuel),
-        ("giant", ErrorKind::ResultBytes),
+        ("giant", ErrorKind::HostCallBytes),
         ("endless-stream", ErrorKind::ResultBytes),
     ] {
         let error = host.call(tool, json!({})).await.unwrap_err();

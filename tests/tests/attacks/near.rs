@@ -71,7 +71,7 @@ async fn errors_of_ironclaw_are_never_successes() {
 async fn clock_is_that_of_the_grant() {
     let real = near().start().await.value("nearby", attempt("now", "")).await;
     assert!(real.as_u64().unwrap() > 1_700_000_000_000, "{real}");
-    let frozen = near().grant("clock = 42").start().await;
+    let frozen = near().grant("clock = { frozen = 42 }").start().await;
     assert_eq!(frozen.value("nearby", attempt("now", "")).await, json!(42_000));
 }
 
@@ -116,8 +116,9 @@ async fn workspace_is_a_granted_directory() {
 async fn request_passes_the_gate_only_with_a_grant() {
     let server = Server::start(Answer::Echo).await;
     let url = format!("http://127.0.0.1:{}/path?q=1", server.port);
-    let denied = near().start().await.failure("nearby", attempt("fetch", &url)).await;
-    assert!(denied.contains("denied"), "{denied}");
+    let denied = near().start().await.denial("nearby", attempt("fetch", &url)).await;
+    let missing = denied.denied[0].missing_grant.as_ref().unwrap();
+    assert_eq!(missing.value, format!("POST http://127.0.0.1:{}/path", server.port));
     assert_eq!(server.connections(), 0);
     let lines = may_reach(&server);
     let host = near().grant(&lines).start().await;
@@ -138,7 +139,10 @@ async fn request_passes_the_gate_only_with_a_grant() {
         "http://user@127.0.0.1/",
         "no URL",
     ] {
-        host.failure("nearby", attempt("fetch", url)).await;
+        match host.call("nearby", attempt("fetch", url)).await {
+            Ok(result) => assert!(result.is_error(), "{url}: {}", result.for_llm),
+            Err(error) => assert_eq!(error.kind, ErrorKind::Denied, "{url}: {error}"),
+        }
     }
     assert_eq!(server.connections(), 1);
     let typed = host.value("neighbor", json!({"with": "http://127.0.0.1:1/"})).await;
@@ -155,7 +159,8 @@ async fn requests_and_responses_are_limited() {
     host.failure("nearby", attempt("fetch", &url)).await;
     let limits = LimitRequest::default().with_http_requests_max(0);
     let host = near().grant(&lines).limits(limits).start().await;
-    host.failure("nearby", attempt("fetch", &url)).await;
+    let denied = host.denial("nearby", attempt("fetch", &url)).await;
+    assert!(denied.message.contains("at most 0 requests"), "{denied}");
     assert_eq!(server.connections(), 1);
 }
 
@@ -198,7 +203,7 @@ async fn secret_is_placed_by_the_host_and_never_seen() {
         json!(false),
         "without a grant it does not exist"
     );
-    host.failure("nearby", attempt("fetch", &url)).await;
+    host.denial("nearby", attempt("fetch", &url)).await;
     assert_eq!(server.connections(), 1);
 }
 
@@ -216,11 +221,11 @@ async fn tool_is_invoked_only_with_a_grant() {
         let result = host.value("nearby", attempt("tool", alias)).await;
         assert_eq!(result, json!("a2616114616216"), "{alias}");
     }
-    let refused = host.failure("nearby", attempt("tool", "echo")).await;
-    assert!(refused.contains("may not call `echo`"), "{refused}");
+    let refused = host.denial("nearby", attempt("tool", "echo")).await;
+    assert!(refused.message.contains("may not call `echo`"), "{refused}");
     let host = invoked(near()).await;
-    let refused = host.failure("nearby", attempt("tool", "raw")).await;
-    assert!(refused.contains("may not call `raw`"), "{refused}");
+    let refused = host.denial("nearby", attempt("tool", "raw")).await;
+    assert!(refused.message.contains("may not call `raw`"), "{refused}");
 }
 
 // attack: B1, attack: B12
@@ -256,7 +261,7 @@ async fn hostile_descriptions_of_ironclaw_are_refused() {
         registry.package("nearby").unwrap().discovery_error().unwrap()
     };
     for (mode, kind, reason) in [
-        ("long", ErrorKind::InvalidProvider, "at most 65536"),
+        ("long", ErrorKind::ResultBytes, "the result has"),
         ("outside", ErrorKind::InvalidProvider, "refers to `file:///etc/passwd`"),
         ("text", ErrorKind::InvalidProvider, "is not JSON"),
         ("trap", ErrorKind::Trap, "the sign is gone"),
