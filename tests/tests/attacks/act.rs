@@ -144,7 +144,7 @@ async fn hostile_tools_of_act_end_with_the_limit_that_they_reach() {
     for (tool, kind) in [
         ("spin", ErrorKind::Fuel),
         ("giant", ErrorKind::HostCallBytes),
-        ("endless-stream", ErrorKind::ResultBytes),
+        ("endless_stream", ErrorKind::ResultBytes),
     ] {
         let error = host.call(tool, json!({})).await.unwrap_err();
         assert_eq!(error.kind, kind, "{tool}: {error:?}");

@@ -122,8 +122,12 @@ async fn request_passes_the_gate_only_with_a_grant() {
     assert_eq!(server.connections(), 0);
     let lines = may_reach(&server);
     let host = near().grant(&lines).start().await;
-    let response = host.value("nearby", attempt("fetch", &url)).await;
-    assert_eq!(response["status"], 200);
+    let response = host.call("nearby", attempt("fetch", &url)).await.unwrap();
+    assert!(
+        response.for_llm.starts_with(r#"{"status": 200, "#),
+        "{}",
+        response.for_llm
+    );
     let request = server.requests().concat().to_lowercase();
     assert!(
         request.starts_with("post /path?q=1 http/1.1") && request.contains("x-guest: nearby"),
