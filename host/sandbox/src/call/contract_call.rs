@@ -75,7 +75,7 @@ impl Guest<'_, '_> {
                 Ok(Ok(vec![ListedTool {
                     name: snake_case(self.call.plugin.name()),
                     description,
-                    input_schema,
+                    input_schema: near::schema_of_object(input_schema),
                     output_schema: None,
                     effect: None,
                 }]))

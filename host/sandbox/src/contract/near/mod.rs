@@ -6,4 +6,4 @@ mod schema;
 
 pub(crate) use execute::{Execute, ExecuteTyped};
 pub(crate) use outcome::tool_result;
-pub(crate) use schema::TextFunction;
+pub(crate) use schema::{TextFunction, schema_of_object};
