@@ -200,6 +200,7 @@ pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
         ("files", Some((_, guest))) => ("write", format!("DIR::{}", directory_of(guest))),
         ("config", _) => ("config", format!("{value}=VALUE")),
         ("tools", _) => ("tool", value.clone()),
+        ("secret", Some((name, rest))) => return missing_placement(plugin, name, rest),
         (key, _) => (key, value.clone()),
     };
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)
@@ -214,6 +215,13 @@ fn directory_of(guest: &str) -> &str {
         },
         _ => guest,
     }
+}
+
+/// Returns the command that grants a secret for requests: `rest` has the host and the part of the request that carries it.
+fn missing_placement(plugin: &str, name: &str, rest: &str) -> SuggestedCommand {
+    let (host, placement) = rest.split_once(' ').unwrap_or((rest, "bearer"));
+    let command = SuggestedCommand::new("grant").operand(plugin).option("secret", name);
+    command.option("to", host).option("as", placement)
 }
 
 #[cfg(test)]

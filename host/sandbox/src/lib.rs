@@ -10,6 +10,7 @@
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
 //! - [`grants`]: decides on the accesses of a plugin.
 //! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
+//! - `contract`: the functions by which components of other hosts list and call their tools.
 //! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
 //! - `dynamic`: discovers the tools that a component lists at run time ([`DynamicTools`]).
@@ -17,6 +18,7 @@
 //! - `interceptor`: plugins that decide about the calls of other tools ([`PluginInterceptor`]).
 
 mod call;
+mod contract;
 mod dynamic;
 mod entity;
 #[doc(hidden)]
@@ -31,6 +33,7 @@ mod values;
 pub use call::plugin::Plugin;
 pub use call::runtime::{Runtime, RuntimeOptions};
 pub use call::scope::Scope;
+pub use contract::act::act_manifest;
 pub use entity::plugin_entity::ChainedResource;
 pub use grants::authority::{
     KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, SecretValues,

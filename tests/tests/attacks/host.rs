@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
 use toolwit::limits::LimitRequest;
+use toolwit::registry::{DiscoveryTargets, DynamicDiscovery};
 use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope, WasiVersions};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
@@ -16,6 +17,12 @@ const NAMES: [&str; 5] = ["courier", "hoarder", "keeper", "looper", "probe"];
 
 /// The components of `guests/rust`, built once for all tests.
 static GUESTS: OnceCell<PathBuf> = OnceCell::const_new();
+
+/// The guests of the contracts of other hosts.
+const CONTRACTS: [&str; 3] = ["actor", "nearby", "neighbor"];
+
+/// The components of these guests.
+static CONTRACT_GUESTS: OnceCell<PathBuf> = OnceCell::const_new();
 
 /// The guest of WASI 0.3.
 static GUESTS3: OnceCell<PathBuf> = OnceCell::const_new();
@@ -28,6 +35,11 @@ pub(crate) async fn guests() -> &'static Path {
 /// Returns the directory with the guest of WASI 0.3.
 pub(crate) async fn guests3() -> &'static Path {
     GUESTS3.get_or_init(|| built("guests3", &["river"])).await
+}
+
+/// Returns the directory with the guests of the contracts of other hosts.
+pub(crate) async fn contract_guests() -> &'static Path {
+    CONTRACT_GUESTS.get_or_init(|| built("contracts", &CONTRACTS)).await
 }
 
 async fn built(directory: &str, names: &[&str]) -> PathBuf {
@@ -62,6 +74,7 @@ pub(crate) struct Setup {
     limits: LimitRequest,
     roots: Option<String>,
     has_wasi3: bool,
+    has_contracts: bool,
 }
 
 impl Setup {
@@ -110,6 +123,12 @@ impl Setup {
         self
     }
 
+    /// Uses the guests of the contracts of other hosts instead of the others.
+    pub(crate) fn contracts(mut self) -> Self {
+        self.has_contracts = true;
+        self
+    }
+
     pub(crate) fn secret(mut self, name: &'static str, value: &'static str) -> Self {
         self.secrets.push((name, value));
         self
@@ -125,7 +144,9 @@ impl Setup {
         let directory = self.directory.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(directory.path().join("data")).unwrap();
         std::fs::create_dir_all(directory.path().join("own")).unwrap();
-        let (plugins, wasi) = if self.has_wasi3 {
+        let (plugins, wasi) = if self.has_contracts {
+            (contract_guests().await, WasiVersions::Wasi2)
+        } else if self.has_wasi3 {
             (guests3().await, WasiVersions::Wasi2And3)
         } else {
             (guests().await, WasiVersions::Wasi2)
@@ -134,6 +155,7 @@ impl Setup {
             .plugins(plugins)
             .wasi(wasi)
             .limits(self.limits)
+            .dynamic_discovery(DynamicDiscovery::Never)
             .code_cache(CodeCacheLocation::Directory(
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("code"),
             ));
@@ -156,6 +178,13 @@ impl Setup {
             builder = builder.resolver(resolver);
         }
         let host = builder.build().await?;
+        if self.has_contracts {
+            // The named ones are compiled first, which takes more than the time of a discovery on a busy machine.
+            let names = CONTRACTS.map(str::to_owned);
+            host.live_registry()
+                .discover_dynamic_tools(DiscoveryTargets::Named(&names))
+                .await?;
+        }
         let tools = host.tools(&Scope::new());
         Ok(TestHost {
             host,
@@ -175,7 +204,7 @@ fn to(guest: &str, lines: &str) -> String {
 }
 
 fn to_all(lines: &str) -> String {
-    let guests = NAMES.iter().chain(&["river"]);
+    let guests = NAMES.iter().chain(&["river"]).chain(&CONTRACTS);
     let grants: String = guests.map(|guest| to(guest, lines)).collect();
     format!("version = 1\n{grants}")
 }

@@ -6,12 +6,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod act;
 mod conversations;
 mod directories;
 mod download;
 mod files;
 mod grants;
 mod host;
+mod near;
 mod nesting;
 mod network;
 mod policy;

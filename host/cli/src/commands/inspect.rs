@@ -41,6 +41,8 @@ struct Document<'a> {
     profile: Profile,
     /// Whether it has dynamic tools.
     dynamic: bool,
+    /// The interface by which it lists and calls them.
+    contract: Option<&'a str>,
     entities: &'a [EntityType],
     skipped: &'a [SkippedExport],
     imports: &'a [Import],
@@ -114,6 +116,7 @@ fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Doc
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
         dynamic: !inspection.dynamic_tools().is_none(),
+        contract: inspection.contract(),
         entities: &inspection.entities,
         skipped: &inspection.skipped,
         imports: &inspection.imports,
@@ -171,9 +174,11 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     for tool in &inspection.tools {
         definition::summary(page, tool, 2);
     }
-    if !inspection.dynamic_tools().is_none() {
-        let note = "dynamic: listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
-        page.indent(2).styled(FAINT, note).end();
+    if let Some(contract) = inspection.contract() {
+        let note = "listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
+        page.indent(2)
+            .styled(FAINT, format_args!("dynamic, by `{contract}`: {note}"))
+            .end();
     } else if inspection.tools.is_empty() {
         page.indent(2).styled(FAINT, "none").end();
     }
@@ -201,6 +206,9 @@ fn write_imports(page: &mut Page, imports: &[Import]) {
     }
     for import in imports {
         page.indent(2).text(&import.name).text("  ");
+        if !import.functions.is_empty() {
+            page.text(import.functions.join(", ")).text("  ");
+        }
         match import.support {
             ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
             ImportSupport::Wasi3 => page.styled(FAINT, "WASI 0.3; linked with `--wasi-p3`, and denied unless granted"),

@@ -69,7 +69,7 @@ fn undiscovered_plugin_is_listed_with_a_hint() {
     assert!(
         inspected
             .stdout
-            .contains("dynamic: listed at run time; discovered by `toolwit add`"),
+            .contains("dynamic, by `toolwit:plugin/dynamic@0.1.0`: listed at run time; discovered by `toolwit add`"),
         "{inspected}"
     );
     let (_, document) = workspace.json(&["inspect", "tools/menu.wasm", "--json"]);

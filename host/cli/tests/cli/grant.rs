@@ -119,6 +119,40 @@ fn a_policy_of_another_host_is_a_list_of_requests() {
 }
 
 #[test]
+fn a_capability_file_of_ironclaw_is_a_list_of_requests() {
+    let file = r#"{"capabilities": {"http": {
+        "allowlist": [{"host": "api.example.com", "path_prefix": "/v1", "methods": ["GET", "POST"]}],
+        "credentials": {"key": {"secret_name": "key", "location": {"type": "bearer"}, "host_patterns": ["api.example.com"]}}
+    }, "tool_invoke": {"aliases": {"find": "search"}}}}"#;
+    let workspace = workspace().file("tools/settings.capabilities.json", file);
+    let shown = || workspace.run(&["grant", "settings"]).stdout;
+    for line in [
+        "requests: GET,POST https://api.example.com/v1, which is not granted\n",
+        "hint: toolwit grant settings --http 'GET,POST https://api.example.com/v1'\n",
+        "requests: secret key, which is not granted\n",
+        "hint: toolwit grant settings --secret key --to api.example.com --as bearer\n",
+        "requests: tool search, named find, which a grant cannot express\n",
+        "has: nothing\n",
+    ] {
+        assert!(shown().contains(line), "{line}{}", shown());
+    }
+    let denied = workspace.run(&["explain", "settings", "https://api.example.com/v1"]);
+    assert_eq!(denied.code, Some(4), "a request is no grant: {denied}");
+    workspace.run(&["grant", "settings", "--http", "https://api.example.com/v1"]);
+    assert!(
+        shown().contains("GET,POST https://api.example.com/v1, which is not granted"),
+        "{}",
+        shown()
+    );
+    workspace.run(&["grant", "settings", "--http", "GET,POST https://api.example.com/v1"]);
+    assert!(
+        shown().contains("GET,POST https://api.example.com/v1, which is granted"),
+        "{}",
+        shown()
+    );
+}
+
+#[test]
 fn explain_names_the_deciding_rule() {
     let workspace = workspace();
     workspace.run(&["grant", "settings", "--http", "GET,POST https://a.example/v1"]);

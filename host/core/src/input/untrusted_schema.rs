@@ -46,6 +46,9 @@ const DATA: [&str; 5] = ["examples", "example", "default", "const", "enum"];
 /// The supported dialects of JSON Schema.
 const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
 
+/// The dialect of a schema that names none.
+const DEFAULT_DIALECT: &str = DIALECTS[2];
+
 /// Reads the schemas of one untrusted component or server, which share limits.
 #[derive(Debug, Default)]
 pub struct UntrustedSchemas {
@@ -177,9 +180,7 @@ impl<'a> Walk<'a> {
         }
         match (key, value) {
             ("$ref", Value::String(text)) => self.follow(text, position)?,
-            ("$schema", Value::String(text))
-                if position.depth > 0 || !DIALECTS.iter().any(|dialect| text.contains(dialect)) =>
-            {
+            ("$schema", Value::String(text)) if !self.is_dialect(text, position) => {
                 return Err(format!("has an unsupported dialect: `{}`", short(text)));
             }
             ("pattern", Value::String(_)) => self.used.patterns += 1,
@@ -193,6 +194,17 @@ impl<'a> Walk<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// Returns whether a dialect is supported. A part of a schema can only repeat that of the full schema.
+    fn is_dialect(&self, text: &str, position: Position) -> bool {
+        let known = |text: &str| DIALECTS.into_iter().find(|dialect| text.contains(dialect));
+        let own = known(text);
+        if position.depth == 0 {
+            return own.is_some();
+        }
+        let root = self.root.get("$schema").and_then(Value::as_str);
+        own.is_some() && own == root.map_or(Some(DEFAULT_DIALECT), known)
     }
 
     fn follow(&mut self, reference: &str, position: Position) -> Result<(), String> {

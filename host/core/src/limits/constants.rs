@@ -34,7 +34,7 @@ limits! {
         WIT_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of the user interfaces in a component.
         UI_BYTES_MAX: u64 = 4 << 20, Bytes;
-        /// Maximum size of the policy file of another host next to a component.
+        /// Maximum size of the requests of a component in the form of another host: a file next to it, or a section in it.
         REQUESTS_BYTES_MAX: u64 = 64 << 10, Bytes;
         /// Maximum size of the grants file.
         /// A hundred plugins with ten rules each need a tenth of it.

@@ -20,15 +20,16 @@ pub use remove::RemovedPackage;
 pub use source::{PackageQuery, PackageSource};
 pub use write::write_atomically;
 
-use crate::requested::POLICY_EXTENSION;
+use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 
 const MANIFEST_EXTENSION: &str = "toml";
 const WIT_EXTENSION: &str = "wit";
 
 /// The extensions of a package's files. The component is written last, because it makes the files a package.
-const FILE_EXTENSIONS: [&str; 4] = [
+const FILE_EXTENSIONS: [&str; 5] = [
     MANIFEST_EXTENSION,
     WIT_EXTENSION,
     POLICY_EXTENSION,
+    CAPABILITIES_EXTENSION,
     crate::package::EXTENSION,
 ];

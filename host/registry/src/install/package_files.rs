@@ -9,7 +9,7 @@ use super::remote_file::FileDigest;
 use super::write::write_atomically;
 use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package};
-use crate::requested::POLICY_EXTENSION;
+use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::read_component;
@@ -63,7 +63,7 @@ fn bytes_max(extension: &str) -> u64 {
     match extension {
         MANIFEST_EXTENSION => MANIFEST_BYTES_MAX,
         WIT_EXTENSION => WIT_BYTES_MAX,
-        POLICY_EXTENSION => REQUESTS_BYTES_MAX,
+        POLICY_EXTENSION | CAPABILITIES_EXTENSION => REQUESTS_BYTES_MAX,
         _ => EngineLimits::default().component_bytes_max,
     }
 }

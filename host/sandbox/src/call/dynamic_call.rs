@@ -19,26 +19,34 @@ pub(crate) struct DynamicCall {
 }
 
 impl DynamicCall {
-    /// Validates arguments against the schema of the tool, and converts them to those of `dynamic.call`.
+    /// Validates arguments against the schema of the tool.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`].
-    pub(crate) fn arguments(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
+    pub(crate) fn checked(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
         let check = self
             .check
             .get_or_init(|| InputValidator::of_untrusted(definition))
             .as_ref();
         let checked = check.map_err(Error::clone)?.check(arguments);
-        let arguments = Value::Object(checked.map_err(|error| match error {
+        checked.map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,
-        })?);
-        // The host created the id, and a name cannot contain `#`.
-        let name = definition.id.as_str().rsplit('#').next().unwrap_or_default();
-        Ok(Arguments::from_iter([
-            ("name".to_owned(), name.into()),
-            ("arguments".to_owned(), arguments.to_string().into()),
-        ]))
+        })
     }
+}
+
+/// Returns the name by which a component knows a dynamic tool.
+pub(super) fn listed_name(definition: &ToolDefinition) -> &str {
+    // The host created the id, and a name cannot contain `#`.
+    definition.id.as_str().rsplit('#').next().unwrap_or_default()
+}
+
+/// Converts the arguments of a dynamic tool to those of `dynamic.call`.
+pub(super) fn call_arguments(definition: &ToolDefinition, arguments: Arguments) -> Arguments {
+    Arguments::from_iter([
+        ("name".to_owned(), listed_name(definition).into()),
+        ("arguments".to_owned(), Value::Object(arguments).to_string().into()),
+    ])
 }
 
 /// Converts a `tool-error` in a result. The case `failed` remains a result, like the failure of any tool.

@@ -7,10 +7,11 @@ use wasmtime::Store;
 use wasmtime::component::{self, Func, ResourceAny, Val};
 use wasmtime_wasi::I32Exit;
 
-use super::async_values::{StreamsTooLarge, call_with_streams};
+use super::async_values::call_with_streams;
 use super::guest_error;
 use super::stop::{AbandonedGuest, run_guest};
 use super::tool_result::result_too_large;
+use crate::contract::ContractFunction;
 use crate::grants::authority::Authority;
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::FuelMeter;
@@ -19,6 +20,7 @@ use crate::link::host::http::Network;
 use crate::link::host::wasi::Stdio;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::stop_flag::StopFlag;
+use crate::link::limits::streams_too_large::StreamsTooLarge;
 use toolwit_core::{Artifact, CallUsage};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -124,15 +126,30 @@ impl Instance {
             }
         };
         if let Ok(Err(error)) = &outcome {
-            if let Some(StreamsTooLarge(bytes_max)) = error.downcast_ref() {
-                return Err(result_too_large(bytes_max.saturating_add(1), clock.limits));
-            }
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
         self.check(outcome, clock)?;
         Ok(results
             .first_mut()
             .map(|result| std::mem::replace(result, Val::Bool(false))))
+    }
+
+    /// Calls a function of a contract.
+    pub(crate) async fn call_contract<F: ContractFunction>(
+        &mut self,
+        linked: &LinkedComponent,
+        function: F,
+        clock: &CallClock<'_>,
+    ) -> Result<F::Returned, Error> {
+        let func = linked.function(function.index(), &self.exports, &mut self.store)?;
+        let limits = clock.limits;
+        // Content that is not text becomes artifacts.
+        let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
+        let outcome = {
+            let call = pin!(function.run(&mut self.store, func, stream_bytes_max));
+            run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+        };
+        self.check(outcome, clock)
     }
 
     /// Drops a handle, which runs its destructor in the guest.
@@ -145,11 +162,18 @@ impl Instance {
     }
 
     /// Maps the failure of guest code to an error.
-    fn check(&self, outcome: Result<wasmtime::Result<()>, AbandonedGuest>, clock: &CallClock<'_>) -> Result<(), Error> {
+    fn check<T>(
+        &self,
+        outcome: Result<wasmtime::Result<T>, AbandonedGuest>,
+        clock: &CallClock<'_>,
+    ) -> Result<T, Error> {
         let state = self.store.data();
         match outcome {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(guest_error::guest_error(&error, state, clock, Phase::Execute)),
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(match error.downcast_ref() {
+                Some(StreamsTooLarge(bytes_max)) => result_too_large(bytes_max.saturating_add(1), clock.limits),
+                None => guest_error::guest_error(&error, state, clock, Phase::Execute),
+            }),
             Err(AbandonedGuest(cause)) => {
                 let host_calls = state.meter.host_calls();
                 Err(guest_error::stop_error(cause, clock, Phase::Execute, host_calls))
@@ -205,7 +229,7 @@ fn make_store(
 ) -> Result<(Store<HostState>, StopFlag), Error> {
     let setup = HostSetup {
         engine: linked.engine(),
-        imports_plugin_api: linked.imports_plugin_api(),
+        uses_conversation: linked.uses_conversation(),
         limits: clock.limits,
         authority,
         network,

@@ -4,6 +4,7 @@ mod access;
 mod async_values;
 pub(crate) mod call_permits;
 pub(crate) mod command;
+pub(crate) mod contract_call;
 pub(crate) mod dynamic_call;
 pub(crate) mod entity_table;
 mod follow_up;

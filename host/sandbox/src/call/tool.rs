@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::command::CommandCall;
-use super::dynamic_call::{DynamicCall, convert_tool_error};
+use super::contract_call::{ContractCall, ContractRequest};
+use super::dynamic_call::{DynamicCall, call_arguments, convert_tool_error, listed_name};
 use super::follow_up::run_follow_up;
 use super::function::FunctionCall;
 use super::guarded::GuardedCall;
@@ -15,6 +16,7 @@ use super::session::Session;
 use super::session_call::{EntityTarget, SessionCall};
 
 use crate::grants::Capability;
+use crate::values::dynamic_export::ForeignContract;
 use crate::values::types::{Function, FunctionKind};
 use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -79,11 +81,15 @@ impl PluginTool {
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Execute, "the function does not exist"))
     }
 
+    fn foreign_contract(&self) -> Option<ForeignContract> {
+        self.plugin.inspection().shape.dynamic.as_ref()?.contract.foreign()
+    }
+
     pub(super) async fn run(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Error> {
         let function = self.function()?;
         let is_dynamic = function.kind == FunctionKind::Dynamic;
         let arguments = if is_dynamic {
-            self.dynamic.arguments(&self.definition, arguments)?
+            self.dynamic.checked(&self.definition, arguments)?
         } else {
             arguments
         };
@@ -93,6 +99,20 @@ impl PluginTool {
             context,
             deadline: None,
             is_long_running: self.plugin.runtime().is_long_running(&self.definition.id),
+        };
+        if is_dynamic && let Some(contract) = self.foreign_contract() {
+            let tool = listed_name(&self.definition);
+            // Boxed, because components of other hosts are rare and would enlarge the future of every call.
+            let called = async {
+                let request = ContractRequest::Call { tool, arguments };
+                call.run(&mut ContractCall::new(contract, request)).await
+            };
+            return Box::pin(called).await;
+        }
+        let arguments = if is_dynamic {
+            call_arguments(&self.definition, arguments)
+        } else {
+            arguments
         };
         let result = match &self.session {
             _ if function.kind == FunctionKind::Command => {

@@ -81,7 +81,11 @@ fn failure(error: Value, docs: Option<&str>) -> ToolResult {
     result
 }
 
-fn require_within(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
+/// Refuses a result over the limits of a call.
+///
+/// # Errors
+/// [`ErrorKind::ResultBytes`].
+pub(crate) fn require_within(result: &ToolResult, limits: &CallLimits) -> Result<(), Error> {
     let for_user = result.for_user.as_deref().unwrap_or_default();
     let bytes = (result.for_llm.len() + for_user.len()) as u64;
     if bytes > limits.result_bytes_max {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::validate::{GuestDefinition, validate};
+use super::validate::validate;
+use crate::call::contract_call::{ContractCall, ContractRequest};
 use crate::call::function::FunctionCall;
 use crate::call::guarded::{GuardedCall, GuestWork, RunningCall};
 use crate::call::instance::Instance;
@@ -12,7 +13,7 @@ use crate::call::plugin::Plugin;
 use crate::call::scope::Scope;
 use crate::grants::authority::Authority;
 use crate::link::host::wasi::Stdio;
-use crate::values::dynamic_export::DiscoveredTool;
+use crate::values::dynamic_export::{DiscoveredTool, ListedTool, ToolContract};
 use toolwit_core::limits::DISCOVERY_WALL_MAX;
 use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};
@@ -74,11 +75,6 @@ impl Plugin {
         let Some(dynamic) = &inspection.shape.dynamic else {
             return Ok(Vec::new());
         };
-        let function = &inspection.shape.functions[dynamic.tools];
-        let mut query = ToolQuery {
-            function: FunctionCall::new(function, dynamic.tools, Arguments::new()),
-            has_started: false,
-        };
         let call = GuardedCall {
             plugin: self,
             conversation: Scope::new().policy().conversation(),
@@ -86,29 +82,44 @@ impl Plugin {
             deadline: Some(deadline),
             is_long_running: false,
         };
-        let listed = Box::pin(call.run(&mut query)).await;
-        let listed = listed.map_err(|error| {
-            if query.has_started {
-                query_failed(error)
-            } else {
-                not_queried(error)
+        let listed = match dynamic.contract {
+            ToolContract::Toolwit { tools, .. } => {
+                let function = &inspection.shape.functions[tools];
+                list(call, FunctionCall::new(function, tools, Arguments::new())).await?
             }
-        })?;
+            ToolContract::Foreign(contract) => list(call, ContractCall::new(contract, ContractRequest::List)).await?,
+        };
         tokio::task::spawn_blocking(move || read_tools(listed, deadline))
             .await
             .unwrap_or_else(|error| Err(unreadable().with_source(error)))
     }
 }
 
-/// Calls the function that lists the tools, and records whether guest code ran.
-struct ToolQuery<'a> {
-    function: FunctionCall<'a>,
+/// Runs the work that lists the tools.
+async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult, Error> {
+    let mut query = ToolQuery {
+        work,
+        has_started: false,
+    };
+    let listed = Box::pin(call.run(&mut query)).await;
+    listed.map_err(|error| {
+        if query.has_started {
+            query_failed(error)
+        } else {
+            not_queried(error)
+        }
+    })
+}
+
+/// Lists the tools, and records whether guest code ran.
+struct ToolQuery<W> {
+    work: W,
     has_started: bool,
 }
 
-impl GuestWork for ToolQuery<'_> {
+impl<W: GuestWork> GuestWork for ToolQuery<W> {
     fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
-        self.function.check(call, authority)
+        self.work.check(call, authority)
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
@@ -117,7 +128,7 @@ impl GuestWork for ToolQuery<'_> {
     }
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
-        self.function.run(instance, call).await
+        self.work.run(instance, call).await
     }
 }
 
@@ -154,7 +165,7 @@ fn read_tools(result: ToolResult, deadline: Instant) -> Result<Vec<DiscoveredToo
         let message = format!("its tools could not be discovered: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
     }
-    let definitions: Vec<GuestDefinition> =
+    let definitions: Vec<ListedTool> =
         serde_json::from_value(result.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
     validate(definitions, deadline).map_err(|why| {
         Error::new(

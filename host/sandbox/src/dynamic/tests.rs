@@ -5,25 +5,26 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::validate::{GuestDefinition, validate};
-use crate::values::dynamic_export::DiscoveredTool;
+use super::validate::validate;
+use crate::values::dynamic_export::{DiscoveredTool, ListedTool};
 use toolwit_core::limits::DYNAMIC_TOOLS_MAX;
 use toolwit_core::{InputValidator, ToolDefinition, ToolId};
 
-fn tool(name: &str, schema: impl ToString) -> GuestDefinition {
-    GuestDefinition {
+fn tool(name: &str, schema: impl ToString) -> ListedTool {
+    ListedTool {
         name: name.to_owned(),
         description: "Does it.".to_owned(),
         input_schema: schema.to_string(),
         output_schema: None,
+        effect: None,
     }
 }
 
-fn check(tools: Vec<GuestDefinition>) -> Result<Vec<DiscoveredTool>, String> {
+fn check(tools: Vec<ListedTool>) -> Result<Vec<DiscoveredTool>, String> {
     validate(tools, Instant::now() + Duration::from_secs(60))
 }
 
-fn refused(tools: Vec<GuestDefinition>) -> String {
+fn refused(tools: Vec<ListedTool>) -> String {
     check(tools).unwrap_err()
 }
 
@@ -94,6 +95,14 @@ fn schemas_with_external_or_cyclic_references_are_refused() {
     let bomb = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": growing});
     let why = refused_schema(bomb);
     assert!(why.contains("more than 8192 parts"), "{why}");
+    let dialect = |root: &str, part: &str| {
+        let part = json!({"$schema": format!("https://json-schema.org/{part}/schema"), "type": "string"});
+        let root = format!("https://json-schema.org/{root}/schema");
+        json!({"$schema": root, "type": "object", "properties": {"a": part}})
+    };
+    check(vec![tool("t", dialect("draft/2020-12", "draft/2020-12"))]).unwrap();
+    let mixed = refused_schema(dialect("draft/2020-12", "draft-07"));
+    assert!(mixed.contains("dialect"), "{mixed}");
     assert!(refused_schema(property(json!({"$id": "http://a/", "$ref": "#/b"}))).contains("`$id`"));
     assert!(
         refused_schema(property(json!({"$schema": "http://json-schema.org/draft-04/schema#"}))).contains("dialect")

@@ -2,26 +2,16 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::values::dynamic_export::DiscoveredTool;
+use crate::values::dynamic_export::{DiscoveredTool, ListedTool};
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX};
 use toolwit_core::text::{printable, snake_case};
 use toolwit_core::{ToolName, UntrustedSchemas};
 
-/// A `tool-definition` of the guest that has not been validated.
-#[derive(Debug, Deserialize)]
-pub(super) struct GuestDefinition {
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) input_schema: String,
-    pub(super) output_schema: Option<String>,
-}
-
 /// Validates the tools of a component, until the deadline. The error names the invalid tool and the reason. Blocks.
-pub(super) fn validate(definitions: Vec<GuestDefinition>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
+pub(super) fn validate(definitions: Vec<ListedTool>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
     if definitions.len() > DYNAMIC_TOOLS_MAX {
         let count = definitions.len();
         return Err(format!(
@@ -49,7 +39,7 @@ pub(super) fn validate(definitions: Vec<GuestDefinition>, deadline: Instant) -> 
     Ok(tools)
 }
 
-fn read(definition: GuestDefinition, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
+fn read(definition: ListedTool, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
     let input_schema = schemas
         .read(&definition.input_schema)
         .map_err(|why| format!("its input schema {why}"))?;
@@ -66,5 +56,6 @@ fn read(definition: GuestDefinition, schemas: &mut UntrustedSchemas) -> Result<D
         description: description.chars().take(DESCRIPTION_CHARS_MAX).collect(),
         input_schema,
         output_schema,
+        effect: definition.effect,
     })
 }

@@ -141,14 +141,14 @@ impl Shape {
             types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
         }
         let is_function = |index: &usize| *index < self.functions.len();
-        let dynamic = self.dynamic.iter().flat_map(|dynamic| [&dynamic.tools, &dynamic.call]);
+        let dynamic = self.dynamic.iter().flat_map(|dynamic| dynamic.contract.functions());
         let interceptor = self
             .interceptor
             .iter()
-            .flat_map(|interceptor| [&interceptor.before, &interceptor.after]);
+            .flat_map(|interceptor| [interceptor.before, interceptor.after]);
         let mut exports = dynamic.chain(interceptor);
         is_valid
-            && exports.all(is_function)
+            && exports.all(|index| is_function(&index))
             && self.resources.iter().all(|resource| {
                 let methods = resource.methods.iter();
                 methods.chain(&resource.id).chain(&resource.describe).all(is_function)
@@ -161,7 +161,7 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::Origin;
-    use crate::values::dynamic_export::DynamicExport;
+    use crate::values::dynamic_export::{DynamicExport, ToolContract};
 
     fn inspection() -> Inspection {
         let component = wat::parse_str(
@@ -209,7 +209,8 @@ mod tests {
         let shape = Arc::make_mut(&mut inspection.shape);
         shape.functions[0].docs = Some("{\"dynamic_tools\":\"discovered\"}\n".to_owned());
         assert_eq!(cached_dynamic_tools(&inspection.to_cache_text()), DynamicTools::None);
-        Arc::make_mut(&mut inspection.shape).dynamic = Some(DynamicExport::undiscovered(0, 0));
+        Arc::make_mut(&mut inspection.shape).dynamic =
+            Some(DynamicExport::undiscovered(ToolContract::Toolwit { tools: 0, call: 0 }));
         assert_eq!(
             cached_dynamic_tools(&inspection.to_cache_text()),
             DynamicTools::Undiscovered

@@ -29,8 +29,12 @@ pub enum Capability {
     Random,
 }
 
-/// The interfaces that declare a capability. A component can use a capability only through such an import.
-const INTERFACES: [(&str, Capability); 14] = [
+/// The interfaces, and functions of interfaces, that declare a capability. A component can use a capability only through such an import.
+const INTERFACES: [(&str, Capability); 18] = [
+    ("near:agent/host#http-request", Capability::Http),
+    ("near:agent/host#now-millis", Capability::Clock),
+    ("near:agent/host#tool-invoke", Capability::Tools),
+    ("near:agent/host#workspace-read", Capability::Files),
     ("toolwit:plugin/blackboard", Capability::Blackboard),
     ("toolwit:plugin/context", Capability::Context),
     ("toolwit:plugin/tools", Capability::Tools),

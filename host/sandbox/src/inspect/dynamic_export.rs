@@ -44,7 +44,7 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
         let tools = dynamic.discovered.iter().flatten();
-        tools.map(|tool| (tool, dynamic.call))
+        tools.map(|tool| (tool, dynamic.contract.call()))
     });
     discovered.map(move |(tool, call)| {
         let function = &shape.functions[call];
@@ -59,6 +59,7 @@ pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterato
         };
         let mut definition = ToolDefinition::new(id, &*name, description, tool.input_schema.clone())
             .with_fallback_name(format!("{}_{name}", snake_case(plugin)));
+        definition.effect = tool.effect;
         if let Some(schema) = &tool.output_schema {
             definition = definition.with_output_schema(schema.clone());
         }

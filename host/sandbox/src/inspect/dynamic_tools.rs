@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// The state of a component's dynamic tools: absent, not discovered yet, or discovered.
 ///
-/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic`.
+/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicTools {
-    /// The component does not export `toolwit:plugin/dynamic`.
+    /// The component exports no such interface.
     None,
     /// The component has not been queried yet.
     Undiscovered,

@@ -4,9 +4,12 @@ use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
-use super::interfaces::{OfferedInterface, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offered};
+use super::interfaces::{NEAR_HOST, OfferedInterface, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offered};
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The maximum number of functions of an import that are listed. The known interfaces have fewer.
+const FUNCTIONS_MAX: usize = 64;
 
 /// One import of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +19,19 @@ pub struct Import {
     pub name: String,
     /// Whether the host implements the import.
     pub support: ImportSupport,
+    /// The functions that the component imports of an interface with functions of several capabilities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+}
+
+impl Import {
+    /// Returns the names by which the import declares capabilities: the interface, or its imported functions, without the version.
+    pub(crate) fn declaring_names(&self) -> impl Iterator<Item = String> {
+        let interface = self.name.split('@').next().unwrap_or_default();
+        let functions = self.functions.iter();
+        let functions = functions.map(move |function| format!("{interface}#{function}"));
+        std::iter::once(interface.to_owned()).chain(functions)
+    }
 }
 
 /// Whether the host implements an import.
@@ -58,8 +74,22 @@ pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
         .map(|name| Import {
             name: (*name).to_owned(),
             support: support_of(name),
+            functions: functions_of(checked, name),
         })
         .collect()
+}
+
+/// Returns the functions of an import whose functions belong to several capabilities.
+fn functions_of(checked: &CheckedComponent<'_>, import: &str) -> Vec<String> {
+    let interface = import.split('@').next().unwrap_or_default();
+    match checked.types.component_item_for_import(import).map(|item| &item.ty) {
+        Some(ComponentEntityType::Instance(id)) if interface == NEAR_HOST => {
+            let exports = checked.types[*id].exports.iter();
+            let functions = exports.filter(|(_, item)| matches!(item.ty, ComponentEntityType::Func(_)));
+            functions.map(|(name, _)| shortened(name)).take(FUNCTIONS_MAX).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The versions of WASI that a host offers to components.

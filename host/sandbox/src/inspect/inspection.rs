@@ -186,6 +186,13 @@ impl Inspection {
         }
     }
 
+    /// Returns the interface by which the component lists and calls its dynamic tools: `act:tools/tool-provider@0.1.0`.
+    #[must_use]
+    pub fn contract(&self) -> Option<&str> {
+        let call = self.shape.dynamic.as_ref()?.contract.call();
+        self.shape.functions.get(call)?.interface.as_deref()
+    }
+
     /// Returns whether the component exports `toolwit:plugin/interceptor`, so that it can wrap the calls of other tools.
     #[must_use]
     pub fn is_interceptor(&self) -> bool {

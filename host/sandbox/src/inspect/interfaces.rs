@@ -28,6 +28,15 @@ pub(crate) const CONFIG_STORES: [&str; 3] = [
 /// `wasi:keyvalue` in the version that toolchains import.
 pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2"];
 
+/// The interface of IronClaw that its components import.
+pub(crate) const NEAR_HOST: &str = "near:agent/host";
+
+/// The versions of this interface, one for each set of semver-compatible ones. Those before 0.4 differ only in name.
+pub(crate) const NEAR_HOST_VERSIONS: [&str; 3] = ["0.2.0", "0.3.0", "0.4.1"];
+
+/// The versions of this interface as a requirement.
+const NEAR_VERSIONS: &str = ">=0.2.0, <0.5.0";
+
 /// The versions of WASI 0.2 that the host implements.
 pub(crate) const WASI_VERSIONS: &str = ">=0.2.0, <0.3.0";
 
@@ -123,6 +132,7 @@ pub(crate) fn offered(import: &str) -> OfferedInterface {
     };
     if PLUGIN_INTERFACES.contains(&interface) && is_compatible_plugin_version(&version)
         || WASI_INTERFACES.contains(&interface) && is_in(WASI_VERSIONS)
+        || interface == NEAR_HOST && is_in(NEAR_VERSIONS)
     {
         OfferedInterface::Always
     } else if WASI3_INTERFACES.contains(&interface) && is_in(WASI3_VERSIONS) {
@@ -152,6 +162,8 @@ mod tests {
             "wasi:sockets/tcp@0.2.6",
             "toolwit:plugin/output@0.1.0",
             "toolwit:plugin/output@0.1.1",
+            "near:agent/host@0.3.0",
+            "near:agent/host@0.4.0",
         ] {
             assert_eq!(offered(name), OfferedInterface::Always, "{name}");
         }
@@ -171,6 +183,9 @@ mod tests {
             "toolwit:plugin/output@0.1.2",
             "toolwit:plugin/output@0.2.0",
             "toolwit:plugin/dynamic@0.1.0",
+            "near:agent/host",
+            "near:agent/host@0.5.0",
+            "near:agent/channel-host@0.3.0",
             "a:b/c@0.2.0",
             "x",
         ] {

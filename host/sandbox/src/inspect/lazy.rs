@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::cache::{CachedInspection, cached_dynamic_tools};
 use super::declared::DeclaredCapabilities;
 use super::dynamic_tools::DynamicTools;
+use super::imports::Import;
 use super::inspection::Inspection;
 
 /// An inspection, or the cached text from which it is parsed on first use.
@@ -72,7 +73,8 @@ impl LazyInspection {
     pub(crate) fn declared(&self, plugin: &str) -> &DeclaredCapabilities {
         self.declared.get_or_init(|| {
             let imports = self.get(plugin).imports.iter();
-            DeclaredCapabilities::from_imports(imports.map(|import| import.name.as_str()))
+            let names: Vec<_> = imports.flat_map(Import::declaring_names).collect();
+            DeclaredCapabilities::from_imports(names.iter().map(String::as_str))
         })
     }
 }

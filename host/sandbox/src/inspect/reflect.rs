@@ -1,6 +1,7 @@
 //! Reads the exports of a component: the functions that can be tools, the resources, and the skipped exports.
 
 mod command_export;
+mod contract_exports;
 mod plugin_exports;
 
 use std::collections::{HashMap, HashSet};
@@ -12,6 +13,7 @@ use wit_parser::{Resolve, WorldItem};
 
 use self::command_export::is_command;
 use super::check::CheckedComponent;
+use super::contract_export::ContractInterface;
 use super::interfaces::PLUGIN_PACKAGE;
 use super::type_reader::{Parts, TypeReader};
 use crate::values::types::{
@@ -113,6 +115,9 @@ impl<'a> Reader<'a> {
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => self.read_command(name, *id),
             ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
+            ComponentEntityType::Instance(id) if let Some(contract) = ContractInterface::of(name) => {
+                self.read_contract_export(name, *id, contract);
+            }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, "it is an interface for servers, not a tool");
             }

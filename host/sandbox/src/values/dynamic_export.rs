@@ -3,26 +3,118 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The exported `toolwit:plugin/dynamic` of a component, with the tools that it listed.
+use toolwit_core::EffectClass;
+
+/// The exported functions with which a component lists and calls tools, and the tools that it listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DynamicExport {
-    /// The index in [`Shape::functions`](super::types::Shape::functions) of the function that lists the tools.
-    pub(crate) tools: usize,
-    /// The index of the function that calls a tool.
-    pub(crate) call: usize,
+    pub(crate) contract: ToolContract,
     /// The discovered tools; `None` until the component has been queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) discovered: Option<Vec<DiscoveredTool>>,
 }
 
 impl DynamicExport {
-    pub(crate) fn undiscovered(tools: usize, call: usize) -> Self {
+    pub(crate) fn undiscovered(contract: ToolContract) -> Self {
         Self {
-            tools,
-            call,
+            contract,
             discovered: None,
         }
     }
+}
+
+/// The interface by which a component lists and calls its tools. The numbers are indexes in
+/// [`Shape::functions`](super::types::Shape::functions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ToolContract {
+    /// `toolwit:plugin/dynamic`.
+    Toolwit {
+        /// The function that lists the tools.
+        tools: usize,
+        /// The function that calls a tool.
+        call: usize,
+    },
+    /// The interface of another host.
+    Foreign(ForeignContract),
+}
+
+/// An interface of another host by which a component lists and calls its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ForeignContract {
+    /// `act:tools/tool-provider` of ACT.
+    Act {
+        /// The function that lists the tools.
+        list: usize,
+        /// The function that calls a tool.
+        call: usize,
+    },
+    /// `near:agent/tool` of IronClaw. The component has one tool.
+    Near {
+        /// The function that returns the schema of the arguments.
+        schema: usize,
+        /// The function that describes the tool.
+        description: usize,
+        /// The function that calls the tool.
+        execute: usize,
+        response: NearResponse,
+    },
+}
+
+/// The type of a response of `near:agent/tool`, which differs between versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NearResponse {
+    /// An output and an error, both optional.
+    Fields,
+    /// A success or a failure.
+    Outcome,
+}
+
+impl ToolContract {
+    /// Returns the index of the function that calls a tool.
+    pub(crate) fn call(self) -> usize {
+        match self {
+            Self::Toolwit { call, .. } | Self::Foreign(ForeignContract::Act { call, .. }) => call,
+            Self::Foreign(ForeignContract::Near { execute, .. }) => execute,
+        }
+    }
+
+    /// Returns the indexes of all functions.
+    pub(crate) fn functions(self) -> Vec<usize> {
+        match self {
+            Self::Toolwit { tools: list, call } | Self::Foreign(ForeignContract::Act { list, call }) => {
+                vec![list, call]
+            }
+            Self::Foreign(ForeignContract::Near {
+                schema,
+                description,
+                execute,
+                ..
+            }) => vec![schema, description, execute],
+        }
+    }
+
+    /// Returns the contract if it is one of another host.
+    pub(crate) fn foreign(self) -> Option<ForeignContract> {
+        match self {
+            Self::Toolwit { .. } => None,
+            Self::Foreign(contract) => Some(contract),
+        }
+    }
+}
+
+/// A tool as a component listed it. It has not been validated.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ListedTool {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) input_schema: String,
+    pub(crate) output_schema: Option<String>,
+    /// The effect class that the author claims.
+    #[serde(default)]
+    pub(crate) effect: Option<EffectClass>,
 }
 
 /// A tool that a component listed at run time. Its names, texts and schemas have been validated.
@@ -33,4 +125,7 @@ pub(crate) struct DiscoveredTool {
     pub(crate) input_schema: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) output_schema: Option<Value>,
+    /// The effect class that the author claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<EffectClass>,
 }

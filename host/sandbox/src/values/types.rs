@@ -156,7 +156,7 @@ pub(crate) enum FunctionKind {
     Method(ResourceIndex),
     /// `wasi:cli/run`: a program with arguments, standard input and output.
     Command,
-    /// A function of `toolwit:plugin/dynamic`: it lists or calls dynamic tools, and is not a tool itself.
+    /// A function that lists or calls dynamic tools, and is not a tool itself: of `toolwit:plugin/dynamic` or a contract of another host.
     Dynamic,
     /// A function of `toolwit:plugin/interceptor`: the host calls it around the calls of other tools.
     Interceptor,
@@ -274,7 +274,7 @@ pub(crate) struct Shape {
     pub(crate) functions: Vec<Function>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) skipped: Vec<SkippedExport>,
-    /// The exported `toolwit:plugin/dynamic`, with the discovered tools.
+    /// The exported interface that lists and calls dynamic tools, with the discovered tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dynamic: Option<DynamicExport>,
     /// The exported `toolwit:plugin/interceptor`.

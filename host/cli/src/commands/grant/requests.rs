@@ -12,7 +12,7 @@ use toolwit::tool::MissingGrant;
 /// A requested permission.
 #[derive(Serialize)]
 pub(super) struct Request {
-    /// The access, as `toolwit explain` reads it, or as the policy has it.
+    /// The access, as `toolwit explain` reads it, with all methods of a request; or as the component has it.
     what: String,
     /// Whether it is granted.
     is_granted: bool,
@@ -24,7 +24,7 @@ pub(super) struct Request {
 pub(super) fn requests(requested: &RequestedPermissions, effective: &EffectiveRights) -> Vec<Request> {
     let grants = requested.grants.iter().map(|grant| {
         let what = access(grant);
-        let is_granted = is_granted(&what, effective);
+        let is_granted = each_method(&what).all(|access| is_granted(&access, effective));
         let command = (!is_granted).then(|| missing_grant(grant).to_string());
         Request {
             what,
@@ -45,8 +45,25 @@ fn access(grant: &MissingGrant) -> String {
     match (grant.key.as_str(), grant.value.split_once(' ')) {
         ("files", Some(("read", directory))) => format!("read {directory}"),
         ("files", Some((_, directory))) => format!("write {directory}"),
-        ("http", _) => format!("GET https://{}/", grant.value),
+        ("http", Some((methods, url))) => format!("{methods} {}", with_scheme(url)),
+        ("http", None) => format!("GET {}", with_scheme(&grant.value)),
+        ("secret", Some((name, _))) => format!("secret {name}"),
         (key, _) => format!("{key} {}", grant.value),
+    }
+}
+
+/// Returns an access for each of its methods: `GET,POST URL` are two.
+fn each_method(access: &str) -> impl Iterator<Item = String> {
+    let (methods, rest) = access.split_once(' ').unwrap_or((access, ""));
+    methods.split(',').map(move |method| format!("{method} {rest}"))
+}
+
+/// Returns the URL of a grant for requests, which may be a host alone.
+fn with_scheme(url: &str) -> String {
+    if url.contains("://") {
+        url.to_owned()
+    } else {
+        format!("https://{url}/")
     }
 }
 

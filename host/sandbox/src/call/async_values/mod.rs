@@ -10,15 +10,10 @@ use wasmtime::{AsContextMut as _, Store};
 use crate::link::host::host_state::HostState;
 use crate::values::types::Function;
 
-/// The streams and futures of a result exceed its limit.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the streams of the result have more than {0} bytes")]
-pub(super) struct StreamsTooLarge(pub(super) u64);
-
 /// Calls an export that has streams or futures in its arguments or its result. Replaces those in the result by what they deliver.
 ///
 /// # Errors
-/// Those of the guest, and [`StreamsTooLarge`].
+/// Those of the guest, and [`StreamsTooLarge`](crate::link::limits::streams_too_large::StreamsTooLarge).
 pub(super) async fn call_with_streams(
     store: &mut Store<HostState>,
     func: Func,

@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use wasmtime::component::{Accessor, FutureAny, FutureConsumer, Source, StreamAny, StreamConsumer, StreamResult, Val};
 use wasmtime::{AsContextMut as _, StoreContextMut};
 
-use super::StreamsTooLarge;
 use super::item::{Item, with_payload, with_scalar};
 use crate::link::host::host_state::HostState;
+use crate::link::limits::streams_too_large::StreamsTooLarge;
 use crate::values::types::{DATA_URL_START, WitType};
 
 /// Reads all streams and futures of a value at the same time: the guest decides in which order it writes them.

@@ -143,6 +143,10 @@ pub(super) fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &
     let suggestion = match denial {
         Denial::MissingVariable(name) => Some(format!("set `{name}` in the environment of the host")),
         Denial::Unenforceable(_) => Some(format!("change or revoke the rule in the grants of `{plugin}`")),
+        // The rule of a secret also needs its host, which the guest does not name.
+        _ if matches!(request, AccessRequest::Secret(_)) => {
+            Some(format!("grant the secret to `{plugin}`, for the host that receives it"))
+        }
         _ => None,
     };
     let needed = request.needed_rule().filter(|_| suggestion.is_none());

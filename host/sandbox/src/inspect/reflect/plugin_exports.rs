@@ -6,7 +6,7 @@ use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
 use super::Reader;
 use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION, is_compatible_plugin_version};
 use crate::inspect::{dynamic_export, interceptor_export};
-use crate::values::dynamic_export::DynamicExport;
+use crate::values::dynamic_export::{DynamicExport, ToolContract};
 use crate::values::interceptor_export::InterceptorExport;
 use crate::values::types::{Function, FunctionKind};
 
@@ -29,16 +29,17 @@ impl Reader<'_> {
 
     fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if self.shape.dynamic.is_some() {
-            return self.skip(
-                name,
-                "another version of `toolwit:plugin/dynamic` already lists the tools",
-            );
+            return self.skip(name, "another interface of the component already lists its tools");
         }
         let first = self.shape.functions.len();
         match self.read_functions(name, interface, dynamic_export::FUNCTIONS) {
             [tools, call] if dynamic_export::has_interface_types(tools, call) => {
                 (tools.kind, call.kind) = (FunctionKind::Dynamic, FunctionKind::Dynamic);
-                self.shape.dynamic = Some(DynamicExport::undiscovered(first, first + 1));
+                let contract = ToolContract::Toolwit {
+                    tools: first,
+                    call: first + 1,
+                };
+                self.shape.dynamic = Some(DynamicExport::undiscovered(contract));
             }
             _ => self.skip_from(first, name),
         }

@@ -6,7 +6,7 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Func, Instance, InstancePre};
 
 use super::engine::Engine;
-use crate::inspect::interfaces::PLUGIN_PACKAGE;
+use crate::inspect::interfaces::{NEAR_HOST, PLUGIN_PACKAGE};
 use crate::link::host::host_state::HostState;
 use crate::values::types::{Function, FunctionKind, Shape};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -17,7 +17,7 @@ pub(crate) struct LinkedComponent {
     pre: InstancePre<HostState>,
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
-    imports_plugin_api: bool,
+    uses_conversation: bool,
     /// Whether the parameters or the result of a function contain streams or futures, by its index in the shape.
     has_streams: Vec<bool>,
 }
@@ -51,12 +51,12 @@ impl LinkedComponent {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Error::new(ErrorKind::Internal, Phase::Link, "an inspected export is missing"))?;
-        let imports_plugin_api = component
+        let uses_conversation = component
             .component_type()
             .imports(&engine.wasmtime)
-            .any(|(name, _)| name.starts_with(PLUGIN_PACKAGE));
+            .any(|(name, _)| name.starts_with(PLUGIN_PACKAGE) || name.starts_with(NEAR_HOST));
         Ok(Self {
-            imports_plugin_api,
+            uses_conversation,
             has_streams: shape.functions.iter().map(Function::holds_streams).collect(),
             engine,
             pre,
@@ -65,9 +65,9 @@ impl LinkedComponent {
         })
     }
 
-    /// Returns whether the component imports an interface of `toolwit:plugin`.
-    pub(crate) fn imports_plugin_api(&self) -> bool {
-        self.imports_plugin_api
+    /// Returns whether the component imports an interface through which it can access its conversation.
+    pub(crate) fn uses_conversation(&self) -> bool {
+        self.uses_conversation
     }
 
     pub(crate) fn engine(&self) -> &wasmtime::Engine {

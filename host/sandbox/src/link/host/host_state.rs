@@ -28,8 +28,8 @@ use toolwit_core::limits::CallLimits;
 #[derive(Clone, Copy)]
 pub(crate) struct HostSetup<'a> {
     pub(crate) engine: &'a wasmtime::Engine,
-    /// Whether the component imports an interface of `toolwit:plugin`.
-    pub(crate) imports_plugin_api: bool,
+    /// Whether the component imports an interface through which it can access its conversation.
+    pub(crate) uses_conversation: bool,
     pub(crate) limits: &'a CallLimits,
     pub(crate) authority: &'a Authority,
     pub(crate) network: &'a Arc<Network>,
@@ -44,9 +44,9 @@ pub(crate) struct HostState {
     /// The authority of the current call; `None` between calls.
     authority: Option<Authority>,
     resources: ResourceTable,
-    /// The conversation of the current call; `None` between calls, and for guests that import nothing of `toolwit:plugin`.
+    /// The conversation of the current call; `None` between calls, and for guests that import no access to it.
     conversation: Option<Box<ConversationAccess>>,
-    imports_plugin_api: bool,
+    uses_conversation: bool,
     /// The number of the session that the instance belongs to.
     session: Option<u64>,
     memory: HostMemory,
@@ -74,7 +74,7 @@ impl HostState {
             files: Files::new(authority.rights.directories()),
             resources,
             conversation: None,
-            imports_plugin_api: setup.imports_plugin_api,
+            uses_conversation: setup.uses_conversation,
             session: None,
             memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
             limiter: GrowthLimiter::new(limits),
@@ -97,7 +97,7 @@ impl HostState {
             .start_call(authority, HttpLimits::of(clock.limits), outer, clock.deadline());
         self.authority = Some(authority.clone());
         self.conversation = self
-            .imports_plugin_api
+            .uses_conversation
             .then(|| Box::new(ConversationAccess::new(authority, clock)));
     }
 
@@ -115,7 +115,7 @@ impl HostState {
         self.session
     }
 
-    /// Returns the conversation, for the host functions of `toolwit:plugin`.
+    /// Returns the conversation, for the host functions of `toolwit:plugin` and `near:agent`.
     pub(crate) fn conversation(&mut self) -> wasmtime::Result<&mut ConversationAccess> {
         self.meter.count_host_call();
         self.conversation
@@ -137,7 +137,7 @@ impl HostState {
             .unwrap_or_default()
     }
 
-    /// Returns the authority of the current call, for the host functions of `wasi:config` and `wasi:keyvalue`.
+    /// Returns the authority of the current call, for the host functions of `wasi:config`, `wasi:keyvalue` and `near:agent`.
     pub(super) fn authority(&mut self) -> wasmtime::Result<&Authority> {
         self.meter.count_host_call();
         self.authority

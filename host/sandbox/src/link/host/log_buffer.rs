@@ -41,7 +41,8 @@ impl LogBuffer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, bytes: &[u8]) {
+    /// Stores bytes up to the limit, and counts the rest.
+    pub(super) fn push(&self, bytes: &[u8]) {
         let mut buffer = self.lock();
         let room = buffer.bytes_max.saturating_sub(buffer.bytes.len()).min(bytes.len());
         buffer.bytes.extend_from_slice(&bytes[..room]);

@@ -14,5 +14,6 @@ pub(crate) mod host_state;
 pub(crate) mod http;
 mod keyvalue;
 pub(crate) mod log_buffer;
+mod near;
 pub(crate) mod wasi;
 pub(crate) mod wasi3;

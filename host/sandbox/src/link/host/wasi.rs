@@ -13,8 +13,9 @@ use super::host_api;
 use super::host_state::HostState;
 use super::keyvalue;
 use super::log_buffer::LogBuffer;
+use super::near;
 use crate::grants::authority::Authority;
-use crate::grants::{ClockRule, RandomRule};
+use crate::grants::{ClockRule, EffectiveRights, RandomRule};
 use toolwit_core::limits::{HEADER_BYTES_MAX, RANDOM_BYTES_MAX};
 
 /// Standard input, output and arguments of an instance.
@@ -42,6 +43,7 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     config::add_to_linker(&mut linker)?;
     keyvalue::add_to_linker(&mut linker)?;
     host_api::add_to_linker(&mut linker)?;
+    near::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     Ok(linker)
@@ -56,12 +58,7 @@ pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> W
         wasi.env(name, value.as_str());
     }
     let rights = &authority.rights.effective;
-    let frozen_second = match rights.clock() {
-        Some(ClockRule::Real) => None,
-        Some(ClockRule::Frozen(second)) => Some(second),
-        None => Some(0),
-    };
-    if let Some(second) = frozen_second {
+    if let Some(second) = frozen_second(rights) {
         wasi.wall_clock(FrozenClock(second))
             .monotonic_clock(FrozenClock(second));
     }
@@ -93,6 +90,15 @@ pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> W
             .stderr(stderr),
     };
     wasi.build()
+}
+
+/// Returns the second since 1970 at which the clocks of a guest stand; `None` if they run.
+pub(super) fn frozen_second(rights: &EffectiveRights) -> Option<u64> {
+    match rights.clock() {
+        Some(ClockRule::Real) => None,
+        Some(ClockRule::Frozen(second)) => Some(second),
+        None => Some(0),
+    }
 }
 
 pub(crate) fn http_context() -> WasiHttpCtx {

@@ -55,6 +55,11 @@ impl HostMeter {
         self.transfer = TransferLimits::new(limits);
     }
 
+    /// Returns the number of bytes that one call into the host may copy.
+    pub(crate) fn host_call_bytes_max(&self) -> usize {
+        self.transfer.host_call_bytes
+    }
+
     pub(crate) fn host_calls(&self) -> u64 {
         self.host_calls
     }

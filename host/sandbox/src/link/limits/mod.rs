@@ -6,4 +6,5 @@ pub(crate) mod host_memory;
 pub(crate) mod host_meter;
 pub(crate) mod nested_budget;
 pub(crate) mod stop_flag;
+pub(crate) mod streams_too_large;
 pub(crate) mod ticker;

@@ -9,6 +9,7 @@ mod directory_listing;
 mod guest_path;
 mod listing_stream;
 mod quota_stream;
+mod text_file;
 pub(super) mod wasi3;
 mod write_stream;
 
@@ -24,6 +25,7 @@ use wasmtime_wasi::{FsPerms, OpenMode};
 pub(super) use self::directory_listing::DirectoryListing;
 use self::guest_path::joined;
 use self::quota_stream::{QuotaStream, gap, reserve};
+pub(super) use self::text_file::read_text_file;
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
 use crate::grants::directories::{DirectoryQuota, OpenDirectory, Reservation};

@@ -5,6 +5,7 @@ mod nested_call;
 mod wit_types;
 
 pub(crate) use conversation_access::ConversationAccess;
+pub(super) use nested_call::call as call_tool;
 pub(crate) use nested_call::{CallStack, FuelMeter};
 
 use wasmtime::StoreContextMut;

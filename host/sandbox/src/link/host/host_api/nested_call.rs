@@ -104,7 +104,7 @@ impl CallStack {
 }
 
 /// Calls a tool for a guest. The inner error is returned to the guest; the outer one traps it.
-pub(super) async fn call(
+pub(in crate::link::host) async fn call(
     store: &mut StoreContextMut<'_, HostState>,
     tool: &str,
     arguments: &str,

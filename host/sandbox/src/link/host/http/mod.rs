@@ -42,6 +42,9 @@ pub(super) const BODY_CHUNKS: usize = 1;
 
 type SendFuture<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
+/// The connection of a response. It must be polled while the response is read.
+pub(super) type Connection = SendFuture<()>;
+
 /// The network services that all gates of a runtime share.
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -205,7 +208,7 @@ impl HttpGate {
 }
 
 /// Returns whether guests are forbidden to set a header, because it frames the message, contains the host, or is for a proxy.
-fn is_forbidden(name: &HeaderName) -> bool {
+pub(super) fn is_forbidden(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")
         || name.as_str().starts_with("proxy-")

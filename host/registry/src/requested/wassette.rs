@@ -1,70 +1,41 @@
-//! The permissions that a package requests in the policy file of another host.
-//!
-//! The format is that of [Wassette](https://github.com/microsoft/wassette), version 1: `NAME.policy.yaml` next to `NAME.wasm`.
-
-use std::path::Path;
+//! Policy files of [Wassette](https://github.com/microsoft/wassette), version 1: `NAME.policy.yaml` next to `NAME.wasm`.
 
 use serde::Deserialize;
 
+use super::{RequestedPermissions, directory, is_host};
 use crate::text_file;
-use toolwit_core::limits::REQUESTS_BYTES_MAX;
 use toolwit_core::text::printable;
-use toolwit_core::{Error, ErrorKind, MissingGrant, Phase};
+use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The extension of a policy file.
 pub(crate) const POLICY_EXTENSION: &str = "policy.yaml";
 
-/// Maximum number of requested permissions.
-const PERMISSIONS_MAX: usize = 256;
-
-/// Maximum length of a requested permission in a message, in characters.
-const TEXT_CHARS_MAX: usize = 200;
-
 /// The scheme of the directories in a policy file.
 const FILES: &str = "fs://";
 
-/// The permissions that a policy file requests. They are requests: none is granted before an operator grants it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RequestedPermissions {
-    /// The grants that it requests, as far as a grant can be that narrow.
-    pub grants: Vec<MissingGrant>,
-    /// The requests that no grant corresponds to, as text.
-    pub others: Vec<String>,
-}
-
-impl RequestedPermissions {
-    /// Reads the policy file next to a component. `None` if there is none. Blocks.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Configuration`] if the file is not a policy of version 1, [`ErrorKind::Io`] if it cannot be read.
-    pub fn read(plugin: &str, component: &Path) -> Result<Option<Self>, Error> {
-        let path = component.with_extension(POLICY_EXTENSION);
-        let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = text_file::read(&path, REQUESTS_BYTES_MAX)?;
-        text.map(|text| Self::parse(plugin, &text, &origin)).transpose()
+/// Reads the requests of a policy file.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] if the text is not a policy of version 1.
+pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedPermissions, Error> {
+    let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
+        // The further lines show the file.
+        let error = error.to_string();
+        let error = error.lines().next().unwrap_or_default();
+        let error = error.strip_prefix("error: ").unwrap_or(error);
+        let message = format!("{origin} is not a policy: {}", printable(error));
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("it has the keys `version`, `description` and `permissions`")
+    })?;
+    let version = policy.version;
+    if version.trim() != "1" && !version.starts_with("1.") {
+        let version = printable(&version);
+        return Err(text_file::refused(
+            origin,
+            &format!("it has the version {version}, and version 1 is known"),
+        ));
     }
-
-    fn parse(plugin: &str, text: &str, origin: &str) -> Result<Self, Error> {
-        let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
-            // The further lines show the file.
-            let error = error.to_string();
-            let error = error.lines().next().unwrap_or_default();
-            let error = error.strip_prefix("error: ").unwrap_or(error);
-            let message = format!("{origin} is not a policy: {}", printable(error));
-            Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion("it has the keys `version`, `description` and `permissions`")
-        })?;
-        let version = policy.version;
-        if version.trim() != "1" && !version.starts_with("1.") {
-            let version = printable(&version);
-            return Err(text_file::refused(
-                origin,
-                &format!("it has the version {version}, and version 1 is known"),
-            ));
-        }
-        Ok(policy.permissions.requested(plugin))
-    }
+    Ok(policy.permissions.requested(plugin))
 }
 
 /// A policy file. What it denies needs no rule: a plugin has nothing that is not granted.
@@ -130,7 +101,11 @@ impl Permissions {
         for storage in allowed(self.storage) {
             let is_writable = storage.access.contains(&Access::Write);
             let access = if is_writable { "read-write" } else { "read" };
-            let grant = directory(&storage.uri).map(|directory| ("files", format!("{access} {directory}")));
+            let grant = storage
+                .uri
+                .strip_prefix(FILES)
+                .and_then(directory)
+                .map(|directory| ("files", format!("{access} {directory}")));
             requested.add(plugin, grant, &format!("storage {} ({access})", storage.uri));
         }
         for network in allowed(self.network) {
@@ -162,42 +137,8 @@ impl Permissions {
     }
 }
 
-impl RequestedPermissions {
-    /// Adds a permission: as a grant, or else as text.
-    fn add(&mut self, plugin: &str, grant: Option<(&str, String)>, text: &str) {
-        if self.grants.len() + self.others.len() >= PERMISSIONS_MAX {
-            return;
-        }
-        match grant {
-            Some((key, value)) => self.grants.push(MissingGrant {
-                plugin: plugin.to_owned(),
-                key: key.to_owned(),
-                value,
-            }),
-            None => self
-                .others
-                .push(printable(text).to_string().chars().take(TEXT_CHARS_MAX).collect()),
-        }
-    }
-}
-
 fn allowed<T>(list: Option<Allowed<T>>) -> Vec<T> {
     list.and_then(|list| list.allow).unwrap_or_default()
-}
-
-/// Returns the directory of the guest in the URI of a directory with everything below it.
-fn directory(uri: &str) -> Option<String> {
-    let path = uri.strip_prefix(FILES)?;
-    let path = path.strip_suffix("/**").unwrap_or(path).trim_matches('/');
-    let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['*', '?', '[', '{', '\\', ':']);
-    let is_text = !path.is_empty() && !path.chars().any(char::is_control);
-    (is_text && path.split('/').all(is_plain)).then(|| format!("/{path}"))
-}
-
-/// Whether a grant can name the host: without a pattern and without an address range.
-fn is_host(host: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
-    !host.is_empty() && host.len() <= 253 && host.chars().all(is_plain)
 }
 
 #[cfg(test)]
@@ -236,7 +177,7 @@ permissions:
 "#;
 
     fn parse(text: &str) -> Result<RequestedPermissions, Error> {
-        RequestedPermissions::parse("fetch", text, "fetch.policy.yaml")
+        super::parse("fetch", text, "fetch.policy.yaml")
     }
 
     #[test]

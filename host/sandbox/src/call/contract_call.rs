@@ -1,0 +1,116 @@
+//! A call of a component of another host, through the functions of its contract.
+
+use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::instance::Instance;
+use super::tool_result::require_within;
+use crate::contract::{act, near};
+use crate::grants::authority::Authority;
+use crate::values::dynamic_export::{ForeignContract, ListedTool, NearResponse};
+use toolwit_core::Error;
+use toolwit_core::text::snake_case;
+use toolwit_core::{Arguments, ToolResult};
+
+/// Lists the tools of a component of another host, or calls one, in a fresh instance.
+pub(crate) struct ContractCall<'a> {
+    contract: ForeignContract,
+    request: ContractRequest<'a>,
+}
+
+/// The request to a component of another host.
+pub(crate) enum ContractRequest<'a> {
+    /// Its tools. The result is the list as JSON.
+    List,
+    /// A call of a tool, with arguments that its schema accepts.
+    Call { tool: &'a str, arguments: Arguments },
+}
+
+impl<'a> ContractCall<'a> {
+    pub(crate) fn new(contract: ForeignContract, request: ContractRequest<'a>) -> Self {
+        Self { contract, request }
+    }
+}
+
+impl GuestWork for ContractCall<'_> {
+    fn check(&mut self, _call: &GuardedCall<'_>, _authority: &Authority) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        let mut guest = Guest { instance, call };
+        let result = match &self.request {
+            // Texts and lists always serialise.
+            ContractRequest::List => match guest.list(self.contract).await? {
+                Ok(tools) => ToolResult::value(serde_json::to_value(tools).unwrap_or_default()),
+                Err(reason) => ToolResult::error(reason),
+            },
+            ContractRequest::Call { tool, arguments } => guest.call(self.contract, tool, arguments).await?,
+        };
+        require_within(&result, call.clock.limits)?;
+        Ok(result)
+    }
+}
+
+/// A running component of another host.
+struct Guest<'a, 'b> {
+    instance: &'a mut Instance,
+    call: &'a RunningCall<'b>,
+}
+
+impl Guest<'_, '_> {
+    /// Lists the tools. The inner error is the component's reason why it lists none.
+    async fn list(&mut self, contract: ForeignContract) -> Result<Result<Vec<ListedTool>, String>, Error> {
+        let RunningCall { linked, clock, .. } = self.call;
+        match contract {
+            ForeignContract::Act { list: index, .. } => {
+                let returned = self.instance.call_contract(linked, act::ListTools { index }, clock);
+                Ok(act::listed_tools(returned.await?))
+            }
+            ForeignContract::Near {
+                schema, description, ..
+            } => {
+                let schema = near::TextFunction { index: schema };
+                let input_schema = self.instance.call_contract(linked, schema, clock).await?;
+                let description = near::TextFunction { index: description };
+                let description = self.instance.call_contract(linked, description, clock).await?;
+                Ok(Ok(vec![ListedTool {
+                    name: snake_case(self.call.plugin.name()),
+                    description,
+                    input_schema: near::schema_of_object(input_schema),
+                    output_schema: None,
+                    effect: None,
+                }]))
+            }
+        }
+    }
+
+    async fn call(
+        &mut self,
+        contract: ForeignContract,
+        tool: &str,
+        arguments: &Arguments,
+    ) -> Result<ToolResult, Error> {
+        let RunningCall { linked, clock, .. } = self.call;
+        match contract {
+            ForeignContract::Act { call: index, .. } => {
+                let called = act::CallTool::new(index, tool, arguments);
+                act::tool_result(self.instance.call_contract(linked, called, clock).await?)
+            }
+            ForeignContract::Near {
+                execute,
+                response: NearResponse::Fields,
+                ..
+            } => {
+                let called = near::Execute::new(execute, arguments);
+                near::tool_result(self.instance.call_contract(linked, called, clock).await?)
+            }
+            ForeignContract::Near {
+                execute,
+                response: NearResponse::Outcome,
+                ..
+            } => {
+                let called = near::ExecuteTyped::new(execute, arguments);
+                near::tool_result(self.instance.call_contract(linked, called, clock).await?)
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Calling a tool of a component, and reading the stream of its result.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+use wasmtime::component::{Func, Source, StreamConsumer, StreamResult};
+use wasmtime::{AsContextMut as _, Store, StoreContextMut};
+
+use super::types::{Metadata, ToolEvent, ToolResult};
+use crate::contract::{ContractFunction, cbor};
+use crate::link::host::host_state::HostState;
+use crate::link::limits::streams_too_large::StreamsTooLarge;
+use toolwit_core::Arguments;
+
+/// The number of events that are read from a stream at once.
+const EVENTS_PER_READ: usize = 16;
+
+/// The size of an event without its content, in bytes.
+const EVENT_BYTES: usize = 16;
+
+/// `call-tool`.
+pub(crate) struct CallTool {
+    pub(crate) index: usize,
+    name: String,
+    /// The arguments as CBOR.
+    arguments: Vec<u8>,
+}
+
+impl CallTool {
+    pub(crate) fn new(index: usize, name: &str, arguments: &Arguments) -> Self {
+        Self {
+            index,
+            name: name.to_owned(),
+            arguments: cbor::encode(arguments),
+        }
+    }
+}
+
+impl ContractFunction for CallTool {
+    type Returned = Vec<ToolEvent>;
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    async fn run(
+        self,
+        store: &mut Store<HostState>,
+        func: Func,
+        stream_bytes_max: u64,
+    ) -> wasmtime::Result<Vec<ToolEvent>> {
+        let call = func.typed::<(String, Vec<u8>, Metadata), (ToolResult,)>(&*store)?;
+        let called = store
+            .run_concurrent(async |accessor| {
+                let arguments = (self.name, self.arguments, Metadata::new());
+                let (result,) = call.call_concurrent(accessor, arguments).await?;
+                let stream = match result {
+                    ToolResult::Immediate(events) => return Ok(events),
+                    ToolResult::Streaming(stream) => stream,
+                };
+                let (sender, receiver) = oneshot::channel();
+                let collector = EventCollector {
+                    events: Vec::new(),
+                    bytes_left: stream_bytes_max,
+                    bytes_max: stream_bytes_max,
+                    is_exceeded: false,
+                    sender: Some(sender),
+                };
+                accessor.with(|mut store| stream.pipe(store.as_context_mut(), collector))?;
+                receiver.await?
+            })
+            .await;
+        called?
+    }
+}
+
+/// Collects the events of a stream, and delivers them when it ends.
+struct EventCollector {
+    events: Vec<ToolEvent>,
+    bytes_left: u64,
+    bytes_max: u64,
+    is_exceeded: bool,
+    sender: Option<oneshot::Sender<wasmtime::Result<Vec<ToolEvent>>>>,
+}
+
+impl EventCollector {
+    fn deliver(&mut self) {
+        let collected = if self.is_exceeded {
+            Err(StreamsTooLarge(self.bytes_max).into())
+        } else {
+            Ok(std::mem::take(&mut self.events))
+        };
+        if let Some(sender) = self.sender.take() {
+            // The call may have ended.
+            let _ = sender.send(collected);
+        }
+    }
+}
+
+impl Drop for EventCollector {
+    fn drop(&mut self) {
+        self.deliver();
+    }
+}
+
+impl StreamConsumer<HostState> for EventCollector {
+    type Item = ToolEvent;
+
+    fn poll_consume(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        mut store: StoreContextMut<HostState>,
+        mut source: Source<'_, ToolEvent>,
+        _finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let count = source.remaining(&mut store).min(EVENTS_PER_READ);
+        if count == 0 {
+            return Poll::Ready(Ok(StreamResult::Completed));
+        }
+        let mut read = Vec::with_capacity(count);
+        source.read(&mut store, &mut read)?;
+        let bytes = read.iter().map(size).sum::<usize>() as u64;
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => self.bytes_left = left,
+            None => {
+                self.events = Vec::new();
+                self.is_exceeded = true;
+                return Poll::Ready(Ok(StreamResult::Dropped));
+            }
+        }
+        // An error is the last event.
+        let has_ended = read.iter().any(|event| matches!(event, ToolEvent::Error(_)));
+        self.events.append(&mut read);
+        if has_ended {
+            return Poll::Ready(Ok(StreamResult::Dropped));
+        }
+        Poll::Ready(Ok(StreamResult::Completed))
+    }
+}
+
+/// Returns the size of an event, in bytes.
+fn size(event: &ToolEvent) -> usize {
+    EVENT_BYTES
+        + match event {
+            ToolEvent::Content(part) => {
+                let metadata = part.metadata.iter();
+                let metadata = metadata.map(|(key, value)| key.len() + value.len() + EVENT_BYTES);
+                part.data.len() + part.mime_type.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
+            }
+            ToolEvent::Error(_) => 0,
+        }
+}

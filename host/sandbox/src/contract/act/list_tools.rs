@@ -1,0 +1,93 @@
+//! Listing the tools of a component.
+
+use wasmtime::Store;
+use wasmtime::component::Func;
+
+use super::types::{ActError, ListToolsResponse, Metadata, ToolDefinition};
+use crate::contract::{ContractFunction, cbor, reason};
+use crate::link::host::host_state::HostState;
+use crate::values::dynamic_export::ListedTool;
+use serde_json::Value;
+use toolwit_core::EffectClass;
+
+/// The keys of a tool's metadata.
+const READ_ONLY: &str = "std:read-only";
+const IDEMPOTENT: &str = "std:idempotent";
+const DESTRUCTIVE: &str = "std:destructive";
+const HINTS: [&str; 2] = ["std:usage-hints", "std:anti-usage-hints"];
+
+/// `list-tools`.
+pub(crate) struct ListTools {
+    pub(crate) index: usize,
+}
+
+impl ContractFunction for ListTools {
+    type Returned = Result<ListToolsResponse, ActError>;
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<Self::Returned> {
+        let list = func.typed::<(Metadata,), (Self::Returned,)>(&*store)?;
+        let (listed,) = list.call_async(store, (Metadata::new(),)).await?;
+        Ok(listed)
+    }
+}
+
+/// Returns the listed tools, or the component's reason why it lists none.
+pub(crate) fn listed_tools(returned: Result<ListToolsResponse, ActError>) -> Result<Vec<ListedTool>, String> {
+    match returned {
+        Ok(response) => Ok(response.tools.into_iter().map(listed_tool).collect()),
+        Err(error) => Err(reason(&error.message.into_text())),
+    }
+}
+
+fn listed_tool(definition: ToolDefinition) -> ListedTool {
+    let effect = claim(&definition.metadata);
+    let mut description = definition.description.into_text();
+    for hint in HINTS.iter().filter_map(|key| value(&definition.metadata, key)) {
+        if let Some(hint) = localized(hint) {
+            description.push_str("\n\n");
+            description.push_str(&hint);
+        }
+    }
+    ListedTool {
+        name: definition.name,
+        description,
+        input_schema: definition.parameters_schema,
+        output_schema: None,
+        effect,
+    }
+}
+
+/// Returns the effect class that the metadata claims: the most careful one.
+fn claim(metadata: &Metadata) -> Option<EffectClass> {
+    let is_set = |key: &str| value(metadata, key) == Some(Value::Bool(true));
+    if is_set(DESTRUCTIVE) {
+        Some(EffectClass::Write)
+    } else if is_set(READ_ONLY) {
+        Some(EffectClass::Read)
+    } else if is_set(IDEMPOTENT) {
+        Some(EffectClass::Idempotent)
+    } else {
+        None
+    }
+}
+
+fn value(metadata: &Metadata, key: &str) -> Option<Value> {
+    let (_, encoded) = metadata.iter().find(|(name, _)| name == key)?;
+    cbor::decode(encoded).ok()
+}
+
+/// Returns a text of the metadata: a string, or a map of translations.
+fn localized(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Object(texts) => {
+            let text = texts.get("en").or_else(|| texts.values().next())?;
+            text.as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
+}

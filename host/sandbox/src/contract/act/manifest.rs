@@ -1,0 +1,48 @@
+//! The description that a component of ACT contains.
+
+use serde_json::Value;
+use wasmparser::{Parser, Payload};
+
+use crate::contract::cbor;
+use toolwit_core::limits::{ByteCount, REQUESTS_BYTES_MAX};
+use toolwit_core::{Error, ErrorKind, Phase};
+
+/// The custom section with the description, as CBOR.
+const SECTION: &str = "act:component";
+
+/// Returns the description that a component of ACT contains in a section `act:component`, as JSON. `None` if it contains none.
+///
+/// The capabilities in it are requests of the author. They grant nothing. Blocks for milliseconds per megabyte.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] if the section is not valid CBOR, or is larger than [`REQUESTS_BYTES_MAX`].
+pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
+    let Some(section) = section_of(component) else {
+        return Ok(None);
+    };
+    let refused = |why: String| {
+        let message = format!("the section `{SECTION}` of the component cannot be used: {why}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+    };
+    if section.len() as u64 > REQUESTS_BYTES_MAX {
+        let why = format!(
+            "it has {} and may have {}",
+            ByteCount(section.len() as u64),
+            ByteCount(REQUESTS_BYTES_MAX)
+        );
+        return Err(refused(why));
+    }
+    let manifest = cbor::decode(section).map_err(|error| refused(error.to_string()))?;
+    Ok(Some(manifest))
+}
+
+/// Finds the section. A program writes it into the component, a macro of Rust into the core module inside.
+fn section_of(component: &[u8]) -> Option<&[u8]> {
+    Parser::new(0)
+        .parse_all(component)
+        .map_while(Result::ok)
+        .find_map(|payload| match payload {
+            Payload::CustomSection(section) if section.name() == SECTION => Some(section.data()),
+            _ => None,
+        })
+}

@@ -1,0 +1,283 @@
+//! The JSON of CBOR, and the reverse.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ciborium_ll::{Decoder, Encoder, Header, simple};
+use serde_json::{Map, Number, Value};
+
+use toolwit_core::limits::ARGUMENT_PARTS_MAX;
+
+/// The maximum depth of a value. Its parts are counted too: each takes some tens of bytes in memory, but can take one byte of CBOR.
+const DEPTH_MAX: usize = 64;
+
+/// The size of the pieces in which strings are copied.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// The reason why bytes are not used as CBOR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CborError {
+    #[error("it is not valid CBOR")]
+    Invalid,
+    #[error("its CBOR nests deeper than {DEPTH_MAX}, or has more than {ARGUMENT_PARTS_MAX} parts")]
+    TooLarge,
+}
+
+impl<T> From<ciborium_ll::Error<T>> for CborError {
+    fn from(_: ciborium_ll::Error<T>) -> Self {
+        Self::Invalid
+    }
+}
+
+/// Decodes one CBOR item as JSON. Bytes become base64, the content of a tag stands for the tagged item, and keys that are not text
+/// become the text of their JSON.
+///
+/// # Errors
+/// [`CborError`].
+pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
+    let mut reader = Reader {
+        decoder: Decoder::from(bytes),
+        parts: 0,
+    };
+    let value = reader.item(0)?;
+    if reader.decoder.offset() == bytes.len() {
+        Ok(value)
+    } else {
+        Err(CborError::Invalid)
+    }
+}
+
+struct Reader<'a> {
+    decoder: Decoder<&'a [u8]>,
+    parts: usize,
+}
+
+impl Reader<'_> {
+    fn item(&mut self, depth: usize) -> Result<Value, CborError> {
+        let header = self.decoder.pull()?;
+        self.value(header, depth)
+    }
+
+    fn value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
+        self.parts += 1;
+        if depth > DEPTH_MAX || self.parts > ARGUMENT_PARTS_MAX {
+            return Err(CborError::TooLarge);
+        }
+        Ok(match header {
+            Header::Positive(number) => number.into(),
+            Header::Negative(number) => negative(number),
+            Header::Float(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
+            Header::Simple(simple::TRUE) => true.into(),
+            Header::Simple(simple::FALSE) => false.into(),
+            Header::Simple(simple::NULL | simple::UNDEFINED) => Value::Null,
+            Header::Tag(_) => self.item(depth + 1)?,
+            Header::Bytes(length) => STANDARD.encode(self.bytes(length)?).into(),
+            Header::Text(length) => self.text(length)?.into(),
+            Header::Array(length) => self.array(length, depth)?,
+            Header::Map(length) => self.map(length, depth)?,
+            Header::Simple(_) | Header::Break => return Err(CborError::Invalid),
+        })
+    }
+
+    fn array(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
+        let mut items = Vec::new();
+        // The length is a claim: nothing is reserved for it.
+        while let Some(header) = self.next(length, items.len())? {
+            items.push(self.value(header, depth + 1)?);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn map(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
+        let (mut fields, mut count) = (Map::new(), 0);
+        while let Some(header) = self.next(length, count)? {
+            let key = match self.value(header, depth + 1)? {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            if fields.insert(key, self.item(depth + 1)?).is_some() {
+                return Err(CborError::Invalid);
+            }
+            count += 1;
+        }
+        Ok(Value::Object(fields))
+    }
+
+    /// Returns the header of the next item of an array or a map; `None` at its end.
+    fn next(&mut self, length: Option<usize>, count: usize) -> Result<Option<Header>, CborError> {
+        match length {
+            Some(length) if count >= length => Ok(None),
+            Some(_) => Ok(Some(self.decoder.pull()?)),
+            None => Ok(Some(self.decoder.pull()?).filter(|header| *header != Header::Break)),
+        }
+    }
+
+    fn bytes(&mut self, length: Option<usize>) -> Result<Vec<u8>, CborError> {
+        let (mut bytes, mut piece) = (Vec::new(), [0; PIECE_BYTES]);
+        let mut segments = self.decoder.bytes(length);
+        while let Some(mut segment) = segments.pull()? {
+            while let Some(read) = segment.pull(&mut piece)? {
+                bytes.extend_from_slice(read);
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn text(&mut self, length: Option<usize>) -> Result<String, CborError> {
+        let (mut text, mut piece) = (String::new(), [0; PIECE_BYTES]);
+        let mut segments = self.decoder.text(length);
+        while let Some(mut segment) = segments.pull()? {
+            while let Some(read) = segment.pull(&mut piece)? {
+                text.push_str(read);
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// Returns the number that CBOR encodes as the difference to -1.
+#[allow(clippy::cast_precision_loss, reason = "JSON has no integers of this size")]
+fn negative(number: u64) -> Value {
+    match i64::try_from(number) {
+        Ok(number) => (-1 - number).into(),
+        Err(_) => Number::from_f64(-1.0 - number as f64).map_or(Value::Null, Value::Number),
+    }
+}
+
+/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): shortest numbers, and keys in the order of their encoding.
+pub(crate) fn encode(fields: &Map<String, Value>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::from(&mut bytes);
+    // Writing to a vector does not fail.
+    let _: Result<(), std::io::Error> = push_map(&mut encoder, fields);
+    bytes
+}
+
+type Writer<'a> = Encoder<&'a mut Vec<u8>>;
+
+fn push(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
+    match value {
+        Value::Null => encoder.push(Header::Simple(simple::NULL)),
+        Value::Bool(true) => encoder.push(Header::Simple(simple::TRUE)),
+        Value::Bool(false) => encoder.push(Header::Simple(simple::FALSE)),
+        Value::Number(number) => encoder.push(header_of(number)),
+        Value::String(text) => encoder.text(text, None),
+        Value::Array(items) => {
+            encoder.push(Header::Array(Some(items.len())))?;
+            items.iter().try_for_each(|item| push(encoder, item))
+        }
+        Value::Object(fields) => push_map(encoder, fields),
+    }
+}
+
+fn push_map(encoder: &mut Writer<'_>, fields: &Map<String, Value>) -> Result<(), std::io::Error> {
+    encoder.push(Header::Map(Some(fields.len())))?;
+    let mut sorted: Vec<_> = fields.iter().collect();
+    // An encoded text begins with its length, so a shorter key comes first.
+    sorted.sort_by_key(|(key, _)| (key.len(), key.as_str()));
+    sorted.into_iter().try_for_each(|(key, value)| {
+        encoder.text(key, None)?;
+        push(encoder, value)
+    })
+}
+
+fn header_of(number: &Number) -> Header {
+    if let Some(positive) = number.as_u64() {
+        Header::Positive(positive)
+    } else if let Some(negative) = number.as_i64() {
+        Header::Negative((-1 - negative).unsigned_abs())
+    } else {
+        Header::Float(number.as_f64().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+        (0..hex.len()).step_by(2).map(digit).collect()
+    }
+
+    fn hex(value: &Value) -> String {
+        let encoded = encode(value.as_object().unwrap());
+        encoded.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn encoding_is_deterministic() {
+        // The examples of RFC 8949, appendix A, as values of a map.
+        for (value, encoded) in [
+            (json!(0), "00"),
+            (json!(1_000_000), "1a000f4240"),
+            (json!(-1), "20"),
+            (json!(-1000), "3903e7"),
+            (json!(u64::MAX), "1bffffffffffffffff"),
+            (json!(i64::MIN), "3b7fffffffffffffff"),
+            (json!(1.5), "f93e00"),
+            (json!(100_000.5), "fa47c35040"),
+            (json!(1.1), "fb3ff199999999999a"),
+            (json!([1, [2, 3]]), "8201820203"),
+            (json!("\u{fc}"), "62c3bc"),
+            (json!([false, true, null]), "83f4f5f6"),
+        ] {
+            assert_eq!(hex(&json!({"a": value})), format!("a16161{encoded}"), "{value}");
+        }
+        let unordered = json!({"bb": 1, "c": 2, "aa": 3, "": 4});
+        assert_eq!(hex(&unordered), "a46004616302626161036262620".to_owned() + "1");
+    }
+
+    #[test]
+    fn what_is_encoded_decodes_to_the_same_value() {
+        let value = json!({"text": "x".repeat(10_000), "list": [1, -7, 2.5, null, true, {"a": []}], "n": i64::MIN, "m": u64::MAX});
+        assert_eq!(decode(&encode(value.as_object().unwrap())).unwrap(), value);
+    }
+
+    #[test]
+    fn other_encodings_of_guests_are_read() {
+        for (encoded, value) in [
+            ("9f01ff", json!([1])),
+            ("bf616101ff", json!({"a": 1})),
+            ("7f61616162ff", json!("ab")),
+            ("5f41014102ff", json!("AQI=")),
+            ("a10102", json!({"1": 2})),
+            (
+                "c074323031332d30332d32315432303a30343a30305a",
+                json!("2013-03-21T20:04:00Z"),
+            ),
+            ("f7", json!(null)),
+            ("f97e00", json!(null)),
+            ("1801", json!(1)),
+            ("f93c00", json!(1.0)),
+        ] {
+            assert_eq!(decode(&bytes(encoded)).unwrap(), value, "{encoded}");
+        }
+    }
+
+    // attack: B4
+    #[test]
+    fn damaged_and_huge_cbor_is_refused() {
+        let deep = "81".repeat(100_000) + "00";
+        let many = "9a00ffffff".to_owned() + &"00".repeat(200_000);
+        for (encoded, error) in [
+            ("", CborError::Invalid),
+            ("ff", CborError::Invalid),
+            ("61ff", CborError::Invalid),
+            ("0000", CborError::Invalid),
+            ("9bffffffffffffffff", CborError::Invalid),
+            ("7bffffffffffffffff61", CborError::Invalid),
+            ("5b7fffffffffffffff", CborError::Invalid),
+            ("a2616101616102", CborError::Invalid),
+            ("9f01", CborError::Invalid),
+            ("bf6161ff", CborError::Invalid),
+            ("f8ff", CborError::Invalid),
+            (&deep, CborError::TooLarge),
+            (&many, CborError::TooLarge),
+        ] {
+            assert_eq!(decode(&bytes(encoded)), Err(error), "{encoded:.40}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Contracts of other hosts: how components that were made for them list and call their tools.
+//!
+//! - `act`: `act:tools/tool-provider` of [ACT](https://actcore.dev). A component lists its tools, and takes arguments and returns
+//!   results as CBOR.
+//! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes and returns
+//!   JSON.
+//! - `cbor`: the JSON of CBOR, and the reverse.
+//!
+//! The types of a contract are fixed, so they are Rust types here, not the description of a type that inspection made. Which component
+//! exports which contract is decided by inspection.
+
+pub(crate) mod act;
+pub(crate) mod cbor;
+pub(crate) mod near;
+
+use wasmtime::Store;
+use wasmtime::component::Func;
+
+use crate::link::host::host_state::HostState;
+use toolwit_core::text::printable;
+
+/// The maximum length of a guest's error message, in characters. Unlike a result, an error cannot be read in parts.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// A function of a contract, with its arguments.
+pub(crate) trait ContractFunction: Send {
+    /// The type of its result.
+    type Returned: Send;
+
+    /// Returns its index in the shape of the component.
+    fn index(&self) -> usize;
+
+    /// Calls the function. Streams in the result are read to their end, up to this number of bytes.
+    fn run(
+        self,
+        store: &mut Store<HostState>,
+        func: Func,
+        stream_bytes_max: u64,
+    ) -> impl Future<Output = wasmtime::Result<Self::Returned>> + Send;
+}
+
+/// Returns a guest's reason as printable text of limited length.
+fn reason(text: &str) -> String {
+    let text: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
+    if text.trim().is_empty() {
+        "the tool gave no reason".to_owned()
+    } else {
+        text
+    }
+}

@@ -1,0 +1,108 @@
+//! Calling the tool.
+
+use wasmtime::Store;
+use wasmtime::component::{ComponentType, Func, Lift, Lower};
+
+use super::outcome::{GuestFailure, NearOutcome};
+use crate::contract::ContractFunction;
+use crate::link::host::host_state::HostState;
+use serde_json::Value;
+use toolwit_core::Arguments;
+
+/// The parameter of `execute`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct Request {
+    /// The arguments, as JSON.
+    params: String,
+    /// The state of a job of IronClaw; this host has none.
+    context: Option<String>,
+}
+
+impl Request {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            params: Value::Object(arguments.clone()).to_string(),
+            context: None,
+        }
+    }
+}
+
+/// The response of the versions before 0.4.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+struct FieldsResponse {
+    output: Option<String>,
+    error: Option<String>,
+}
+
+/// The response of version 0.4.
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+enum OutcomeResponse {
+    #[component(name = "success")]
+    Success(String),
+    #[component(name = "failure")]
+    Failure(GuestFailure),
+}
+
+/// `execute` of the versions before 0.4.
+pub(crate) struct Execute {
+    index: usize,
+    request: Request,
+}
+
+impl Execute {
+    pub(crate) fn new(index: usize, arguments: &Arguments) -> Self {
+        let request = Request::new(arguments);
+        Self { index, request }
+    }
+}
+
+impl ContractFunction for Execute {
+    type Returned = NearOutcome;
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<NearOutcome> {
+        let execute = func.typed::<(Request,), (FieldsResponse,)>(&*store)?;
+        let (response,) = execute.call_async(store, (self.request,)).await?;
+        // A response with an error is never a success, whatever else it has.
+        Ok(match response.error {
+            Some(message) => NearOutcome::Failure(GuestFailure::of_text(message)),
+            None => NearOutcome::Success(response.output),
+        })
+    }
+}
+
+/// `execute` of version 0.4.
+pub(crate) struct ExecuteTyped {
+    index: usize,
+    request: Request,
+}
+
+impl ExecuteTyped {
+    pub(crate) fn new(index: usize, arguments: &Arguments) -> Self {
+        let request = Request::new(arguments);
+        Self { index, request }
+    }
+}
+
+impl ContractFunction for ExecuteTyped {
+    type Returned = NearOutcome;
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<NearOutcome> {
+        let execute = func.typed::<(Request,), (OutcomeResponse,)>(&*store)?;
+        let (response,) = execute.call_async(store, (self.request,)).await?;
+        Ok(match response {
+            OutcomeResponse::Success(output) => NearOutcome::Success(Some(output)),
+            OutcomeResponse::Failure(failure) => NearOutcome::Failure(failure),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The outcome of a call, as the result of a tool.
+
+use serde_json::{Value, json};
+use wasmtime::component::{ComponentType, Lift};
+
+use crate::contract::reason;
+use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
+use toolwit_core::text::{json_weight, parse_json};
+use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
+
+/// The outcome of a call.
+pub(crate) enum NearOutcome {
+    /// The output, which is JSON.
+    Success(Option<String>),
+    Failure(GuestFailure),
+}
+
+/// The failure of a call.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct GuestFailure {
+    kind: FailureKind,
+    /// The identifier of the error in the service that the tool uses.
+    code: Option<String>,
+    message: Option<String>,
+}
+
+/// The cause of a failure.
+#[derive(Clone, Copy, ComponentType, Lift)]
+#[component(enum)]
+#[repr(u8)]
+#[allow(
+    dead_code,
+    reason = "a guest constructs the variants: they are lifted from their numbers"
+)]
+pub(crate) enum FailureKind {
+    #[component(name = "auth-required")]
+    AuthRequired,
+    #[component(name = "input")]
+    Input,
+    #[component(name = "output-too-large")]
+    OutputTooLarge,
+    #[component(name = "executor")]
+    Executor,
+    #[component(name = "network-denied")]
+    NetworkDenied,
+    #[component(name = "client")]
+    Client,
+    #[component(name = "operation-failed")]
+    OperationFailed,
+}
+
+impl FailureKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::AuthRequired => "auth-required",
+            Self::Input => "input",
+            Self::OutputTooLarge => "output-too-large",
+            Self::Executor => "executor",
+            Self::NetworkDenied => "network-denied",
+            Self::Client => "client",
+            Self::OperationFailed => "operation-failed",
+        }
+    }
+}
+
+impl GuestFailure {
+    /// Creates a failure without a kind, as the versions before 0.4 have it.
+    pub(super) fn of_text(message: String) -> Self {
+        Self {
+            kind: FailureKind::OperationFailed,
+            code: None,
+            message: Some(message),
+        }
+    }
+}
+
+/// Converts the outcome of a call.
+///
+/// # Errors
+/// The kinds of failures that have an error kind of their own.
+pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
+    match outcome {
+        NearOutcome::Success(None) => Ok(ToolResult::value(Value::Null)),
+        NearOutcome::Success(Some(output)) => Ok(success(output)),
+        NearOutcome::Failure(failure) => failed(failure),
+    }
+}
+
+/// Converts an output. One that is not JSON is a text, as IronClaw reads it.
+fn success(output: String) -> ToolResult {
+    let parsed = (json_weight(output.as_bytes()) <= ARTIFACT_WEIGHT_MAX).then(|| parse_json(&output).ok());
+    match parsed.flatten() {
+        Some(value) => ToolResult::value(value),
+        None => ToolResult::text(output),
+    }
+}
+
+fn failed(failure: GuestFailure) -> Result<ToolResult, Error> {
+    let code = failure.code.as_deref().map(reason);
+    let message = reason(
+        failure
+            .message
+            .as_deref()
+            .or(failure.code.as_deref())
+            .unwrap_or_default(),
+    );
+    let kind = match failure.kind {
+        FailureKind::Input => Some(ErrorKind::InvalidArguments),
+        FailureKind::NetworkDenied => Some(ErrorKind::Denied),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        return Err(Error::new(kind, Phase::Execute, message));
+    }
+    let mut failed = match failure.kind {
+        FailureKind::AuthRequired => ToolResult::error(format!("it needs credentials: {message}")),
+        _ => ToolResult::error(message.clone()),
+    };
+    failed.value = Some(json!({"kind": failure.kind.word(), "code": code, "message": message}));
+    Ok(failed)
+}

@@ -1,0 +1,64 @@
+//! The functions that describe the tool.
+
+use serde_json::Value;
+use wasmtime::Store;
+use wasmtime::component::Func;
+
+use crate::contract::ContractFunction;
+use crate::link::host::host_state::HostState;
+use toolwit_core::limits::SCHEMA_BYTES_MAX;
+use toolwit_core::text::parse_json;
+
+/// Adds the type of the arguments to a schema that names none. A tool of IronClaw takes an object in any case, and a schema that was
+/// generated from alternatives does not repeat it. Every other text is returned unchanged, and is checked like all schemas.
+pub(crate) fn schema_of_object(text: String) -> String {
+    if text.len() > SCHEMA_BYTES_MAX {
+        return text;
+    }
+    match parse_json(&text) {
+        Ok(Value::Object(mut schema)) if !schema.contains_key("type") => {
+            schema.insert("type".to_owned(), "object".into());
+            Value::Object(schema).to_string()
+        }
+        _ => text,
+    }
+}
+
+/// `schema` or `description`: a function without parameters that returns a text.
+pub(crate) struct TextFunction {
+    pub(crate) index: usize,
+}
+
+impl ContractFunction for TextFunction {
+    type Returned = String;
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<String> {
+        let (text,) = func.typed::<(), (String,)>(&*store)?.call_async(store, ()).await?;
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::schema_of_object;
+
+    #[test]
+    fn only_a_missing_type_is_added() {
+        let added = schema_of_object(r#"{"oneOf":[{"required":["a"]}]}"#.to_owned());
+        assert_eq!(added, r#"{"oneOf":[{"required":["a"]}],"type":"object"}"#);
+        for text in [
+            r#"{"type": "string"}"#,
+            r#"{"type": "object"}"#,
+            "[]",
+            "true",
+            "no schema",
+            "",
+        ] {
+            assert_eq!(schema_of_object(text.to_owned()), text);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Contracts of other hosts: recognizes their interfaces among the exports of a component, and checks the types of their functions.
+
+use semver::{Version, VersionReq};
+
+use crate::values::dynamic_export::{ForeignContract, NearResponse};
+
+/// The interface of ACT whose functions list and call tools, with the versions that the host supports.
+const ACT_TOOLS: (&str, &str) = ("act:tools/tool-provider", ">=0.1.0, <0.3.0");
+
+/// The interface of IronClaw whose functions are a tool, with the versions that the host supports.
+const NEAR_TOOL: (&str, &str) = ("near:agent/tool", ">=0.2.0, <0.5.0");
+
+/// The other interfaces that components of these hosts export, with the reason why this host does not call them.
+const OTHERS: [(&str, &str); 4] = [
+    (
+        "act:sessions/session-provider",
+        "sessions of ACT are not supported: each call has a fresh instance",
+    ),
+    ("act:events/event-provider", "events of ACT are not supported"),
+    ("act:resources/resource-provider", "resources of ACT are not supported"),
+    ("near:agent/channel", "channels of IronClaw are not tools"),
+];
+
+/// An exported interface of a contract of another host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContractInterface {
+    Act,
+    Near,
+    /// An interface, or a version of one, that the host does not call.
+    Unsupported(&'static str),
+}
+
+/// The reason of an interface in another version.
+const OTHER_ACT: &str =
+    "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
+const OTHER_NEAR: &str =
+    "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
+
+impl ContractInterface {
+    /// Recognizes an export by its name. `None` for an interface of no contract.
+    pub(super) fn of(export: &str) -> Option<Self> {
+        let (interface, version) = export.split_once('@').unwrap_or((export, ""));
+        let is_in = |versions: &str| {
+            let range = VersionReq::parse(versions).ok()?;
+            let version = Version::parse(version).ok()?;
+            range.matches(&version).then_some(())
+        };
+        if interface == ACT_TOOLS.0 {
+            return Some(is_in(ACT_TOOLS.1).map_or(Self::Unsupported(OTHER_ACT), |()| Self::Act));
+        }
+        if interface == NEAR_TOOL.0 {
+            return Some(is_in(NEAR_TOOL.1).map_or(Self::Unsupported(OTHER_NEAR), |()| Self::Near));
+        }
+        let (_, reason) = OTHERS.iter().find(|(name, _)| *name == interface)?;
+        Some(Self::Unsupported(reason))
+    }
+
+    /// Returns the names of its functions.
+    pub(super) fn functions(self) -> &'static [&'static str] {
+        match self {
+            Self::Act => &["list-tools", "call-tool"],
+            Self::Near => &["schema", "description", "execute"],
+            Self::Unsupported(_) => &[],
+        }
+    }
+
+    /// Returns the contract if functions with these signatures implement it. The first function has this index in the shape.
+    pub(super) fn contract(self, signatures: &[String], first: usize) -> Option<ForeignContract> {
+        match (self, signatures) {
+            (Self::Act, [list, call]) if *list == act_list() && *call == act_call() => Some(ForeignContract::Act {
+                list: first,
+                call: first + 1,
+            }),
+            (Self::Near, [schema, description, execute]) if schema == TEXT && description == TEXT => {
+                let response = match execute.strip_prefix(NEAR_EXECUTE)? {
+                    NEAR_FIELDS => NearResponse::Fields,
+                    NEAR_OUTCOME => NearResponse::Outcome,
+                    _ => return None,
+                };
+                Some(ForeignContract::Near {
+                    schema: first,
+                    description: first + 1,
+                    execute: first + 2,
+                    response,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+const TEXT: &str = "()->string";
+const NEAR_EXECUTE: &str = "(record{params:string,context:option<string>})->";
+const NEAR_FIELDS: &str = "record{output:option<string>,error:option<string>}";
+const NEAR_OUTCOME: &str = "variant{success:string,failure:record{kind:enum{auth-required,input,output-too-large,executor,\
+                            network-denied,client,operation-failed},code:option<string>,message:option<string>}}";
+
+const METADATA: &str = "list<tuple<string,list<u8>>>";
+const LOCALIZED: &str = "variant{plain:string,localized:list<tuple<string,string>>}";
+
+fn act_error() -> String {
+    format!("record{{kind:string,message:{LOCALIZED},metadata:{METADATA}}}")
+}
+
+fn act_list() -> String {
+    let tool = format!("record{{name:string,description:{LOCALIZED},parameters-schema:string,metadata:{METADATA}}}");
+    let response = format!("record{{metadata:{METADATA},tools:list<{tool}>}}");
+    format!("({METADATA})->result<{response},{}>", act_error())
+}
+
+fn act_call() -> String {
+    let part = format!("record{{data:list<u8>,mime-type:option<string>,metadata:{METADATA}}}");
+    let event = format!("variant{{content:{part},error:{}}}", act_error());
+    format!("(string,list<u8>,{METADATA})->variant{{immediate:list<{event}>,streaming:stream<{event}>}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_supported_versions_are_recognized() {
+        for (export, interface) in [
+            ("act:tools/tool-provider@0.1.0", Some(ContractInterface::Act)),
+            ("act:tools/tool-provider@0.2.3", Some(ContractInterface::Act)),
+            (
+                "act:tools/tool-provider@0.3.0",
+                Some(ContractInterface::Unsupported(OTHER_ACT)),
+            ),
+            (
+                "act:tools/tool-provider",
+                Some(ContractInterface::Unsupported(OTHER_ACT)),
+            ),
+            ("near:agent/tool@0.3.0", Some(ContractInterface::Near)),
+            ("near:agent/tool@0.4.1", Some(ContractInterface::Near)),
+            (
+                "near:agent/tool@0.5.0",
+                Some(ContractInterface::Unsupported(OTHER_NEAR)),
+            ),
+            ("near:agent/other@0.3.0", None),
+            ("act:core/types@0.4.0", None),
+        ] {
+            assert_eq!(ContractInterface::of(export), interface, "{export}");
+        }
+    }
+}

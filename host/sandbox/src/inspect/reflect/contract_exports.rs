@@ -1,0 +1,64 @@
+//! The exported interfaces of contracts of other hosts, whose functions list and call tools.
+
+use std::sync::Arc;
+
+use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
+
+use super::Reader;
+use crate::inspect::contract_export::ContractInterface;
+use crate::inspect::signature::signature;
+use crate::values::dynamic_export::{DynamicExport, ToolContract};
+use crate::values::types::{Function, FunctionKind};
+
+impl Reader<'_> {
+    /// Reads an exported interface of a contract. Its functions are not tools.
+    pub(super) fn read_contract_export(
+        &mut self,
+        name: &str,
+        interface: ComponentInstanceTypeId,
+        contract: ContractInterface,
+    ) {
+        if let ContractInterface::Unsupported(reason) = contract {
+            return self.skip(name, reason);
+        }
+        if self.shape.dynamic.is_some() {
+            return self.skip(name, "another interface of the component already lists its tools");
+        }
+        let exports = &self.reader.types[interface].exports;
+        let signatures: Option<Vec<String>> = contract
+            .functions()
+            .iter()
+            .map(|function| match &exports.get(*function)?.ty {
+                ComponentEntityType::Func(id) => signature(self.reader.types, &self.reader.types[*id]),
+                _ => None,
+            })
+            .collect();
+        let first = self.shape.functions.len();
+        let Some(foreign) = signatures.and_then(|signatures| contract.contract(&signatures, first)) else {
+            let interface = name.split('@').next().unwrap_or(name);
+            return self.skip(name, format!("its functions do not have the types of `{interface}`"));
+        };
+        let exporting: Arc<str> = name.into();
+        let functions = contract.functions().iter();
+        let functions = functions.map(|function| contract_function(&exporting, function));
+        self.shape.functions.extend(functions);
+        self.shape.dynamic = Some(DynamicExport::undiscovered(ToolContract::Foreign(foreign)));
+    }
+}
+
+/// Creates the function of a contract. Its types are those of the contract, so that they are not described.
+fn contract_function(interface: &Arc<str>, export: &str) -> Function {
+    Function {
+        interface: Some(interface.clone()),
+        export: export.to_owned(),
+        kind: FunctionKind::Dynamic,
+        name: export.to_owned(),
+        params: Vec::new(),
+        result: None,
+        returns_tool_result: false,
+        docs: None,
+        effect: None,
+        input_schema: Arc::default(),
+        output_schema: None,
+    }
+}

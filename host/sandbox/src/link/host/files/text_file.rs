@@ -1,0 +1,90 @@
+//! Reading a text file at once, for interfaces without descriptors.
+
+use wasmtime::component::Resource;
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+use wasmtime_wasi::p2::{FsError, FsResult};
+
+use super::FilesView;
+use super::guest_path::joined;
+use crate::grants::{AccessMode, AccessRequest};
+use toolwit_core::limits::{ByteCount, GUEST_PATH_BYTES_MAX};
+
+/// The size of the pieces in which a file is read.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Reads the text file at a path of the guest. `None` if it is not granted, does not exist, is not text or is too large. The guest
+/// cannot distinguish these cases; the last two are recorded for the operator, as a denied access is.
+///
+/// It opens the file through a granted directory, as a guest with the interfaces of WASI would.
+pub(crate) async fn read_text_file(
+    files: &mut FilesView<'_>,
+    path: &str,
+    bytes_max: usize,
+) -> wasmtime::Result<Option<String>> {
+    if path.len() > GUEST_PATH_BYTES_MAX || path.contains('\0') {
+        return Ok(None);
+    }
+    let path = joined("/", path);
+    let directories = preopens::Host::get_directories(files)?;
+    let containing = directories.iter().filter_map(|(directory, guest)| {
+        let inside = path.strip_prefix(guest.trim_end_matches('/'))?.strip_prefix('/')?;
+        Some((guest.len(), directory.rep(), inside))
+    });
+    let read = match containing.max_by_key(|(length, ..)| *length) {
+        Some((_, directory, inside)) => read_in(files, Resource::new_borrow(directory), inside, bytes_max).await,
+        None => Err(types::ErrorCode::NoEntry.into()),
+    };
+    for (directory, _) in directories {
+        types::HostDescriptor::drop(files, directory)?;
+    }
+    let refusal = match read {
+        Ok(Ok(bytes)) => match String::from_utf8(bytes) {
+            Ok(text) => return Ok(Some(text)),
+            Err(_) => "the file is not text".to_owned(),
+        },
+        Ok(Err(())) => format!("the file has more than {}", ByteCount(bytes_max as u64)),
+        // A path without a grant has been recorded.
+        Err(error) => return error.downcast().map(|_| None),
+    };
+    if let Some(authority) = files.authority {
+        let access = AccessRequest::File(&path, AccessMode::Read).to_string();
+        authority.refuse(access, refusal, "use another file".to_owned());
+    }
+    Ok(None)
+}
+
+/// Reads the file at a path inside a directory. The inner error is a file that is too large.
+async fn read_in(
+    files: &mut FilesView<'_>,
+    directory: Resource<Descriptor>,
+    path: &str,
+    bytes_max: usize,
+) -> FsResult<Result<Vec<u8>, ()>> {
+    use types::{DescriptorFlags, OpenFlags, PathFlags};
+    let path = path.to_owned();
+    let (flags, mode) = (PathFlags::SYMLINK_FOLLOW, DescriptorFlags::READ);
+    let opened = types::HostDescriptor::open_at(files, directory, flags, path, OpenFlags::empty(), mode).await?;
+    let descriptor = opened.rep();
+    let bytes = read_to_end(files, descriptor, bytes_max).await;
+    types::HostDescriptor::drop(files, opened).map_err(FsError::trap)?;
+    bytes
+}
+
+async fn read_to_end(files: &mut FilesView<'_>, descriptor: u32, bytes_max: usize) -> FsResult<Result<Vec<u8>, ()>> {
+    let mut bytes = Vec::new();
+    loop {
+        // One byte more than the limit detects a file that is too large.
+        let left = bytes_max.saturating_add(1).saturating_sub(bytes.len()).min(PIECE_BYTES) as u64;
+        let descriptor = Resource::new_borrow(descriptor);
+        let (piece, is_end) = types::HostDescriptor::read(files, descriptor, left, bytes.len() as u64).await?;
+        let is_end = is_end || piece.is_empty();
+        bytes.extend(piece);
+        if bytes.len() > bytes_max {
+            return Ok(Err(()));
+        }
+        if is_end {
+            return Ok(Ok(bytes));
+        }
+    }
+}

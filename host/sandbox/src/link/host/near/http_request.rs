@@ -1,0 +1,172 @@
+//! `http-request`: one request and its complete response, through the gate of all requests.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Map, Value};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpView as _};
+
+use super::Context;
+use super::types::{HttpErrorKind, HttpFailure, HttpResponse, RequestParameters};
+use crate::link::host::http::{Connection, is_forbidden};
+use toolwit_core::limits::{ByteCount, HEADER_BYTES_MAX};
+use toolwit_core::text::parse_json;
+
+/// The time limit of a request that has none of its own.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sends a request. The inner error is the guest's; the outer one traps it.
+pub(super) async fn send(
+    store: &mut Context<'_>,
+    (method, url, headers, body, timeout_ms): RequestParameters,
+) -> wasmtime::Result<Result<HttpResponse, HttpFailure>> {
+    let request = match request(&method, &url, &headers, body) {
+        Ok(request) => request,
+        Err(failure) => {
+            store.data_mut().meter.count_host_call();
+            return Ok(Err(failure));
+        }
+    };
+    let timeout = timeout_ms.map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
+    let options = RequestOptions {
+        connect_timeout: Some(timeout),
+        first_byte_timeout: Some(timeout),
+        between_bytes_timeout: Some(timeout),
+    };
+    let body_bytes_max = store.data().meter.host_call_bytes_max();
+    let sending = store
+        .data_mut()
+        .http()
+        .hooks
+        .send_request(request, Some(options), Box::new(async { Ok(()) }));
+    let exchange = async {
+        let (response, connection) = Box::into_pin(sending).await.map_err(failure)?;
+        read(response, connection, body_bytes_max).await
+    };
+    // Boxed, because it would enlarge the future of every call.
+    let exchanged = tokio::time::timeout(timeout, Box::pin(exchange)).await;
+    Ok(exchanged.unwrap_or_else(|_| {
+        let message = format!("the request took longer than {} ms", timeout.as_millis());
+        Err(HttpFailure::sent(HttpErrorKind::Client, message))
+    }))
+}
+
+/// Creates a request from the parameters of the guest. The gate checks its target.
+fn request(method: &str, url: &str, headers: &str, body: Option<Vec<u8>>) -> Result<Request<WasiBody>, HttpFailure> {
+    let invalid = |message: &str| HttpFailure::unsent(HttpErrorKind::Input, message);
+    let method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid("the method is not valid"))?;
+    let uri: Uri = url.parse().map_err(|_| invalid("the URL is not valid"))?;
+    if uri.scheme().is_none() || uri.authority().is_none() {
+        return Err(invalid("the URL has no scheme or no host"));
+    }
+    let body = Full::new(Bytes::from(body.unwrap_or_default()));
+    let body = body.map_err(|never| match never {}).boxed_unsync();
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = request_headers(headers)?;
+    Ok(request)
+}
+
+/// Parses the headers of a request: a JSON object.
+fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
+    let invalid = |message: String| HttpFailure::unsent(HttpErrorKind::Input, message);
+    if text.trim().is_empty() {
+        return Ok(HeaderMap::new());
+    }
+    if text.len() > HEADER_BYTES_MAX {
+        return Err(invalid("the headers are too large".to_owned()));
+    }
+    let Ok(Value::Object(fields)) = parse_json(text) else {
+        return Err(invalid("the headers are not a JSON object".to_owned()));
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        let value = match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .ok()
+            .zip(HeaderValue::from_str(&value).ok());
+        match header {
+            Some((name, _)) if is_forbidden(&name) => {
+                return Err(invalid(format!("the header `{name}` is set by the host")));
+            }
+            Some((name, value)) => drop(headers.append(name, value)),
+            None => return Err(invalid(format!("the header `{}` is not valid", name.escape_debug()))),
+        }
+    }
+    Ok(headers)
+}
+
+/// Reads a response to its end, and polls its connection meanwhile.
+async fn read(
+    response: Response<WasiBody>,
+    connection: Connection,
+    body_bytes_max: usize,
+) -> Result<HttpResponse, HttpFailure> {
+    let (parts, body) = response.into_parts();
+    let mut reading = pin!(read_body(body, body_bytes_max));
+    let mut connection = Box::into_pin(connection);
+    let mut is_open = true;
+    let body = loop {
+        tokio::select! {
+            biased;
+            read = &mut reading => break read?,
+            // An error of the connection is also one of the body.
+            _ = &mut connection, if is_open => is_open = false,
+        }
+    };
+    Ok(HttpResponse {
+        status: parts.status.as_u16(),
+        headers: headers_json(&parts.headers),
+        body,
+    })
+}
+
+async fn read_body(body: WasiBody, bytes_max: usize) -> Result<Vec<u8>, HttpFailure> {
+    let (mut body, mut bytes) = (pin!(body), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(failure)?.into_data() else {
+            continue;
+        };
+        if bytes.len().saturating_add(data.len()) > bytes_max {
+            let message = format!("the response has more than {}", ByteCount(bytes_max as u64));
+            return Err(HttpFailure::sent(HttpErrorKind::OutputTooLarge, message));
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
+}
+
+/// Returns headers as a JSON object. Several values of a name are joined.
+fn headers_json(headers: &HeaderMap) -> String {
+    let mut fields = Map::new();
+    for name in headers.keys() {
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+        fields.insert(name.as_str().to_owned(), values.join(", ").into());
+    }
+    Value::Object(fields).to_string()
+}
+
+/// Describes a request that failed at the gate or in the network.
+fn failure(error: Error) -> HttpFailure {
+    let message = error.to_string();
+    match error {
+        Error::HttpRequestDenied | Error::DestinationIpProhibited => {
+            HttpFailure::unsent(HttpErrorKind::NetworkDenied, message)
+        }
+        Error::HttpRequestUriInvalid | Error::HttpRequestHeaderSectionSize(_) => {
+            HttpFailure::unsent(HttpErrorKind::Input, message)
+        }
+        Error::HttpResponseBodySize(_) | Error::HttpResponseHeaderSectionSize(_) => {
+            HttpFailure::sent(HttpErrorKind::OutputTooLarge, message)
+        }
+        _ => HttpFailure::sent(HttpErrorKind::Client, message),
+    }
+}

@@ -1,0 +1,103 @@
+//! `near:agent/host`: the host interface that components of IronClaw import. Each function is a form of one that this host has: it
+//! needs the same grant, draws on the same budget, and records the same denials.
+
+mod http_request;
+mod tool_invoke;
+mod types;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use wasmtime::StoreContextMut;
+use wasmtime::component::Linker;
+
+use self::types::{HttpFailure, HttpResponse, LogLevel, RequestParameters};
+use super::files::read_text_file;
+use super::host_state::HostState;
+use super::wasi::frozen_second;
+use crate::grants::AccessRequest;
+use crate::inspect::interfaces::{NEAR_HOST, NEAR_HOST_VERSIONS};
+
+/// The directory of the guest that is the workspace.
+const WORKSPACE: &str = "/workspace";
+
+type Context<'a> = StoreContextMut<'a, HostState>;
+
+/// Links the interface in all versions.
+pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+    for version in NEAR_HOST_VERSIONS {
+        let mut host = linker.instance(&format!("{NEAR_HOST}@{version}"))?;
+        host.func_wrap("log", |mut store: Context<'_>, (level, message): (LogLevel, String)| {
+            let state = store.data_mut();
+            state.meter.count_host_call();
+            state.log.push(format!("{level}: {message}\n").as_bytes());
+            Ok(())
+        })?;
+        host.func_wrap("now-millis", |mut store: Context<'_>, (): ()| {
+            let rights = &store.data_mut().authority()?.rights;
+            Ok((now_millis(frozen_second(&rights.effective)),))
+        })?;
+        host.func_wrap_async("workspace-read", |mut store: Context<'_>, (path,): (String,)| {
+            Box::new(async move { Ok((workspace_read(&mut store, &path).await?,)) })
+        })?;
+        host.func_wrap("secret-exists", |mut store: Context<'_>, (name,): (String,)| {
+            let request = AccessRequest::Secret(&name);
+            Ok((store.data_mut().authority()?.require_access(&request).is_ok(),))
+        })?;
+        host.func_wrap_async(
+            "tool-invoke",
+            |mut store: Context<'_>, (alias, arguments): (String, String)| {
+                Box::new(async move { Ok((tool_invoke::invoke(&mut store, &alias, &arguments).await?,)) })
+            },
+        )?;
+        if has_typed_failures(version) {
+            host.func_wrap_async(
+                "http-request",
+                |mut store: Context<'_>, parameters: RequestParameters| {
+                    Box::new(async move {
+                        let outcome: Result<HttpResponse, HttpFailure> =
+                            http_request::send(&mut store, parameters).await?;
+                        Ok((outcome,))
+                    })
+                },
+            )?;
+        } else {
+            host.func_wrap_async(
+                "http-request",
+                |mut store: Context<'_>, parameters: RequestParameters| {
+                    Box::new(async move {
+                        let outcome = http_request::send(&mut store, parameters).await?;
+                        let outcome: Result<HttpResponse, String> = outcome.map_err(HttpFailure::into_text);
+                        Ok((outcome,))
+                    })
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether `http-request` of a version fails with a record. Before 0.4 it fails with a text.
+fn has_typed_failures(version: &str) -> bool {
+    version.starts_with("0.4.")
+}
+
+/// Returns the milliseconds since 1970.
+fn now_millis(frozen_second: Option<u64>) -> u64 {
+    let now = match frozen_second {
+        Some(second) => Duration::from_secs(second),
+        None => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+    };
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Reads a file of the granted directory that is the workspace. `None` for a file that is not granted, does not exist, is not text or
+/// is too large: the guest cannot distinguish them, and the operator can.
+async fn workspace_read(store: &mut Context<'_>, path: &str) -> wasmtime::Result<Option<String>> {
+    let bytes_max = store.data().meter.host_call_bytes_max();
+    let is_relative = !path.starts_with('/') && !path.split('/').any(|part| part == "..");
+    let mut files = store.data_mut().files();
+    if !is_relative {
+        return Ok(None);
+    }
+    read_text_file(&mut files, &format!("{WORKSPACE}/{path}"), bytes_max).await
+}

@@ -1,0 +1,43 @@
+//! `tool-invoke`: calls of granted tools.
+
+use serde_json::Value;
+
+use super::Context;
+use crate::link::host::host_api::call_tool;
+use toolwit_core::ToolResult;
+
+/// Calls a granted tool for a guest. The inner error is the guest's; the outer one traps it.
+///
+/// The grant names the id of a tool. The guest names it by its id, or by the last part of the id: `search` for `web/search@1.0.0#search`.
+pub(super) async fn invoke(
+    store: &mut Context<'_>,
+    alias: &str,
+    arguments: &str,
+) -> wasmtime::Result<Result<String, String>> {
+    let granted = granted_tool(store, alias)?;
+    let called = call_tool(store, granted.as_deref().unwrap_or(alias), arguments).await?;
+    Ok(match called {
+        Ok(result) if result.is_error() => Err(result.content()),
+        Ok(result) => Ok(json_text(&result)),
+        Err(error) => Err(error.report().to_string()),
+    })
+}
+
+/// Returns the id of the granted tool that a guest names. `None` if there is none, or more than one.
+fn granted_tool(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
+    let granted = &store.data_mut().authority()?.rights.effective.rules.tools;
+    if granted.iter().any(|id| id == alias) {
+        return Ok(Some(alias.to_owned()));
+    }
+    let mut named = granted.iter().filter(|id| id.rsplit(['#', '/']).next() == Some(alias));
+    Ok(match (named.next(), named.next()) {
+        (Some(id), None) => Some(id.clone()),
+        _ => None,
+    })
+}
+
+/// Returns a result as JSON.
+fn json_text(result: &ToolResult) -> String {
+    let value = result.value.clone().unwrap_or_else(|| Value::String(result.content()));
+    value.to_string()
+}
