@@ -109,7 +109,11 @@ impl ToolSet {
         let id = tool.definition().id.clone();
         let name = self.names.choose(tool.definition(), &HashSet::new());
         let selected = self.decorators.get(&tool, Some(&name));
-        for decorator in selected.into_iter().chain(self.attached.get(&id).into_iter().flatten()) {
+        let attached = |id| self.attached.get(id).into_iter().flatten();
+        // The guards of a tool also apply to the method that binds it to an entity.
+        let of_method = id.unbound();
+        let of_method = attached(&of_method).filter(|decorator| decorator.is_guard());
+        for decorator in selected.into_iter().chain(attached(&id)).chain(of_method) {
             apply(&mut tool, decorator);
         }
         tool

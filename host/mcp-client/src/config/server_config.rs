@@ -78,6 +78,8 @@ pub struct ServerConfig {
     pub revision: RevisionChoice,
     /// What happens to a tool whose definition changes.
     pub changed_tools: ChangedTools,
+    /// Properties that are handles: ids that some tools return and others take. By default there are none.
+    pub handles: Vec<String>,
 }
 
 /// The revisions of the protocol that are tried.
@@ -159,6 +161,7 @@ impl ServerConfig {
             startup_timeout: MCP_STARTUP_WALL_MAX,
             revision: RevisionChoice::default(),
             changed_tools: ChangedTools::default(),
+            handles: Vec::new(),
         })
     }
 
@@ -299,6 +302,14 @@ impl ServerConfig {
     #[must_use]
     pub fn with_changed_tools(mut self, policy: ChangedTools) -> Self {
         self.changed_tools = policy;
+        self
+    }
+
+    /// Sets which properties are handles, such as `order_id`. A result with a handle brings an entity: its methods are the tools that take
+    /// this handle.
+    #[must_use]
+    pub fn with_handles<H: Into<String>>(mut self, handles: impl IntoIterator<Item = H>) -> Self {
+        self.handles = handles.into_iter().map(Into::into).collect();
         self
     }
 

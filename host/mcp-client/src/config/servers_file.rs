@@ -89,6 +89,8 @@ struct WrittenServer {
     revision: RevisionChoice,
     #[serde(default)]
     changed_tools: ChangedTools,
+    #[serde(default)]
+    handles: Vec<String>,
 }
 
 fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
@@ -219,6 +221,7 @@ impl WrittenServer {
         config.startup_timeout = self.startup_timeout.unwrap_or(config.startup_timeout);
         config.revision = self.revision;
         config.changed_tools = self.changed_tools;
+        config.handles = self.handles;
         Ok(config)
     }
 }
@@ -267,7 +270,7 @@ mod tests {
         let config = McpConfig::parse(
             "[mcp.a]\ncommand = 'x'\nargs = ['1']\nenv = { K = { secret = 's' } }\ninherit = []\nrequired = true\nexclude = ['^rm']\n\
              resources = true\nprompts = true\nmeta = { allow = ['tenant'] }\nroots = ['/srv']\ntimeout = '5s'\nstartup_timeout = '1m'\n\
-             revision = '2026-07-28'\nchanged_tools = 'follow'\ndescription = 'A.'\n\n[other]\nx = 1\n",
+             revision = '2026-07-28'\nchanged_tools = 'follow'\nhandles = ['order_id']\ndescription = 'A.'\n\n[other]\nx = 1\n",
         )
         .unwrap();
         let server = config.servers().next().unwrap();
@@ -276,6 +279,7 @@ mod tests {
         assert_eq!(server.timeout, Duration::from_secs(5));
         assert_eq!(server.revision, RevisionChoice::Stateless);
         assert_eq!(server.changed_tools, ChangedTools::Follow);
+        assert_eq!(server.handles, ["order_id"]);
         let ServerEndpoint::Process(process) = &server.endpoint else {
             panic!("it is a process");
         };

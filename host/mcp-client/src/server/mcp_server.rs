@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::pinned_tools::PinnedTools;
 use crate::config::ServerConfig;
 use crate::session::{ClientOptions, Listing, ServerSession, SessionPool};
-use crate::tool::{McpTool, prompt_tools, resource_tools};
+use crate::tool::{HandleTools, McpTool, prompt_tools, resource_tools};
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, Tool, ToolContext};
 
@@ -39,10 +39,13 @@ pub struct McpServer {
 struct Shared {
     pool: Arc<SessionPool>,
     /// The tools of each caller.
-    pinned: Mutex<Vec<(Weak<ServerSession>, PinnedTools)>>,
+    pinned: Mutex<Vec<CallerTools>>,
     /// Tools that list and read resources and prompts.
     reading_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
 }
+
+/// The tools of one caller, and those to which handles are bound.
+type CallerTools = (Weak<ServerSession>, PinnedTools, Arc<HandleTools>);
 
 /// What is known about a server after it was contacted.
 #[derive(Clone, Debug, Serialize)]
@@ -107,10 +110,10 @@ impl McpServer {
     pub fn changed_tools(&self, context: &ToolContext) -> Vec<String> {
         let session = self.shared.pool.of(context);
         let pinned = self.pinned();
-        let mut of_caller = pinned.iter().filter(|(of, _)| is_of(of, &session));
+        let mut of_caller = pinned.iter().filter(|(of, ..)| is_of(of, &session));
         of_caller
             .next()
-            .map(|(_, pinned)| pinned.changed().to_vec())
+            .map(|(_, pinned, _)| pinned.changed().to_vec())
             .unwrap_or_default()
     }
 
@@ -118,7 +121,7 @@ impl McpServer {
     pub fn accept_changes(&self, context: &ToolContext) {
         let session = self.shared.pool.of(context);
         let mut pinned = self.pinned();
-        if let Some((_, pinned)) = pinned.iter_mut().find(|(of, _)| is_of(of, &session)) {
+        if let Some((_, pinned, _)) = pinned.iter_mut().find(|(of, ..)| is_of(of, &session)) {
             pinned.accept_changes();
         }
     }
@@ -131,16 +134,22 @@ impl McpServer {
     /// Returns the tools of a list that a caller can use.
     fn usable(&self, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
         let mut pinned = self.pinned();
-        pinned.retain(|(of, _)| of.strong_count() > 0);
-        let at = match pinned.iter().position(|(of, _)| is_of(of, session)) {
+        pinned.retain(|(of, ..)| of.strong_count() > 0);
+        let at = match pinned.iter().position(|(of, ..)| is_of(of, session)) {
             Some(at) => at,
             None => {
-                pinned.push((Arc::downgrade(session), PinnedTools::default()));
+                pinned.push((Arc::downgrade(session), PinnedTools::default(), Arc::default()));
                 pinned.len() - 1
             }
         };
-        let create = |listed: &_| Arc::new(McpTool::new(self.shared.pool.clone(), listed)) as Arc<dyn Tool>;
-        pinned[at].1.tools(listing, self.config().changed_tools, create)
+        let handle_tools = pinned[at].2.clone();
+        let create = |listed: &_| {
+            let tool = McpTool::new(self.shared.pool.clone(), listed, handle_tools.clone());
+            Arc::new(tool) as Arc<dyn Tool>
+        };
+        let tools = pinned[at].1.tools(listing, self.config().changed_tools, create);
+        handle_tools.set(&tools);
+        tools
     }
 
     /// Returns the tools that list and read resources and prompts, if the configuration asks for them.
@@ -159,7 +168,7 @@ impl McpServer {
         Ok(cached.insert(tools).clone())
     }
 
-    fn pinned(&self) -> MutexGuard<'_, Vec<(Weak<ServerSession>, PinnedTools)>> {
+    fn pinned(&self) -> MutexGuard<'_, Vec<CallerTools>> {
         self.shared.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 use super::exchange::{Exchange, RequestError};
+use super::handle_schema::{returns_handle, takes_handle};
 use crate::config::ServerConfig;
 use crate::failure::quoted;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX, MCP_LIST_WALL_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX};
@@ -82,10 +83,11 @@ pub(super) async fn list_tools(
     let read = read_pages(connection, context);
     let pages = tokio::time::timeout(MCP_LIST_WALL_MAX, read).await;
     let Pages { tools, ttl, notes } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
-    let config = config.clone();
+    let (config, handles) = (config.clone(), config.handles.clone());
     let validated = tokio::task::spawn_blocking(move || validate(tools, &config)).await;
     let (tools, mut withheld) = validated.map_err(|_| RequestError::Unexpected)?;
     withheld.extend(notes);
+    withheld.extend(unused_handles(&tools, &handles));
     let ttl = ttl.map(|ttl| ttl.clamp(TTL_MIN, TTL_MAX));
     let ttl = ttl.or((!connection.reports_changes()).then_some(DEFAULT_TTL));
     for tool in &withheld {
@@ -101,6 +103,24 @@ pub(super) async fn list_tools(
         withheld,
         fresh_until: ttl.map(|ttl| Instant::now() + ttl),
     })
+}
+
+/// Returns the configured handles that bring no entities, with the reasons.
+fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool> {
+    let unused = handles.iter().filter_map(|handle| {
+        let reason = if !tools.iter().any(|tool| returns_handle(&tool.definition, handle)) {
+            "no tool returns it, by its output schema"
+        } else if !tools.iter().any(|tool| takes_handle(&tool.definition, handle)) {
+            "no tool takes it as a required string"
+        } else {
+            return None;
+        };
+        Some(WithheldTool {
+            name: format!("handle {}", quoted(handle)),
+            reason: reason.to_owned(),
+        })
+    });
+    unused.collect()
 }
 
 /// The pages of a list.

@@ -2,6 +2,7 @@
 
 mod connection;
 mod exchange;
+mod handle_schema;
 mod handler;
 mod handshake;
 mod hold_off;
@@ -14,6 +15,7 @@ mod single_flight;
 
 pub(crate) use connection::Connection;
 pub(crate) use exchange::{Exchange, RequestError};
+pub(crate) use handle_schema::{handle_lists, has_root_handle, takes_handle};
 pub(crate) use listing::{ListedTool, Listing};
 pub(crate) use server_session::ServerSession;
 pub use session_pool::ClientOptions;

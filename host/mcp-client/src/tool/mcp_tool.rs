@@ -10,6 +10,7 @@ use rmcp::model::{ClientRequest, ServerResult};
 
 use super::content::tool_result;
 use super::errors::{outcome, unreachable};
+use super::handles::{HandleTools, ReturnedHandle};
 use super::meta;
 use crate::session::{Connection, Exchange, ListedTool, RequestError, ServerSession, SessionPool};
 use toolwit_core::limits::MCP_PROGRESS_WALL_MAX;
@@ -28,11 +29,15 @@ pub(crate) struct McpTool {
     definition: ToolDefinition,
     /// Compiled at the first call: a server can have a thousand tools.
     input: OnceLock<Result<InputValidator, Error>>,
+    handles: Vec<ReturnedHandle>,
+    handle_tools: Arc<HandleTools>,
 }
 
 impl McpTool {
-    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool) -> Self {
+    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool, handle_tools: Arc<HandleTools>) -> Self {
         Self {
+            handles: ReturnedHandle::of(&listed.definition, &pool.config.handles),
+            handle_tools,
             pool,
             name: listed.name.clone(),
             definition: listed.definition.clone(),
@@ -66,7 +71,7 @@ impl Tool for McpTool {
             async move { connection.call_tool(&name, arguments, exchange).await }.boxed()
         });
         let (answer, connection, session) = called.await?;
-        let result = match answer {
+        let mut result = match answer {
             Ok(ServerResult::CallToolResult(called)) => tool_result(called, connection.redaction()),
             Ok(_) => outcome(RequestError::Unexpected, tool),
             Err(error) => outcome(error, tool),
@@ -74,6 +79,13 @@ impl Tool for McpTool {
         if connection.have_tools_changed() {
             // The call may have added tools for what the model does next. If this takes too long, they come with the next turn.
             drop(tokio::time::timeout(CHANGE_WALL_MAX, session.listing(context)).await);
+        }
+        if let Ok(result) = &mut result
+            && !result.is_error()
+        {
+            for handle in &self.handles {
+                handle.add_entities(result, &self.pool.config.name, &self.handle_tools);
+            }
         }
         result
     }

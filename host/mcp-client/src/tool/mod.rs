@@ -2,12 +2,14 @@
 
 mod content;
 mod errors;
+mod handles;
 mod mcp_tool;
 mod meta;
 mod page;
 mod prompt_tools;
 mod resource_tools;
 
+pub(crate) use handles::HandleTools;
 pub(crate) use mcp_tool::McpTool;
 pub(crate) use prompt_tools::prompt_tools;
 pub(crate) use resource_tools::resource_tools;

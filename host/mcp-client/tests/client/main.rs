@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod handles;
 mod hostile_process;
 mod http;
 mod http_server;

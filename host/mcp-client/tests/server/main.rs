@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod hostile;
+mod shop;
 mod tools;
 
 use std::io::Write;
@@ -59,7 +60,8 @@ impl Server {
             "server/discover" if self.is("stateless") => answer(id, &discovered()),
             "tools/list" => {
                 self.lists += 1;
-                let list = hostile::list(self, parameters).unwrap_or_else(|| json!({"tools": tools::all(self)}));
+                let list = hostile::list(self, parameters).or_else(|| shop::list(self));
+                let list = list.unwrap_or_else(|| json!({"tools": tools::all(self)}));
                 answer(id, &list);
             }
             "tools/call" => tools::call(self, id, parameters),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Server, answer, hostile, next_message, refuse, send};
+use crate::{Server, answer, hostile, next_message, refuse, send, shop};
 
 /// Returns the definitions of all tools.
 pub(crate) fn all(server: &Server) -> Vec<Value> {
@@ -49,7 +49,7 @@ pub(crate) fn tool(name: &str, description: &str, properties: Value, required: &
 /// Answers a call.
 pub(crate) fn call(server: &mut Server, id: &Value, parameters: &Value) {
     server.calls += 1;
-    if hostile::call(server, id) {
+    if hostile::call(server, id) || shop::call(server, id, parameters) {
         return;
     }
     let arguments = &parameters["arguments"];

@@ -1,0 +1,47 @@
+//! Handles in the schemas of tools.
+
+use serde_json::Value;
+
+use toolwit_core::ToolDefinition;
+
+/// Returns whether a tool takes a handle: a required string of its input.
+pub(crate) fn takes_handle(definition: &ToolDefinition, handle: &str) -> bool {
+    let schema = &*definition.input_schema;
+    let required = schema.get("required").and_then(Value::as_array);
+    declares(schema, schema, handle) && required.is_some_and(|names| names.iter().any(|name| name == handle))
+}
+
+/// Returns whether a tool returns a handle: a string of its output.
+pub(crate) fn returns_handle(definition: &ToolDefinition, handle: &str) -> bool {
+    has_root_handle(definition, handle) || !handle_lists(definition, handle).is_empty()
+}
+
+/// Returns whether the object that a tool returns has the handle.
+pub(crate) fn has_root_handle(definition: &ToolDefinition, handle: &str) -> bool {
+    let schema = definition.output_schema.as_deref();
+    schema.is_some_and(|schema| declares(schema, schema, handle))
+}
+
+/// Returns the properties of the result that are lists of objects with the handle.
+pub(crate) fn handle_lists(definition: &ToolDefinition, handle: &str) -> Vec<String> {
+    let Some(root) = definition.output_schema.as_deref() else {
+        return Vec::new();
+    };
+    let properties = root.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let lists = properties.filter(|(_, list)| {
+        let items = list
+            .get("items")
+            .filter(|_| list.get("type").is_some_and(|kind| kind == "array"));
+        items.is_some_and(|items| declares(root, items, handle))
+    });
+    lists.map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns whether a schema of an object declares a property as a string. The schema can refer to a definition of the root.
+fn declares(root: &Value, schema: &Value, property: &str) -> bool {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+    let properties = target.unwrap_or(schema).get("properties");
+    let kind = properties.and_then(|properties| properties.get(property)?.get("type"));
+    kind.is_some_and(|kind| kind == "string")
+}
