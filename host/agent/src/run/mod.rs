@@ -22,7 +22,7 @@ mod earlier_calls;
 mod ending;
 mod inference;
 mod injection_cost;
-mod late_calls;
+mod late_delivery;
 mod loop_guard;
 mod nested_calls;
 mod observed_output;
