@@ -105,7 +105,7 @@ impl ConversationBuilder {
     }
 }
 
-/// Returns the tools of a model that calls injected tools through one other tool.
+/// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and `read_result`.
 fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
     if delivery != Delivery::Gateway {
         return Ok(Vec::new());
@@ -125,7 +125,7 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context of tools, whose agents forward their events to the observers of the conversation if this is on.
+/// Returns the context of tools. If `are_forwarded`, agents send their events to the observers of the conversation too.
 fn with_outer_observers(context: &ToolContext, are_forwarded: bool, observers: &Observers) -> ToolContext {
     let context = context.clone();
     if are_forwarded {
@@ -221,8 +221,9 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators, the guards of the host and those of the conversation around this one, and the
-/// guards for the conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
+/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the conversation, the
+/// guards of the host, and those of the outer conversation. Checks that they include the tools to which strategies and decorators
+/// refer.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);
