@@ -7,7 +7,7 @@ use crate::call::plugin::Plugin;
 use crate::call::runtime::Runtime;
 use crate::call::scope::Scope;
 use crate::call::tool::PluginTool;
-use crate::entity::harvest::ENTITY_GATHERER;
+use crate::entity::entity_gatherer::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
 use crate::inspect::cache::CachedInspection;
 use crate::inspect::inspection::{Inspection, Origin};

@@ -61,10 +61,10 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Discards what was typed before the question: it cannot be an answer to it.
+/// Discards input that was typed before the question, because it cannot be an answer to it.
 fn discard_typed() {
     #[cfg(unix)]
-    // It fails for an input that is no terminal, which asks nobody.
+    // It fails if the input is not a terminal; then no person is asked.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 

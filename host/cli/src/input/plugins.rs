@@ -156,12 +156,12 @@ impl PluginFlags {
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
-        // It has grants, secrets and what was accepted of projects, also those that this command does not use.
+        // It contains grants, secrets and accepted proposals of projects, also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
-        for place in directories {
-            builder = builder.plugins(place);
+        for directory in directories {
+            builder = builder.plugins(directory);
         }
         Ok(self.store.add_to(builder))
     }
@@ -175,7 +175,7 @@ impl PluginFlags {
         };
         match named.as_slice() {
             [] => Ok(DEFAULT.into()),
-            [place] if !place.is_file() => Ok(place.clone()),
+            [directory] if !directory.is_file() => Ok(directory.clone()),
             _ => Err(Error::new(
                 ErrorKind::Configuration,
                 Phase::Registry,
@@ -236,7 +236,7 @@ fn own_program() -> Result<PathBuf, Error> {
 fn environment_directories() -> Vec<PathBuf> {
     let value = variable(VARIABLE).unwrap_or_default();
     std::env::split_paths(&value)
-        .filter(|place| !place.as_os_str().is_empty())
+        .filter(|path| !path.as_os_str().is_empty())
         .collect()
 }
 

@@ -48,7 +48,7 @@ pub trait ApprovalObserver: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DecidedCall<'a> {
-    /// The request. For a decision of the policy or the memory, nobody was asked.
+    /// The request. It was not sent to the approver if the policy or the memory decided.
     pub request: &'a ApprovalRequest,
     /// The decision.
     pub decision: ApprovalDecision,

@@ -206,9 +206,9 @@ impl<'a> Walk<'a> {
         };
         // The path may pass through data, whose keywords have not been checked.
         for (end, _) in pointer.match_indices('/') {
-            let on_the_way = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
-            let leads_away = |key: &&str| on_the_way.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));
-            if let Some(key) = FORBIDDEN.iter().find(|key| leads_away(key)) {
+            let passed = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
+            let has_keyword = |key: &&str| passed.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));
+            if let Some(key) = FORBIDDEN.iter().find(|key| has_keyword(key)) {
                 return Err(unsupported(key));
             }
         }
