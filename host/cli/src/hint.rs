@@ -11,7 +11,7 @@ use toolwit::find::FindError;
 use toolwit::grants::{Capability, DeclaredCapabilities, SecretSource};
 use toolwit::limits::{Limit, LimitSetting, all_limits};
 use toolwit::registry::{AddError, Package, Registry};
-use toolwit::sandbox::{SecretError, UnbuiltComponent};
+use toolwit::sandbox::{SecretError, UnbuiltComponent, Wasi3Disabled};
 use toolwit::store::StoreError;
 use toolwit::tool::{DeniedAccess, MissingGrant};
 use toolwit::{Error, ErrorKind};
@@ -118,6 +118,11 @@ fn command(error: &Error) -> Option<String> {
                 }
                 _ => "build it with `toolwit build`".to_owned(),
             });
+        }
+        if cause.is::<Wasi3Disabled>() {
+            return Some(
+                "`--wasi-p3`, or `wasi_p3 = true` in `[sandbox]` of `toolwit.toml`, enables WASI 0.3".to_owned(),
+            );
         }
         if let Some(SecretError::Missing { name, location }) = cause.downcast_ref::<SecretError>() {
             return missing_secret(name, *location);

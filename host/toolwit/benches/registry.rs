@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolwit::registry::{Catalog, Document, EmbeddingModel, Query, Registry};
-use toolwit::sandbox::{CodeCacheLocation, Inspection, Origin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, Inspection, ComponentOrigin, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
 const PACKAGES: usize = 10_000;
@@ -234,7 +234,7 @@ fn decode_all(directory: &Path) {
             scope.spawn(move || {
                 for path in part {
                     let bytes = fs::read(path).unwrap();
-                    let origin = Origin {
+                    let origin = ComponentOrigin {
                         name: "package",
                         adjacent_wit: None,
                     };

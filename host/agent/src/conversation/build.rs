@@ -8,7 +8,7 @@ use super::conversation_handle::Conversation;
 use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
 use super::references::check_references;
-use super::replay::replay;
+use super::restoration::restore_tools;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
@@ -92,7 +92,7 @@ impl ConversationBuilder {
             began: HashMap::new(),
             journal,
         };
-        replay(&mut state, log);
+        restore_tools(&mut state, log);
         Ok(Conversation { state })
     }
 

@@ -9,7 +9,7 @@ const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A typed answer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Typed {
+pub(super) enum TypedAnswer {
     /// A complete answer.
     Answer(ApprovalAnswer),
     /// The arguments shall be edited.
@@ -19,7 +19,7 @@ pub(super) enum Typed {
 }
 
 /// Parses a typed line. The text after `n` is the reason for the model.
-pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
+pub(super) fn parse(line: &str, request: &ApprovalRequest) -> TypedAnswer {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let approved = || ApprovalAnswer::from(Approval::Approved);
@@ -35,10 +35,10 @@ pub(super) fn parse(line: &str, request: &ApprovalRequest) -> Typed {
                 .with_validity(VALID_FOR)
         }
         "t" | "tool" => approved().with_scope(ApprovalScope::Tool).with_validity(VALID_FOR),
-        "e" | "edit" => return Typed::Edit,
-        _ => return Typed::Help,
+        "e" | "edit" => return TypedAnswer::Edit,
+        _ => return TypedAnswer::Help,
     };
-    Typed::Answer(answer)
+    TypedAnswer::Answer(answer)
 }
 
 /// Returns the denial of a person, with the reason that the model reads; it may be empty.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::answer::{Typed, parse};
+use super::answer::{TypedAnswer, parse};
 use super::question::{EDIT_PROMPT, PROMPT, help, question};
 use crate::output::page::{BAD, Page};
 use crate::output::printer::write_stderr;
@@ -75,9 +75,9 @@ fn ask(request: &ApprovalRequest, input: &mut dyn BufRead, print: &mut dyn FnMut
         prompt(PROMPT, print);
         let Some(line) = read_line(input) else { break };
         match parse(&line, request) {
-            Typed::Answer(answer) => return answer,
-            Typed::Help => print(&help()),
-            Typed::Edit => {
+            TypedAnswer::Answer(answer) => return answer,
+            TypedAnswer::Help => print(&help()),
+            TypedAnswer::Edit => {
                 prompt(EDIT_PROMPT, print);
                 let Some(line) = read_line(input) else { break };
                 match serde_json::from_str(&line) {

@@ -38,7 +38,7 @@ pub(crate) struct TokenEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileFormat {
+struct TokensFile {
     #[serde(default)]
     token: Vec<TokenEntry>,
     oauth: Option<OauthFormat>,
@@ -57,7 +57,7 @@ impl ServerFile {
     /// Reads a configuration file.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text(path, CONFIG_BYTES_MAX, "configuration")?;
-        let format: FileFormat = toml::from_str(&text).map_err(|error| {
+        let format: TokensFile = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
             let line = error
                 .span()

@@ -64,7 +64,7 @@ impl UntrustedSchemas {
             return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
         }
         let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", short(&error.to_string())))?;
-        let mut walk = Walk {
+        let mut walk = SchemaWalk {
             root: &schema,
             values: 0,
             used: self,
@@ -83,7 +83,7 @@ impl UntrustedSchemas {
 }
 
 /// Visits a schema and all schemas that it refers to.
-struct Walk<'a> {
+struct SchemaWalk<'a> {
     root: &'a Value,
     values: usize,
     used: &'a mut UntrustedSchemas,
@@ -108,7 +108,7 @@ impl Position {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     /// Visits a value that is a schema, or that a reference may use as one.
     fn schema(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
         self.count(position)?;
