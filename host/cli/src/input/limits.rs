@@ -31,7 +31,7 @@ pub(crate) struct LimitFlags {
     /// Maximum number of calls from the guest into the host [default: 10000]
     #[arg(long, value_name = "N")]
     host_calls: Option<u64>,
-    /// Maximum size that one of them copies [default: 16MiB]
+    /// Maximum size that one call into the host copies [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     host_call_bytes: Option<ByteCount>,
     /// Maximum number of open resources, such as files and streams [default: 4096]
