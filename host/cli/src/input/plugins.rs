@@ -62,20 +62,15 @@ impl PluginFlags {
         self
     }
 
-    /// Returns the builder of a host without grants.
-    pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        self.builder(limits)
-    }
-
     /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
-        let builder = self.builder(limits)?;
+        let builder = self.ungranted(limits)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host like [`PluginFlags::load`], which also searches by meaning if there are word vectors.
     pub(crate) async fn load_for_search(&self) -> Result<Toolwit, Error> {
-        let builder = with_word_vectors(self.builder(&LimitFlags::default())?);
+        let builder = with_word_vectors(self.ungranted(&LimitFlags::default())?);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
@@ -87,7 +82,7 @@ impl PluginFlags {
 
     /// Builds a host that checks rules before they are granted. The grants file need not exist.
     pub(crate) async fn load_for_grants(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        let mut builder = self.builder(&LimitFlags::default())?;
+        let mut builder = self.ungranted(&LimitFlags::default())?;
         let grants = authority.grants.path()?;
         builder = if grants.exists() {
             builder.grants(grants)
@@ -130,7 +125,7 @@ impl PluginFlags {
 
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
-        with_authority(self.builder(limits)?, authority)
+        with_authority(self.ungranted(limits)?, authority)
     }
 
     /// Returns a builder like [`PluginFlags::builder`]. With servers, there need not be plugins.
@@ -138,12 +133,12 @@ impl PluginFlags {
         let has_plugins =
             !self.directories.is_empty() || !environment_directories().is_empty() || Path::new(DEFAULT).is_dir();
         if has_plugins || servers.is_empty() {
-            return self.builder(limits);
+            return self.ungranted(limits);
         }
         self.builder_of(limits, Vec::new())
     }
 
-    fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+    pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         self.builder_of(limits, self.directories()?)
     }
 
