@@ -37,6 +37,6 @@ mod tally;
 mod tool_loop;
 mod turn_start;
 
-pub(crate) use single_call::{CallStart, SingleCall};
+pub(crate) use single_call::{SingleCall, SingleCallStart};
 pub(crate) use tool_loop::ToolLoop;
 pub(crate) use turn_start::begin_silent_turn;

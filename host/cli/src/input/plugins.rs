@@ -138,6 +138,7 @@ impl PluginFlags {
         self.builder_of(limits, Vec::new())
     }
 
+    /// Returns the builder of a host without grants.
     pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         self.builder_of(limits, self.directories()?)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::command::CommandCall;
-use super::dynamic_call::{DynamicCall, convert_tool_error};
+use super::dynamic_call::{DynamicValidator, convert_tool_error};
 use super::follow_up::run_follow_up;
 use super::function::FunctionCall;
 use super::guarded::GuardedCall;
@@ -29,7 +29,7 @@ pub(crate) struct PluginTool {
     target: EntityTarget,
     definition: ToolDefinition,
     /// The validator of the arguments, used only for a dynamic tool.
-    dynamic: DynamicCall,
+    dynamic: DynamicValidator,
 }
 
 impl PluginTool {
@@ -48,7 +48,7 @@ impl PluginTool {
             function,
             target: EntityTarget::None,
             definition,
-            dynamic: DynamicCall::default(),
+            dynamic: DynamicValidator::default(),
         })
     }
 
@@ -66,7 +66,7 @@ impl PluginTool {
             function,
             target,
             definition,
-            dynamic: DynamicCall::default(),
+            dynamic: DynamicValidator::default(),
         })
     }
 
@@ -141,7 +141,7 @@ impl PluginTool {
             function: *function,
             target: EntityTarget::None,
             definition: definition.clone(),
-            dynamic: DynamicCall::default(),
+            dynamic: DynamicValidator::default(),
         })
     }
 }
