@@ -128,7 +128,7 @@ impl PluginFlags {
         with_authority(self.ungranted(limits)?, authority)
     }
 
-    /// Returns a builder like [`PluginFlags::builder`]. With servers, there need not be plugins.
+    /// Returns a builder like [`PluginFlags::ungranted`]. With servers, there need not be plugins.
     fn builder_among(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
         let has_plugins =
             !self.directories.is_empty() || !environment_directories().is_empty() || Path::new(DEFAULT).is_dir();
