@@ -80,7 +80,7 @@ fn as_document(element: &Node) -> Rc<Node> {
     document
 }
 
-/// What a walk through a page finds.
+/// The parts that a walk through a page finds.
 #[derive(Default)]
 struct Outline {
     title: Option<String>,

@@ -52,7 +52,7 @@ pub struct DecidedCall<'a> {
     pub request: &'a ApprovalRequest,
     /// The decision.
     pub decision: ApprovalDecision,
-    /// Who made it.
+    /// The maker of the decision.
     pub basis: ApprovalBasis,
     /// The arguments in place of those of the request.
     pub edited: Option<&'a Arguments>,

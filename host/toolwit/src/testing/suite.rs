@@ -44,7 +44,7 @@ pub struct TestCall {
     pub tool: String,
     /// The arguments.
     pub arguments: Arguments,
-    /// What it is expected to return.
+    /// The expected outcome.
     pub expectation: Expectation,
 }
 
