@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::limits::LimitRequest;
 use toolwit::registry::{Manifest, Project, ProjectLimits};
-use toolwit::sandbox::{Inspection, ComponentOrigin};
+use toolwit::sandbox::{ComponentOrigin, Inspection};
 
 /// Decodes JSON to WIT values and encodes them again. Valid JSON must be unchanged.
 pub fn values(data: &[u8]) {

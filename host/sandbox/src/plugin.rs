@@ -10,7 +10,7 @@ use crate::call::tool::PluginTool;
 use crate::entity::entity_gatherer::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
 use crate::inspect::cache::CachedInspection;
-use crate::inspect::inspection::{Inspection, ComponentOrigin};
+use crate::inspect::inspection::{ComponentOrigin, Inspection};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::pipeline::blocking;

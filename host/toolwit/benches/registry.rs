@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolwit::registry::{Catalog, Document, EmbeddingModel, Query, Registry};
-use toolwit::sandbox::{CodeCacheLocation, Inspection, ComponentOrigin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, ComponentOrigin, Inspection, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
 const PACKAGES: usize = 10_000;

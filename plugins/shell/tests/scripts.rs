@@ -45,7 +45,10 @@ fn pipes_redirects_and_conditions_work() {
     assert_eq!(directory.stdout("false || echo no && echo yes; ! false"), "no\nyes\n");
     assert_eq!(directory.stdout("cat missing 2>/dev/null || echo $?"), "1\n");
     assert_eq!(directory.stdout("cat missing 2>&1 | grep -c 'no such'"), "1\n");
-    assert_eq!(directory.stdout("cat <<'E' | tr a-z A-Z\na $x\nE\necho end"), "A $X\nend\n");
+    assert_eq!(
+        directory.stdout("cat <<'E' | tr a-z A-Z\na $x\nE\necho end"),
+        "A $X\nend\n"
+    );
     assert_eq!(directory.stdout("x=1\ncat <<E\n$x\nE"), "1\n");
 }
 
@@ -77,8 +80,14 @@ fn lines_are_filtered_and_edited() {
         directory.stdout("sed -E 's/([a-z]+) ([0-9]+)/\\2 \\1/; /^10/d' a.txt"),
         "3 pear\n1 pear\n"
     );
-    assert_eq!(directory.stdout("sed 's/p\\(e\\)/[\\1&]/' a.txt | head -1"), "[epe]ar 3\n");
-    assert_eq!(directory.stdout("sed -i 's|pear|plum|g' a.txt; grep -c plum a.txt"), "2\n");
+    assert_eq!(
+        directory.stdout("sed 's/p\\(e\\)/[\\1&]/' a.txt | head -1"),
+        "[epe]ar 3\n"
+    );
+    assert_eq!(
+        directory.stdout("sed -i 's|pear|plum|g' a.txt; grep -c plum a.txt"),
+        "2\n"
+    );
     assert_eq!(directory.stdout("grep -rn TODO ."), "./src/b.rs:2:// TODO\n");
     assert_eq!(directory.stdout("grep -oE '[0-9]+' a.txt | tr '\\n' ,"), "3,10,1,");
     assert_eq!(directory.stdout("echo aabbc | tr -s ab | tr -d c"), "ab\n");
@@ -140,7 +149,11 @@ fn redirects_are_applied_in_their_order() {
         "2\n"
     );
     assert_eq!(
-        directory.run("{ echo a; cat missing; } 2>&1 > one").stdout.lines().count(),
+        directory
+            .run("{ echo a; cat missing; } 2>&1 > one")
+            .stdout
+            .lines()
+            .count(),
         1
     );
     assert_eq!(
@@ -155,6 +168,9 @@ fn redirects_are_applied_in_their_order() {
         directory.stdout("cat <<< \"a $(echo b)\"; echo x >| n; echo y 1>> n; cat n"),
         "a b\nx\ny\n"
     );
-    assert_eq!(directory.stdout("printf 'echo sourced $x' > s; x=1; . ./s"), "sourced 1\n");
+    assert_eq!(
+        directory.stdout("printf 'echo sourced $x' > s; x=1; . ./s"),
+        "sourced 1\n"
+    );
     assert_eq!(directory.run("if true; then echo a; fi < missing").status, 1);
 }

@@ -14,7 +14,7 @@ mod names;
 mod types;
 mod versions;
 
-use toolwit::sandbox::{Inspection, ComponentOrigin};
+use toolwit::sandbox::{ComponentOrigin, Inspection};
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::component_of;
 

@@ -8,7 +8,7 @@ use super::no_model::NoModel;
 use super::serial_groups::SerialGroups;
 use crate::conversation::ConversationBuilder;
 use crate::injection::InjectionStrategy;
-use crate::run::{SingleCallStart, SingleCall, begin_silent_turn};
+use crate::run::{SingleCall, SingleCallStart, begin_silent_turn};
 use crate::state::ConversationState;
 use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use toolwit_core::ErrorKind;
 use toolwit_core::limits::{Amount, Limit, all_limits};
-use toolwit_sandbox::{Inspection, ComponentOrigin};
+use toolwit_sandbox::{ComponentOrigin, Inspection};
 
 const COMPLETE: &str = r#"
 version = "1.2.0"

@@ -6,7 +6,7 @@ use crate::manifest::Manifest;
 use crate::manifest::interfaces::Interfaces;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
-use toolwit_sandbox::{Inspection, Lint, ComponentOrigin, lint, read_component, read_wit};
+use toolwit_sandbox::{ComponentOrigin, Inspection, Lint, lint, read_component, read_wit};
 use toolwit_sections::custom_section;
 
 /// The standard custom sections for a component's version and description.

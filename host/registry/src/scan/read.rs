@@ -15,7 +15,7 @@ use crate::manifest::Manifest;
 use crate::package::{Package, PackageStatus, name_of};
 use crate::store::{PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_sandbox::{Inspection, ComponentOrigin, Plugin, Runtime};
+use toolwit_sandbox::{ComponentOrigin, Inspection, Plugin, Runtime};
 
 /// The state of a component file when it was last read.
 pub(crate) struct ScannedFile {

@@ -102,7 +102,11 @@ impl Inspection {
     /// # Errors
     /// Those of [`Inspection::from_bytes`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for an
     /// annotation of an item that the component does not export.
-    pub fn from_bytes_with(bytes: &[u8], origin: ComponentOrigin<'_>, annotations: &Annotations) -> Result<Self, Error> {
+    pub fn from_bytes_with(
+        bytes: &[u8],
+        origin: ComponentOrigin<'_>,
+        annotations: &Annotations,
+    ) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
         let (wit, mut wit_problem) = match wit_with_docs(&checked, origin) {
             Ok(wit) => (wit, None),
@@ -247,7 +251,10 @@ pub(super) fn wit_of(bytes: &[u8], origin: ComponentOrigin<'_>) -> Option<wit_pa
 
 /// Returns WIT with docs: from the component if it contains any, also from macros, otherwise from the file next to it. The error is
 /// why that file cannot be used.
-fn wit_with_docs(checked: &CheckedComponent<'_>, origin: ComponentOrigin<'_>) -> Result<Option<wit_parser::Resolve>, String> {
+fn wit_with_docs(
+    checked: &CheckedComponent<'_>,
+    origin: ComponentOrigin<'_>,
+) -> Result<Option<wit_parser::Resolve>, String> {
     let embedded = docs::decode_packages(checked.wit_sections()).or_else(|| docs::parse_sources(&checked.wit_sources));
     match (embedded, origin.adjacent_wit) {
         (Some(wit), _) => Ok(Some(wit)),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use wit_parser::{InterfaceId, Resolve, WorldItem};
 
 use super::annotations::Annotations;
-use super::inspection::{Inspection, ComponentOrigin, wit_of};
+use super::inspection::{ComponentOrigin, Inspection, wit_of};
 use crate::values::types::{Function, Shape};
 use toolwit_core::Error;
 

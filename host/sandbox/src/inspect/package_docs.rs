@@ -45,7 +45,7 @@ fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::{Inspection, ComponentOrigin};
+    use crate::{ComponentOrigin, Inspection};
 
     fn description_with(section: &[u8]) -> String {
         let mut bytes = wat::parse_str(

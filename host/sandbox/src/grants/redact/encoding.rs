@@ -134,7 +134,9 @@ impl SecretSearch {
         }
         // The length of the longest secret that ends here.
         let length = secrets.matched(self.state);
-        let first = length.checked_sub(1).and_then(|index| self.starts.iter().rev().nth(index));
+        let first = length
+            .checked_sub(1)
+            .and_then(|index| self.starts.iter().rev().nth(index));
         if let Some(start) = first {
             found(*start..range.end);
         }
