@@ -24,11 +24,11 @@ pub(crate) const NO_PACKAGES: &str =
 pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     let name = error.limit.as_ref()?.limit;
     let field = format!("LoopLimits::{name}`");
-    let is_it = |limit: &Limit| match limit.setting {
+    let is_exceeded = |limit: &Limit| match limit.setting {
         LimitSetting::Named(named) => error.kind == ErrorKind::LoopLimit && named.contains(&field),
         _ => limit.name == name,
     };
-    all_limits().into_iter().find(is_it)
+    all_limits().into_iter().find(is_exceeded)
 }
 
 /// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint.

@@ -122,7 +122,7 @@ impl RunLimitFlags {
         })
     }
 
-    /// Returns other limits, such as those of a trace, with the options in their place.
+    /// Returns limits, such as those of a trace, in which each given option replaces its limit.
     pub(crate) fn over(&self, limits: LoopLimits) -> LoopLimits {
         LoopLimits {
             iterations_max: self.iterations.unwrap_or(limits.iterations_max),
