@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::limits::LimitRequest;
 use toolwit::registry::{Manifest, Project, ProjectLimits};
-use toolwit::sandbox::{Inspection, Origin};
+use toolwit::sandbox::{ComponentOrigin, Inspection};
 
 /// Decodes JSON to WIT values and encodes them again. Valid JSON must be unchanged.
 pub fn values(data: &[u8]) {
@@ -20,7 +20,7 @@ pub fn values(data: &[u8]) {
 
 /// Inspects bytes as a component. The cached inspection of a valid component must have the same tools.
 pub fn component(data: &[u8]) {
-    let origin = Origin {
+    let origin = ComponentOrigin {
         name: "fuzz",
         adjacent_wit: None,
     };

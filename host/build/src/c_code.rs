@@ -136,7 +136,7 @@ mod tests {
         let error = missing().explain(failed(
             "--- stderr\n\n\nerror occurred in cc-rs: failed to find tool \"clang\"",
         ));
-        assert_eq!(error.to_string(), "`zig` is not installed, which builds C");
+        assert_eq!(error.to_string(), "`zig`, which builds C, is not installed");
         let other = missing().explain(failed("error: no matching package"));
         assert!(matches!(other, BuildError::Command { .. }), "another failure stays");
         let compiled = CCompiler::Chosen.explain(failed("error occurred in cc-rs: a warning is an error"));

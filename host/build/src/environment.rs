@@ -1,7 +1,7 @@
 //! The programs that Toolwit starts, and the environment variables that they inherit.
 //!
 //! Toolwit often runs under another cargo (`cargo run`, `cargo test`), whose settings its child processes inherit. It also often
-//! runs in a directory whose author is a stranger: nothing in that directory is started by accident.
+//! runs in a directory whose author is not trusted: nothing in that directory is started by accident.
 
 use std::{
     env,
@@ -62,7 +62,7 @@ fn absolute_directories(path: &OsStr) -> OsString {
 /// Makes the command use the user's default toolchain, independent of the current directory.
 ///
 /// It runs in the root directory. rustup starts the toolchain that a file in the current directory or above it names, which may be a
-/// path in a stranger's project.
+/// path in a project that is not trusted.
 pub(super) fn for_user(command: &mut Command) {
     remove_outer(command);
     command.env_remove("RUSTUP_TOOLCHAIN").current_dir("/");

@@ -61,7 +61,7 @@ pub enum BuildError {
         path: PathBuf,
     },
     /// A program of the language's toolchain is not installed.
-    #[error("`{}` is not installed, which builds {}", .0.program, .0.language)]
+    #[error("`{}`, which builds {}, is not installed", .0.program, .0.language)]
     MissingTool(MissingTool),
     /// The project's `toolwit.toml` cannot be read.
     #[error("`{}` is not valid: {message}", .path.display())]

@@ -157,7 +157,7 @@ impl NewProject {
             fs::write(&path, self.fill_in(template)).map_err(write_error(&path))?;
             written.push(path);
         }
-        // An editor needs them before the first build.
+        // Editors need the bindings before the first build.
         let bindings = ResolvedWit::read(&self.dir.join("wit"))
             .map_err(BuildError::from)
             .and_then(|wit| update_bindings(self.language, &self.dir, &wit, None));

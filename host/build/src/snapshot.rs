@@ -6,10 +6,10 @@ use std::{
     time::SystemTime,
 };
 
-/// Directories that are not source: build outputs and installed packages. Hidden ones are not either.
+/// Directories of build outputs and installed packages, which are not source. Hidden files and directories are left out as well.
 const OUTPUTS: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
-/// Maximum number of files that are compared. A project with more is compared by its first ones.
+/// Maximum number of files that are compared. In a project with more, changes of the others are not detected.
 const FILES_MAX: usize = 10_000;
 
 /// The files of a project with their sizes and modification times.

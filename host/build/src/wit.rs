@@ -32,7 +32,7 @@ pub enum WitError {
         path: PathBuf,
     },
     /// The world could not be selected.
-    #[error("no world to build for: {message}")]
+    #[error("the world cannot be selected: {message}")]
     World {
         /// The reason, with the worlds to choose from.
         message: String,

@@ -12,7 +12,7 @@ use toolwit::grants::{Capability, DeclaredCapabilities, SecretSource};
 use toolwit::limits::{Limit, LimitSetting, all_limits};
 use toolwit::mcp::LoginRequired;
 use toolwit::registry::{AddError, Package, Registry};
-use toolwit::sandbox::{SecretError, UnbuiltComponent};
+use toolwit::sandbox::{SecretError, UnbuiltComponent, Wasi3Disabled};
 use toolwit::store::StoreError;
 use toolwit::tool::{DeniedAccess, MissingGrant};
 use toolwit::{Error, ErrorKind};
@@ -25,11 +25,11 @@ pub(crate) const NO_PACKAGES: &str =
 pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     let name = error.limit.as_ref()?.limit;
     let field = format!("LoopLimits::{name}`");
-    let is_it = |limit: &Limit| match limit.setting {
+    let is_exceeded = |limit: &Limit| match limit.setting {
         LimitSetting::Named(named) => error.kind == ErrorKind::LoopLimit && named.contains(&field),
         _ => limit.name == name,
     };
-    all_limits().into_iter().find(is_it)
+    all_limits().into_iter().find(is_exceeded)
 }
 
 /// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint.
@@ -122,6 +122,11 @@ fn command(error: &Error) -> Option<String> {
                 }
                 _ => "build it with `toolwit build`".to_owned(),
             });
+        }
+        if cause.is::<Wasi3Disabled>() {
+            return Some(
+                "`--wasi-p3`, or `wasi_p3 = true` in `[sandbox]` of `toolwit.toml`, enables WASI 0.3".to_owned(),
+            );
         }
         if let Some(SecretError::Missing { name, location }) = cause.downcast_ref::<SecretError>() {
             return missing_secret(name, *location);

@@ -145,13 +145,13 @@ mod tests {
 
     #[test]
     fn invalid_policy_is_refused_with_its_line() {
-        for (text, place) in [
+        for (text, position) in [
             ("[approval]\nwrites = \"never\"\n", "policy.toml:2:1: "),
             ("[approval]\nwrite = \"nevr\"\n", "policy.toml:2:9: "),
             ("[[effect]]\ntool = \"x\"\nclass = \"none\"\n", "policy.toml:3:9: "),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.message.starts_with(place), "{error}");
+            assert!(error.message.starts_with(position), "{error}");
         }
         assert_eq!(OperatorPolicy::read(Path::new("/nonexistent")).unwrap(), None);
     }

@@ -7,10 +7,10 @@ use crate::call::plugin::Plugin;
 use crate::call::runtime::Runtime;
 use crate::call::scope::Scope;
 use crate::call::tool::PluginTool;
-use crate::entity::harvest::ENTITY_GATHERER;
+use crate::entity::entity_gatherer::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
 use crate::inspect::cache::CachedInspection;
-use crate::inspect::inspection::{Inspection, Origin};
+use crate::inspect::inspection::{ComponentOrigin, Inspection};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::pipeline::blocking;
@@ -33,7 +33,7 @@ impl Plugin {
         let inspect = move || {
             Inspection::from_bytes(
                 &task_bytes,
-                Origin {
+                ComponentOrigin {
                     name: &task_name,
                     adjacent_wit: None,
                 },
@@ -55,7 +55,7 @@ impl Plugin {
             let adjacent_wit = source::read_wit(&task_path.with_extension("wit"));
             Inspection::from_bytes(
                 &bytes,
-                Origin {
+                ComponentOrigin {
                     name: &task_name,
                     adjacent_wit: adjacent_wit.as_ref(),
                 },

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolwit::registry::{Catalog, Document, EmbeddingModel, Query, Registry};
-use toolwit::sandbox::{CodeCacheLocation, Inspection, Origin, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, ComponentOrigin, Inspection, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
 const PACKAGES: usize = 10_000;
@@ -169,7 +169,7 @@ fn fill(directory: &Path) {
 async fn packages() {
     let directory = tempfile::tempdir().unwrap();
     fill(directory.path());
-    let place = vec![directory.path().to_owned()];
+    let directories = vec![directory.path().to_owned()];
     let own = tempfile::tempdir().unwrap();
 
     let mut decoded = Vec::new();
@@ -178,8 +178,8 @@ async fn packages() {
     for round in 0..ROUNDS {
         decoded.push(timed(|| decode_all(directory.path())));
         let file = own.path().join(format!("store-{round}.db"));
-        first.push(scan_and_search(&place, &file).await);
-        restarted.push(scan_and_search(&place, &file).await);
+        first.push(scan_and_search(&directories, &file).await);
+        restarted.push(scan_and_search(&directories, &file).await);
     }
     let (decoded, first, restarted) = (median(decoded), median(first), median(restarted));
     println!("{PACKAGES} packages:");
@@ -197,22 +197,22 @@ async fn restarts() {
     const RESTARTS: usize = 30;
     let directory = tempfile::tempdir().unwrap();
     fill(directory.path());
-    let place = vec![directory.path().to_owned()];
+    let directories = vec![directory.path().to_owned()];
     let own = tempfile::tempdir().unwrap();
     let file = own.path().join("store.db");
-    scan_and_search(&place, &file).await;
+    scan_and_search(&directories, &file).await;
     let mut times = Vec::new();
     for _ in 0..RESTARTS {
-        times.push(scan_and_search(&place, &file).await);
+        times.push(scan_and_search(&directories, &file).await);
     }
     println!("restart, unchanged, to first answer {:>8.0} ms", ms(median(times)));
 }
 
 /// Opens the store, scans the directory and searches once, as a process does before its first answer.
-async fn scan_and_search(place: &[PathBuf], file: &Path) -> Duration {
+async fn scan_and_search(directories: &[PathBuf], file: &Path) -> Duration {
     let started = Instant::now();
     let store = Arc::new(SqliteStore::open(file).unwrap());
-    let registry = Registry::scan_into(&host(), place, store).await.unwrap();
+    let registry = Registry::scan_into(&host(), directories, store).await.unwrap();
     let hits = registry.search(&Query::new("compute the invoice of a warehouse"), |_| true);
     let elapsed = started.elapsed();
     assert_eq!((registry.tool_count(), hits.is_empty()), (PACKAGES, false));
@@ -234,7 +234,7 @@ fn decode_all(directory: &Path) {
             scope.spawn(move || {
                 for path in part {
                     let bytes = fs::read(path).unwrap();
-                    let origin = Origin {
+                    let origin = ComponentOrigin {
                         name: "package",
                         adjacent_wit: None,
                     };

@@ -13,12 +13,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use toolwit::agent::communicate_tool;
+use toolwit::agent::{Subagent, communicate_tool};
 use toolwit::model::{Cost, DescribedModel, Price};
 use toolwit::tool::Origin;
 use toolwit::{
-    AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Subagent, Tool, ToolContext,
-    ToolError, ToolExt, ToolObject, ToolResult, tool,
+    AgenticTool, Artifact, Budget, Conversation, Parameter, ScriptedModel, StateMachine, Tool, ToolContext, ToolError,
+    ToolExt, ToolObject, ToolResult, tool,
 };
 
 /// The state of an order.

@@ -49,15 +49,14 @@ pub use host::{
 
 #[doc(inline)]
 pub use toolwit_agent::{
-    AgenticTool, Budget, Conversation, ConversationBuilder, Event, Observer, RunOutcome, StopReason, Subagent,
+    AgenticTool, Budget, Conversation, ConversationBuilder, Event, RunOutcome,
     injection::{Facade, Playbook, StateMachine, Unlock},
     model::{ChatModel, ScriptedModel},
 };
 #[doc(inline)]
 pub use toolwit_core::{
-    Arguments, Artifact, EffectClass, Error, ErrorKind, Message, NativeTool, Parameter, Phase, Tool, ToolContext,
-    ToolDefinition, ToolError, ToolExt, ToolObject, ToolRegistry, ToolResult, ToolSelector, ToolSet,
-    limits::LimitRequest,
+    Arguments, Artifact, Error, ErrorKind, NativeTool, Parameter, Phase, Tool, ToolContext, ToolDefinition, ToolError,
+    ToolExt, ToolObject, ToolResult, ToolSelector, ToolSet, limits::LimitRequest,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]

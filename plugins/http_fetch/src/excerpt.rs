@@ -1,6 +1,6 @@
 //! Parts of a long text.
 
-/// The default and the greatest number of characters of a part.
+/// The default number of characters of a part.
 pub const LENGTH_DEFAULT: usize = 20_000;
 /// The greatest number of characters of a part.
 pub const LENGTH_MAX: usize = 100_000;
@@ -10,7 +10,7 @@ pub const LENGTH_MAX: usize = 100_000;
 pub struct Excerpt<'a> {
     /// The part.
     pub text: &'a str,
-    /// The number of characters of the whole text.
+    /// The number of characters of the full text.
     pub total_chars: usize,
     /// The position of the next part, in characters. `None` at the end.
     pub next_offset: Option<usize>,

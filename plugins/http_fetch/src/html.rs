@@ -15,15 +15,15 @@ const DEPTH_MAX: usize = 256;
 /// The length to which a title is cut, in characters.
 const TITLE_CHARS_MAX: usize = 300;
 
-/// Elements that are not text. `noscript` is, because no script runs.
+/// Elements that are not text. `noscript` is text, because no script runs.
 const NOT_TEXT: [&str; 11] = [
     "audio", "canvas", "embed", "head", "iframe", "object", "script", "style", "svg", "template", "video",
 ];
 
-/// Elements beside the content of a page.
-const BESIDE: [&str; 7] = ["aside", "button", "dialog", "footer", "form", "menu", "nav"];
+/// Elements around the main content of a page.
+const NOT_CONTENT: [&str; 7] = ["aside", "button", "dialog", "footer", "form", "menu", "nav"];
 
-/// What a page is reduced to.
+/// The part of a page that is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The main content.
@@ -54,8 +54,8 @@ pub fn readable(html: &str, url: &Url, extent: Extent) -> Result<Readable, Strin
     let main = outline.main.filter(|_| extent == Extent::Content);
     let mut skipped = NOT_TEXT.to_vec();
     if extent == Extent::Content {
-        skipped.extend(BESIDE);
-        // The header of the main content has its heading, that of a page its menu.
+        skipped.extend(NOT_CONTENT);
+        // The header of the main content contains its heading; the header of a page contains the menu.
         skipped.extend(main.is_none().then_some("header"));
     }
     let options = Options {
@@ -80,7 +80,7 @@ fn as_document(element: &Node) -> Rc<Node> {
     document
 }
 
-/// What a walk through a page finds.
+/// The parts that a walk through a page finds.
 #[derive(Default)]
 struct Outline {
     title: Option<String>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::kinds::Kind;
 
-/// What is masked.
+/// The data that is masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masks {
     /// The kinds of data.

@@ -93,7 +93,7 @@ pub struct Shell {
     pub(crate) conditions: usize,
     /// The status of the last command substitution.
     substituted: u8,
-    /// What command substitutions wrote to standard error, until a command takes it.
+    /// The standard error of command substitutions, until a command takes it.
     pub(crate) errors: String,
     depth: usize,
 }

@@ -14,14 +14,14 @@ struct Field {
     text: String,
     pattern: String,
     is_glob: bool,
-    /// Whether a part was quoted, so that it exists even if it is empty.
-    is_quoted: bool,
+    /// Whether the field exists even if it is empty: a part of it was quoted, or a separator ended it.
+    exists_if_empty: bool,
 }
 
 impl Field {
     fn push(&mut self, text: &str, is_quoted: bool) {
         self.text.push_str(text);
-        self.is_quoted |= is_quoted;
+        self.exists_if_empty |= is_quoted;
         push_pattern(&mut self.pattern, text, is_quoted);
         self.is_glob |= !is_quoted && text.contains(['*', '?', '[']);
     }
@@ -158,7 +158,7 @@ impl Shell {
             field.push(&text, is_quoted);
         }
         fields.push(field);
-        fields.retain(|field| !field.text.is_empty() || field.is_quoted);
+        fields.retain(|field| !field.text.is_empty() || field.exists_if_empty);
         Ok(fields)
     }
 
@@ -230,7 +230,7 @@ fn push_pattern(pattern: &mut String, text: &str, is_quoted: bool) {
     }
 }
 
-/// Splits the result of an expansion. White space separates fields in any number, another separator ends one field each.
+/// Splits the result of an expansion. Any amount of white space separates two fields; each other separator ends one field.
 fn split(text: &str, separators: &str, field: &mut Field, fields: &mut Vec<Field>) {
     let mut after_blank = false;
     for piece in text.split_inclusive(|c| separators.contains(c)) {
@@ -241,15 +241,15 @@ fn split(text: &str, separators: &str, field: &mut Field, fields: &mut Vec<Field
             after_blank = false;
         }
         let Some(separator) = separator else { continue };
-        let is_empty = field.text.is_empty() && !field.is_quoted;
+        let is_empty = field.text.is_empty() && !field.exists_if_empty;
         if separator.is_whitespace() {
             after_blank |= !is_empty;
         } else {
             // `a : b` with the separators ` :` has two fields.
-            field.is_quoted |= !(after_blank && is_empty);
+            field.exists_if_empty |= !(after_blank && is_empty);
             after_blank = false;
         }
-        if !field.text.is_empty() || field.is_quoted {
+        if !field.text.is_empty() || field.exists_if_empty {
             fields.push(std::mem::take(field));
         }
     }

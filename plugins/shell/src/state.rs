@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::execute::Shell;
 use crate::syntax::Command;
 
-/// What a subshell has its own copy of.
+/// The state of which a subshell has a copy of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) directory: PathBuf,

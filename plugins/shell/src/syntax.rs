@@ -164,7 +164,7 @@ pub(crate) enum Operation {
     Slice { offset: Word, length: Option<Word> },
 }
 
-/// What happens if a parameter is missing.
+/// The reaction to a missing parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Substitute {
     /// `-`: the word is used.

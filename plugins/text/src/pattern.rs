@@ -47,7 +47,7 @@ pub struct Pattern {
 
 /// A match of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct PatternMatch {
     /// The matched text.
     pub text: String,
     /// The character where it begins, from 0.
@@ -112,7 +112,7 @@ impl Pattern {
 
     /// Finds up to `limit` matches.
     #[must_use]
-    pub fn find(&self, text: &str, limit: usize) -> Vec<Found> {
+    pub fn find(&self, text: &str, limit: usize) -> Vec<PatternMatch> {
         let mut position = TextPosition::default();
         let captures = self.regex.captures_iter(text).take(limit);
         captures
@@ -120,7 +120,7 @@ impl Pattern {
             .collect()
     }
 
-    fn found(&self, text: &str, captures: &Captures<'_>, position: &mut TextPosition) -> Found {
+    fn found(&self, text: &str, captures: &Captures<'_>, position: &mut TextPosition) -> PatternMatch {
         let full_match = captures.get_match();
         position.advance(text, full_match.start());
         let names = self.regex.capture_names().skip(1);
@@ -128,7 +128,7 @@ impl Pattern {
             .iter()
             .skip(1)
             .map(|group| group.map(|group| group.as_str().to_owned()));
-        Found {
+        PatternMatch {
             text: full_match.as_str().to_owned(),
             start: position.characters,
             line: position.line_breaks + 1,

@@ -6,7 +6,7 @@ use crate::{
     diff::Difference,
     layout,
     letter_case::{self, LetterCase},
-    pattern::{Found, Options, Pattern, PatternError},
+    pattern::{Options, Pattern, PatternError, PatternMatch},
     slug,
 };
 
@@ -148,8 +148,8 @@ impl From<PatternError> for wit::PatternError {
     }
 }
 
-impl From<Found> for wit::Found {
-    fn from(found: Found) -> Self {
+impl From<PatternMatch> for wit::Found {
+    fn from(found: PatternMatch) -> Self {
         let groups = found.groups.into_iter().zip(1..);
         Self {
             text: found.text,

@@ -33,7 +33,7 @@ pub use result::{Artifact, HostError, ToolError, ToolResult};
 /// `?` accepts every error type, and texts: `Err("the city is not known".into())`.
 pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-/// What the expansions of the macros use.
+/// Items that the expansions of the macros use.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::convert::{FromWit, IntoWit};

@@ -31,7 +31,11 @@ async fn without_the_switch_a_component_of_wasi_3_is_refused_with_its_name() {
         "{reason}"
     );
     assert!(
-        reason.suggestion.as_ref().unwrap().contains("`--wasi-p3`"),
+        reason
+            .suggestion
+            .as_ref()
+            .unwrap()
+            .contains("`WasiVersions::Wasi2And3`"),
         "{reason:?}"
     );
     let enabled = Toolwit::builder()

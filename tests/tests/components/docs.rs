@@ -45,7 +45,7 @@ fn inspect_with_wit(wit: &str) -> Inspection {
         (func $f (param "x" u8) (canon lift (core func $i "f")))
         (instance $calc (export "f" (func $f)))
         (export "a:b/calc" (instance $calc)))"#;
-    let origin = Origin {
+    let origin = ComponentOrigin {
         name: "odd",
         adjacent_wit: Some(&AdjacentWit::Text(wit.to_owned())),
     };
@@ -104,7 +104,7 @@ fn wit_that_macros_generated_describes_a_component_or_is_ignored() {
                 (instance $calc (export "f" (func $f)))
                 (export "a:b/calc" (instance $calc)))"#
         );
-        let origin = Origin {
+        let origin = ComponentOrigin {
             name: "odd",
             adjacent_wit: None,
         };
@@ -137,7 +137,7 @@ fn the_init_function_of_an_author_is_a_tool_and_that_of_a_toolchain_is_not() {
     );
     let inspection = |adjacent_wit: Option<&str>| {
         let adjacent_wit = adjacent_wit.map(|text| AdjacentWit::Text(text.to_owned()));
-        let origin = Origin {
+        let origin = ComponentOrigin {
             name: "odd",
             adjacent_wit: adjacent_wit.as_ref(),
         };

@@ -14,14 +14,14 @@ mod names;
 mod types;
 mod versions;
 
-use toolwit::sandbox::{Inspection, Origin};
+use toolwit::sandbox::{ComponentOrigin, Inspection};
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::component_of;
 
 fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
     Inspection::from_bytes(
         bytes,
-        Origin {
+        ComponentOrigin {
             name: "odd",
             adjacent_wit: None,
         },

@@ -62,7 +62,7 @@ async fn interfaces_of_wasi_3_need_the_switch_and_others_are_never_offered() {
         (func (export "draw") (result u64) (canon lift (core func $i "draw"))))"#;
     let refused = Guests::new().text("draw", random).await.err().unwrap();
     assert!(
-        refused.suggestion.as_ref().unwrap().contains("--wasi-p3"),
+        refused.suggestion.as_ref().unwrap().contains("Wasi2And3"),
         "{refused:?}"
     );
     let draw = guests.text("draw", random).await.unwrap();

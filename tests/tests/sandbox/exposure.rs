@@ -46,7 +46,7 @@ async fn run_script(name: &str, text: &str, manifest: &str, model: ScriptedModel
 fn answers(outcome: &RunOutcome) -> Vec<&str> {
     let history = outcome.history.iter();
     let answers = history.filter(|message| matches!(message.role, toolwit::tool::Role::Tool { .. }));
-    answers.map(toolwit::Message::content).collect()
+    answers.map(toolwit::tool::Message::content).collect()
 }
 
 // accept: 58, accept: 104

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use toolwit::sandbox::{Annotations, Inspection, Origin, lint};
+use toolwit::sandbox::{Annotations, ComponentOrigin, Inspection, lint};
 use toolwit::tool::{MemoryBlackboard, ToolCaller};
 use toolwit::{NativeTool, ToolContext, ToolResult, ToolSet};
 use toolwit_tests::{Conversation, Guests};
 
-const ORIGIN: Origin<'static> = Origin {
+const ORIGIN: ComponentOrigin<'static> = ComponentOrigin {
     name: "workshop",
     adjacent_wit: None,
 };

@@ -8,7 +8,7 @@ use super::conversation_handle::Conversation;
 use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
 use super::references::check_references;
-use super::replay::replay;
+use super::restoration::restore_tools;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
@@ -92,7 +92,7 @@ impl ConversationBuilder {
             began: HashMap::new(),
             journal,
         };
-        replay(&mut state, log);
+        restore_tools(&mut state, log);
         Ok(Conversation { state })
     }
 
@@ -105,7 +105,7 @@ impl ConversationBuilder {
     }
 }
 
-/// Returns the tools of a model that calls injected tools through one other tool.
+/// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and `read_result`.
 fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
     if delivery != Delivery::Gateway {
         return Ok(Vec::new());
@@ -230,8 +230,9 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools with their decorators, the guards of the host and those of the conversation around this one, and the
-/// guards for the conversations of its agents. Checks that the tools include those to which strategies and decorators refer.
+/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the conversation, the
+/// guards of the host, and those of the outer conversation. Checks that they include the tools to which strategies and decorators
+/// refer.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);

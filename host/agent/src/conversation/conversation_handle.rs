@@ -60,7 +60,7 @@ impl Conversation {
     }
 
     /// Waits until a late result of a background call has arrived; [`wake`](Self::wake) then runs the model on it at once. Returns
-    /// `false` if no background call is open, or the conversation is cancelled. A future that is dropped has no effect.
+    /// `false` if no background call is open, or the conversation is cancelled. Dropping the future has no effect.
     pub async fn late_result(&mut self) -> bool {
         let cancel = self.state.context.cancel().clone();
         tokio::select! {
@@ -72,8 +72,8 @@ impl Conversation {
 
     /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no background call is open.
     ///
-    /// Call it while the conversation is idle: an application waits for its user and for late results at the same time. A
-    /// future that is dropped while it waits has no effect; later, it behaves like a dropped run.
+    /// Call it while the conversation is idle: an application waits for its user and for late results at the same time.
+    /// Dropping the future while it waits has no effect. After that, dropping it is like dropping a run.
     ///
     /// ```no_run
     /// # async fn next_line() -> String { String::new() }
@@ -118,7 +118,7 @@ impl Conversation {
         Ok(Some(pinned))
     }
 
-    /// Returns the means to leave a run to another process; `None` without a [journal](ConversationBuilder::journal).
+    /// Returns a handle that suspends a run, so that another process can continue it; `None` without a [journal](ConversationBuilder::journal).
     #[must_use]
     pub fn suspension(&self) -> Option<Suspension> {
         self.state.journal.clone().map(Suspension)
@@ -142,8 +142,8 @@ impl Conversation {
     /// Continues the [interrupted run](Self::interrupted_run). Returns `None` if there is none.
     ///
     /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request without a
-    /// response is sent again, and charged again. An answer for which the run has a schema of the type `object` is checked, and
-    /// corrected by the model at most once; the outcome then has the JSON alone.
+    /// response is sent again, and charged again. If the run has an answer schema of the type `object`, the answer is checked, and
+    /// corrected by the model at most once; the outcome then contains only the JSON.
     ///
     /// # Errors
     /// As [`run`](Self::run). With [`RunFailure::Tool`](crate::RunFailure::Tool), nothing changed: a decision about an
@@ -155,7 +155,7 @@ impl Conversation {
     }
 
     /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until one differs from the
-    /// trace or is cancelled. Returns the end of the last one; `None` if the trace has no turns.
+    /// trace or is cancelled. Returns the outcome of the last turn that ran; `None` if the trace has no turns.
     ///
     /// # Errors
     /// As [`run`](Self::run), and with [`ModelError::Diverged`](crate::model::ModelError::Diverged) or

@@ -8,7 +8,7 @@ mod earlier_state;
 mod loop_config;
 mod object_tools;
 mod references;
-mod replay;
+mod restoration;
 mod suspension;
 mod unavailable_tool;
 mod user_turn;

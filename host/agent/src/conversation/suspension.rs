@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::journal::{Journal, JournalError};
 
-/// Leaves a run to another process, such as one in which a person answers a question about a call.
+/// Suspends a run, so that another process can continue it, such as one in which a person answers a question about a call.
 #[derive(Clone)]
 pub struct Suspension(pub(super) Arc<Journal>);
 

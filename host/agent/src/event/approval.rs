@@ -57,7 +57,7 @@ pub struct DecidedApproval {
     pub tool: ToolId,
     /// The decision.
     pub decision: ApprovalDecision,
-    /// Who made it.
+    /// The maker of the decision.
     pub basis: ApprovalBasis,
     /// The reason of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -126,7 +126,7 @@ pub enum Event {
         name: ToolName,
         /// The id of the tool.
         tool: ToolId,
-        /// What is needed to continue after a crash. Only conversations with a journal have it.
+        /// The data that a continuation after a crash needs. Only conversations with a journal have it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<Box<RecordedStart>>,
     },

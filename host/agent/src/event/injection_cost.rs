@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The tokens that tools added to a request, which were injected since the last one.
+/// The tokens that the tools injected since the last request add to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {

@@ -15,7 +15,7 @@ pub struct RecordedArtifact {
     pub kind: String,
     /// Its value; null if it is omitted.
     pub value: Value,
-    /// What is recorded instead of a value that is too large.
+    /// The record in place of a value that is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<OmittedValue>,
 }

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::config::GroupConfig;
 use super::source::ToolSource;
-use super::source_tools::is_named;
+use super::source_tools::has_name;
 use toolwit_core::Tool;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -44,12 +44,12 @@ impl ConfiguredGroup {
 
     /// Returns whether a tool belongs to the group.
     pub(super) fn accepts(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.config.tools.iter().any(|wanted| is_named(tool, wanted)) || self.matches(tool.definition().name())
+        self.config.tools.iter().any(|wanted| has_name(tool.as_ref(), wanted)) || self.matches(tool.definition().name())
     }
 
     /// Returns the listed tools that do not exist.
     pub(super) fn missing<'s>(&'s self, tools: &'s [Arc<dyn Tool>]) -> impl Iterator<Item = &'s String> {
-        let is_missing = |name: &&String| !tools.iter().any(|tool| is_named(tool, name));
+        let is_missing = |name: &&String| !tools.iter().any(|tool| has_name(tool.as_ref(), name));
         self.config.tools.iter().filter(is_missing)
     }
 

@@ -49,7 +49,7 @@ impl SourceTools {
     /// Returns the tool with this name or id, if it exists.
     #[must_use]
     pub fn tool_by_name(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| is_named(tool, name)).cloned()
+        self.tools.iter().find(|tool| has_name(tool.as_ref(), name)).cloned()
     }
 
     /// Returns the tool with this name or id.
@@ -111,11 +111,7 @@ impl SourceTools {
     }
 }
 
-pub(super) fn is_named(tool: &Arc<dyn Tool>, name: &str) -> bool {
-    has_name(tool.as_ref(), name)
-}
-
-fn has_name(tool: &dyn Tool, name: &str) -> bool {
+pub(super) fn has_name(tool: &dyn Tool, name: &str) -> bool {
     let definition = tool.definition();
     definition.name() == name || definition.id.as_str() == name
 }

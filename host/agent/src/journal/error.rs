@@ -41,7 +41,7 @@ pub enum JournalError {
     /// The store failed.
     #[error("the session store failed: {message}")]
     Store {
-        /// What failed.
+        /// The failed operation.
         message: String,
         /// The cause.
         #[source]

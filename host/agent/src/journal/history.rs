@@ -1,6 +1,6 @@
 //! The history of a conversation as a function of its events.
 
-use super::compaction::{CompactionPlan, compacted, pin_last_prompt};
+use super::compaction_plan::{CompactionPlan, compacted, pin_last_prompt};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 

@@ -26,7 +26,7 @@ pub struct InterruptedRun {
     pub(crate) reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
-    /// The questions about open calls that nobody answered.
+    /// The questions about open calls that have no answer.
     pub(crate) questions: Vec<RequestedApproval>,
     /// The outcomes of the calls of the last response that have an answer.
     pub(crate) answered: Vec<RecordedOutcome>,
@@ -96,7 +96,7 @@ impl InterruptedRun {
         unresolved.collect()
     }
 
-    /// Returns the questions about calls that nobody answered, in their order. The calls have not begun. The
+    /// Returns the questions about calls that have no answer, in their order. The calls have not begun. The
     /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same id,
     /// arguments and digest.
     #[must_use]
@@ -106,7 +106,7 @@ impl InterruptedRun {
 }
 
 impl OpenCall {
-    /// Returns whether the call began, may have changed something, and nobody decided about it.
+    /// Returns whether the call began, may have changed something, and has no decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
         // Arguments that a person edited are not those of the history, with which it would run again.

@@ -1,6 +1,6 @@
 //! The journal: the events of a conversation, stored before what they announce can have an effect.
 
-mod compaction;
+mod compaction_plan;
 mod error;
 mod history;
 mod interrupted_run;
@@ -11,7 +11,7 @@ mod session_journal;
 mod stored_answer;
 mod summary;
 
-pub(crate) use compaction::{
+pub(crate) use compaction_plan::{
     CompactionPlan, compacted, estimated_tokens, history_tokens, pin_last_prompt, plan_compaction, transcript,
 };
 pub use error::JournalError;

@@ -168,7 +168,7 @@ impl Models {
             Some(name) => self.named(name),
             None => Err(ModelError::Configuration {
                 message: "there is no default model".to_owned(),
-                suggestion: "add a model with `Models::with`".to_owned(),
+                suggestion: "add a model with `Models::with_model`".to_owned(),
             }),
         }
     }

@@ -16,7 +16,7 @@ pub struct DescribedModel<M> {
 }
 
 impl<M: ChatModel> DescribedModel<M> {
-    /// Wraps a model. What is not set is that of the model.
+    /// Wraps a model. Values that are not set are those of the model.
     #[must_use]
     pub fn new(model: M) -> Self {
         Self {

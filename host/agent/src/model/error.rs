@@ -44,7 +44,7 @@ pub enum ModelError {
         status: Option<u16>,
     },
     /// The provider's response is not valid.
-    #[error("the provider's response is not a chat completion: {message}")]
+    #[error("the provider's response is not valid: {message}")]
     Malformed {
         /// The problem.
         message: String,
@@ -73,9 +73,9 @@ impl ModelError {
         let text = match self {
             Self::Configuration { suggestion, .. } => suggestion,
             Self::Refused { status: 401 | 403, .. } => "check the provider's key, and that it has access to this model",
-            Self::Refused { status: 404, .. } => "check the model's name and the base URL, which usually ends in `/v1`",
+            Self::Refused { status: 404, .. } => "check the model's name and the base URL",
             Self::ContextExceeded { .. } => {
-                "start a new conversation, declare fewer tools, or set the size of a request beyond which older messages are summarized"
+                "start a new conversation, declare fewer tools, or set `context_tokens_max`, so that older messages are summarized"
             }
             Self::Paused => "split the task, or use the delivery `list`",
             Self::Refused { status: 413, .. } => "shorten the conversation or declare fewer tools",
@@ -83,9 +83,7 @@ impl ModelError {
             Self::Refused { status: 300..=399, .. } => "set the base URL to the provider's current address",
             Self::Unavailable { status: Some(429), .. } => "wait, or send fewer requests",
             Self::Unavailable { status: None, .. } => "check that the base URL is reachable, or increase the timeout",
-            Self::Malformed { .. } => {
-                "check that the base URL belongs to an OpenAI-compatible API; it usually ends in `/v1`"
-            }
+            Self::Malformed { .. } => "check that the base URL belongs to an API of the provider",
             Self::Diverged { .. } => "replay with the tools and the settings of the recorded run",
             Self::Script { .. } => "change the script, or the code under test",
             Self::Refused { .. } | Self::Unavailable { .. } | Self::Cancelled => return None,

@@ -46,7 +46,7 @@ struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns the price. The error says what is wrong with it.
+    /// Returns the price. The error is the reason why it is not valid.
     fn price(&self) -> Result<Option<Price>, &'static str> {
         let all = [self.input, self.output, self.cached, self.cache_write];
         if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {

@@ -33,7 +33,7 @@ impl From<Divergence> for Error {
     }
 }
 
-/// What to do about a divergence.
+/// The suggestion for a divergence.
 pub(super) const SUGGESTION: &str = "replay with the tools and the settings of the recorded run";
 
 impl Divergence {

@@ -54,7 +54,7 @@ impl ChatModel for RecordedModel {
     }
 
     fn supports_deferred_tools(&self) -> bool {
-        // The recorded responses were given with any delivery.
+        // Recorded responses do not depend on the delivery.
         true
     }
 
@@ -83,7 +83,7 @@ impl ChatModel for RecordedModel {
         }
         let Some(answer) = recorded else {
             let message = format!("the trace has {number} responses of the model, and the replay needs one more");
-            return Err(ModelError::Script { message });
+            return Err(ModelError::Diverged { message });
         };
         answer.response()
     }

@@ -292,7 +292,7 @@ pub struct RecordedTraceCall<'r> {
     pub id: &'r str,
     /// The id of the tool.
     pub tool: &'r ToolId,
-    /// What was recorded when it started.
+    /// The record of its start.
     pub start: Option<&'r RecordedStart>,
     /// Its outcome, if it ended.
     pub outcome: Option<&'r RecordedOutcome>,

@@ -90,7 +90,7 @@ pub(super) fn record_call(
     result
 }
 
-/// Tells the model that the call ran with other arguments than it wrote.
+/// Returns the heading that informs the model that the call ran with other arguments than it wrote.
 fn edited_heading(arguments: &Arguments) -> String {
     let arguments = serde_json::to_string(arguments).unwrap_or_default();
     format!("[the user changed the arguments of this call to {arguments}]\n")

@@ -22,7 +22,7 @@ mod earlier_calls;
 mod ending;
 mod inference;
 mod injection_cost;
-mod late_calls;
+mod late_delivery;
 mod loop_guard;
 mod nested_calls;
 mod observed_output;
@@ -37,6 +37,6 @@ mod tally;
 mod tool_loop;
 mod turn_start;
 
-pub(crate) use single_call::{CallStart, SingleCall};
+pub(crate) use single_call::{SingleCall, SingleCallStart};
 pub(crate) use tool_loop::ToolLoop;
 pub(crate) use turn_start::begin_silent_turn;

@@ -11,7 +11,7 @@ use crate::replay::arguments_diff;
 use crate::state::error_text;
 use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolLookup, ToolSet, parse_arguments};
 
-/// What happens to the open calls of a run.
+/// The decisions about the open calls of a run.
 pub(super) struct RecoveryPlan {
     /// The outcomes of the calls that do not run, by their ids.
     pub(super) recovered: HashMap<String, RecordedOutcome>,

@@ -21,7 +21,7 @@ use toolwit_core::{
 };
 
 /// The start of a single call.
-pub(crate) enum CallStart {
+pub(crate) enum SingleCallStart {
     /// The call can run.
     Ready(Box<SingleCall>),
     /// The call does not run.
@@ -63,17 +63,17 @@ impl SingleCall {
         name: &str,
         arguments: Arguments,
         context: &ToolContext,
-    ) -> CallStart {
+    ) -> SingleCallStart {
         conversation.turns = conversation.turns.saturating_add(1);
         let id = format!("call-{}", conversation.turns);
         let mut run = RunState::new(conversation, context);
         run.receives_late_results = false;
         let tool = match look_up(&run, name) {
             Ok(tool) => tool,
-            Err(error) => return CallStart::Refused(error),
+            Err(error) => return SingleCallStart::Refused(error),
         };
         if let CallGate::Locked(guidance) = run.gate(&tool) {
-            return CallStart::Locked(guidance);
+            return SingleCallStart::Locked(guidance);
         }
         let call = ToolCall {
             id,
@@ -87,7 +87,7 @@ impl SingleCall {
             is_repaired: false,
         };
         let body = begin(&mut run, &prepared, tool.clone());
-        CallStart::Ready(Box::new(Self {
+        SingleCallStart::Ready(Box::new(Self {
             run: run.detach(),
             prepared,
             tool,

@@ -7,7 +7,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::outcome::RunFailure;
 
-/// The time to the deadline of a run whose own deadline exceeds the range of the clock: thirty years.
+/// The time limit of a run whose configured limit exceeds the range of the clock: thirty years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels the calls and inferences of the

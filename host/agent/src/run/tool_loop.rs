@@ -7,7 +7,7 @@ use tracing::Span;
 use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, respond};
-use super::late_calls::record_late_results;
+use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
 use super::recovery::{plan, recovered_calls, unresolved_calls};
 use super::refusal::not_run;

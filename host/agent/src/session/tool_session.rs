@@ -8,7 +8,7 @@ use super::no_model::NoModel;
 use super::serial_groups::SerialGroups;
 use crate::conversation::ConversationBuilder;
 use crate::injection::InjectionStrategy;
-use crate::run::{CallStart, SingleCall, begin_silent_turn};
+use crate::run::{SingleCall, SingleCallStart, begin_silent_turn};
 use crate::state::ConversationState;
 use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
 
@@ -174,9 +174,9 @@ impl ToolSession {
         let context = self.context.merged_with(context);
         let started = SingleCall::start(&mut *self.state.lock().await, name, arguments, &context);
         let call = match started {
-            CallStart::Ready(call) => call,
-            CallStart::Refused(error) => return Err(error),
-            CallStart::Locked(guidance) => {
+            SingleCallStart::Ready(call) => call,
+            SingleCallStart::Refused(error) => return Err(error),
+            SingleCallStart::Locked(guidance) => {
                 return Ok(SessionAnswer {
                     tool: None,
                     result: ToolResult::text(guidance),

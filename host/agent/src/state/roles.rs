@@ -54,8 +54,8 @@ impl Roles {
         })
     }
 
-    /// Adds the tools of roles, and removes those of the previous turn. A tool of the conversation's roles is added once: what
-    /// removes it later decides.
+    /// Adds the tools of roles, and removes those of the previous turn. A tool of the conversation's roles is added only once, so
+    /// that it stays removed if it is removed later.
     pub(crate) fn apply(&mut self, resolved: ResolvedRoles, toolbox: &mut Toolbox) {
         for id in self.of_turn.drain(..) {
             toolbox.remove(&id);

@@ -1,4 +1,4 @@
-//! The languages other than Rust that a plugin can be written in, and how each becomes a component.
+//! The languages that a plugin can be written in, and how each of them except Rust becomes a component.
 //!
 //! Nothing is installed here. A missing program is an error that names the command which installs it.
 

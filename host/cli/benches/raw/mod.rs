@@ -36,8 +36,8 @@ impl Raw {
     pub fn new(bytes: &[u8], id: &str, arguments: &toolwit::Arguments) -> Self {
         let engine = engine();
         let component = Component::from_binary(&engine, bytes).unwrap();
-        let (place, function) = id.split_once('#').unwrap();
-        let interface = place
+        let (path, function) = id.split_once('#').unwrap();
+        let interface = path
             .split_once('/')
             .map(|(_, interface)| component.get_export_index(None, interface).unwrap());
         let (item, function) = component.get_export(interface.as_ref(), function).unwrap();

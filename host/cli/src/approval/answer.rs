@@ -10,7 +10,7 @@ const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A typed answer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Typed {
+pub(super) enum TypedAnswer {
     /// A complete answer.
     Answer(ApprovalAnswer),
     /// The arguments shall be edited.
@@ -20,7 +20,7 @@ pub(super) enum Typed {
 }
 
 /// Parses a typed line. The text after `n` is the reason for the model.
-pub(super) fn parse(line: &str, arguments: &Arguments) -> Typed {
+pub(super) fn parse(line: &str, arguments: &Arguments) -> TypedAnswer {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let approved = || ApprovalAnswer::from(Approval::Approved);
@@ -34,10 +34,10 @@ pub(super) fn parse(line: &str, arguments: &Arguments) -> Typed {
             lasting(approved(), ApprovalScope::Arguments(arguments))
         }
         "t" | "tool" => lasting(approved(), ApprovalScope::Tool),
-        "e" | "edit" => return Typed::Edit,
-        _ => return Typed::Help,
+        "e" | "edit" => return TypedAnswer::Edit,
+        _ => return TypedAnswer::Help,
     };
-    Typed::Answer(answer)
+    TypedAnswer::Answer(answer)
 }
 
 /// Returns an answer that is valid beyond the conversation, for a month.

@@ -112,7 +112,7 @@ pub(super) fn help() -> Page {
         ("y", "run it"),
         ("n TEXT", "do not run it; the model reads the text"),
         ("e", "run it with other arguments"),
-        ("r", "run it, and every call of this tool until the answer of this run"),
+        ("r", "run it, and every call of this tool in this run"),
         ("s", "run it, and every call of this tool in this conversation"),
         ("a", "run it, and every call with these arguments for 30 days"),
         ("t", "run it, and every call of this tool for 30 days"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::answer::{Typed, parse};
+use super::answer::{TypedAnswer, parse};
 use super::question::{EDIT_PROMPT, PROMPT, help, question};
 use super::typed_input::{TypedInput, TypedLines, discard_typed};
 use crate::output::page::{BAD, Page};
@@ -85,9 +85,9 @@ async fn ask(
         prompt(PROMPT, print);
         let Some(line) = typed.next().await else { break };
         match parse(&line, arguments) {
-            Typed::Answer(answer) => return answer,
-            Typed::Help => print(&help()),
-            Typed::Edit => {
+            TypedAnswer::Answer(answer) => return answer,
+            TypedAnswer::Help => print(&help()),
+            TypedAnswer::Edit => {
                 prompt(EDIT_PROMPT, print);
                 let Some(line) = typed.next().await else { break };
                 match serde_json::from_str(&line) {

@@ -18,7 +18,7 @@ use toolwit::build::{Build as Request, BuildReport, SourceSnapshot};
 use toolwit::testing::TestSuite;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Time between two looks at the files.
+/// Time between two snapshots of the files.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 const EXAMPLES: &str = "\
@@ -48,7 +48,7 @@ pub(crate) struct Dev {
 impl Dev {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         loop {
-            let seen = self.snapshot()?;
+            let built = self.snapshot()?;
             match self.cycle(printer, cancel).await {
                 Ok(()) => {}
                 Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.error(&error)?,
@@ -57,7 +57,7 @@ impl Dev {
             let mut page = Page::new();
             page.styled(FAINT, "waiting for changes").end();
             printer.message(&page);
-            while self.snapshot()? == seen {
+            while self.snapshot()? == built {
                 tokio::select! {
                     () = tokio::time::sleep(POLL_INTERVAL) => {}
                     () = cancel.cancelled() => return Ok(Exit::Success),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint::with_command;
 use crate::input::wasi::WasiFlags;
 use crate::output::definition;
 use crate::output::package::{CodeStates, PackageDocument, wit_warning};
@@ -164,7 +165,7 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
         page.indent(2).styled(WARN, "warning").text(" ");
         page.text(wit_warning(&inspected.name, problem)).end();
     }
-    if let Some(suggestion) = refusal.and_then(|error| error.suggestion.as_deref()) {
+    if let Some(suggestion) = refusal.and_then(|error| with_command(error).suggestion.clone()) {
         page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::commands::ranked_tools::{RankFlag, RankedTools};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hint::{NO_PACKAGES, discovery_error};
+use crate::hint::{NO_PACKAGES, discovery_error, with_command};
 use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::PluginFlags;
@@ -195,7 +195,7 @@ fn broken(page: &mut Page, package: &Package) {
         .text(" ")
         .text(&reason.message)
         .end();
-    hint(page, reason);
+    hint(page, &with_command(reason));
 }
 
 fn hint(page: &mut Page, reason: &Error) {

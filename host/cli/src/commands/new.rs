@@ -51,7 +51,7 @@ impl New {
         printer.data(&page)?;
         if let Some(missing) = missing {
             printer.warn(format_args!(
-                "`{}` is not installed, which builds {}",
+                "`{}`, which builds {}, is not installed",
                 missing.program, self.language
             ));
             printer.hint(format_args!("in `{}`: `{}`", self.dir.display(), missing.install));

@@ -16,7 +16,7 @@ use toolwit::{Error, ErrorKind, Phase};
 const EXAMPLES: &str = "\
 Examples:
   toolwit trust                    shows what the project in the current directory proposes
-  toolwit trust --accept 4f1c92d0  accepts it, if it is still what was shown with this digest";
+  toolwit trust --accept 4f1c92d0  accepts it, unless it has changed since";
 
 /// The number of characters of a digest that a hint shows, and the minimum for `--accept`.
 const DIGEST_CHARS_SHOWN: usize = 16;
@@ -30,7 +30,7 @@ const DIGEST_CHARS_MIN: usize = 8;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
-    /// Accept what was shown with this digest, or its first characters
+    /// Accept the proposal with this digest; its first characters are enough
     #[arg(long, value_name = "DIGEST")]
     accept: Option<String>,
 }
@@ -109,7 +109,7 @@ fn page(proposal: &Proposal) -> Page {
         page.indent(2).text(index).end();
     }
     if proposal.wasi_p3 {
-        page.title("WASI 0.3, for which wasmtime publishes no security patches of its own");
+        page.title("WASI 0.3, for which wasmtime publishes no security patches");
         page.indent(2).text("sandbox.wasi_p3 = true").end();
     }
     if !proposal.interceptors.is_empty() {

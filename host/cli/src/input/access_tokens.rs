@@ -59,7 +59,7 @@ pub(crate) struct CallerRights {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileFormat {
+struct TokensFile {
     #[serde(default)]
     token: Vec<CallerFormat>,
     oauth: Option<OauthFormat>,
@@ -157,7 +157,7 @@ impl ServerFile {
     /// Reads a configuration file.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text(path, CONFIG_BYTES_MAX, "configuration")?;
-        let format: FileFormat = toml::from_str(&text).map_err(|error| {
+        let format: TokensFile = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
             let line = error
                 .span()

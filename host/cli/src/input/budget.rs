@@ -11,7 +11,7 @@ use toolwit::limits::PROJECT_BYTES_MAX;
 use toolwit::model::{ChatModel, Cost, DescribedModel, ModelTable};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Options for the cost of a run, and for what its model knows of it.
+/// Options for the cost of a run, and for the tools that show the budget to its model.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Budget of the run")]
 pub(crate) struct BudgetFlags {

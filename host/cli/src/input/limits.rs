@@ -31,7 +31,7 @@ pub(crate) struct LimitFlags {
     /// Maximum number of calls from the guest into the host [default: 10000]
     #[arg(long, value_name = "N")]
     host_calls: Option<u64>,
-    /// Maximum size that one of them copies [default: 16MiB]
+    /// Maximum size that one call into the host copies [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     host_call_bytes: Option<ByteCount>,
     /// Maximum number of open resources, such as files and streams [default: 4096]
@@ -122,7 +122,7 @@ impl RunLimitFlags {
         })
     }
 
-    /// Returns other limits, such as those of a trace, with the options in their place.
+    /// Returns limits, such as those of a trace, in which each given option replaces its limit.
     pub(crate) fn over(&self, limits: LoopLimits) -> LoopLimits {
         LoopLimits {
             iterations_max: self.iterations.unwrap_or(limits.iterations_max),

@@ -63,20 +63,15 @@ impl PluginFlags {
         self
     }
 
-    /// Returns the builder of a host without grants.
-    pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        self.builder(limits)
-    }
-
     /// Builds a host for reading metadata: without grants, compilation or guest code.
     pub(crate) async fn load(&self, limits: &LimitFlags) -> Result<Toolwit, Error> {
-        let builder = self.builder(limits)?;
+        let builder = self.ungranted(limits)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host like [`PluginFlags::load`], which also searches by meaning if there are word vectors.
     pub(crate) async fn load_for_search(&self) -> Result<Toolwit, Error> {
-        let builder = with_word_vectors(self.builder(&LimitFlags::default())?);
+        let builder = with_word_vectors(self.ungranted(&LimitFlags::default())?);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
@@ -88,7 +83,7 @@ impl PluginFlags {
 
     /// Builds a host that checks rules before they are granted. The grants file need not exist.
     pub(crate) async fn load_for_grants(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
-        let mut builder = self.builder(&LimitFlags::default())?;
+        let mut builder = self.ungranted(&LimitFlags::default())?;
         let grants = authority.grants.path()?;
         builder = if grants.exists() {
             builder.grants(grants)
@@ -131,20 +126,21 @@ impl PluginFlags {
 
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
-        with_authority(self.builder(limits)?, authority)
+        with_authority(self.ungranted(limits)?, authority)
     }
 
-    /// Returns a builder like [`PluginFlags::builder`]. With servers, there need not be plugins.
+    /// Returns a builder like [`PluginFlags::ungranted`]. With servers, there need not be plugins.
     fn builder_among(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
         let has_plugins =
             !self.directories.is_empty() || !environment_directories().is_empty() || Path::new(DEFAULT).is_dir();
         if has_plugins || servers.is_empty() {
-            return self.builder(limits);
+            return self.ungranted(limits);
         }
         self.builder_of(limits, Vec::new())
     }
 
-    fn builder(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
+    /// Returns the builder of a host without grants.
+    pub(crate) fn ungranted(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
         self.builder_of(limits, self.directories()?)
     }
 
@@ -157,7 +153,7 @@ impl PluginFlags {
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
-        // It has grants, secrets and what was accepted of projects, also those that this command does not use.
+        // It contains grants, secrets and accepted proposals of projects, also those that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
@@ -165,8 +161,8 @@ impl PluginFlags {
         for path in data_directory().into_iter().chain(SessionFlags::default().files()) {
             builder = builder.protect(path);
         }
-        for place in directories {
-            builder = builder.plugins(place);
+        for directory in directories {
+            builder = builder.plugins(directory);
         }
         Ok(self.store.add_to(builder))
     }
@@ -180,7 +176,7 @@ impl PluginFlags {
         };
         match named.as_slice() {
             [] => Ok(DEFAULT.into()),
-            [place] if !place.is_file() => Ok(place.clone()),
+            [directory] if !directory.is_file() => Ok(directory.clone()),
             _ => Err(Error::new(
                 ErrorKind::Configuration,
                 Phase::Registry,
@@ -241,7 +237,7 @@ fn own_program() -> Result<PathBuf, Error> {
 fn environment_directories() -> Vec<PathBuf> {
     let value = variable(VARIABLE).unwrap_or_default();
     std::env::split_paths(&value)
-        .filter(|place| !place.as_os_str().is_empty())
+        .filter(|path| !path.as_os_str().is_empty())
         .collect()
 }
 

@@ -26,11 +26,11 @@ pub(crate) enum Trust {
     NotAccepted,
     /// It applies.
     Accepted,
-    /// What was accepted earlier applies. The project has changed since.
+    /// The proposal that was accepted earlier applies. The project has changed since.
     Changed,
 }
 
-/// What a project proposes.
+/// The proposal of a project.
 pub(crate) struct Proposal {
     /// Its grants, if it names a file.
     pub(crate) grants: Option<GrantsContent>,

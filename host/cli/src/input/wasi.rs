@@ -7,7 +7,7 @@ use toolwit::sandbox::WasiVersions;
 /// Selects the versions of WASI that components can import.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct WasiFlags {
-    /// Load components for WASI 0.3, for which wasmtime publishes no security patches of its own [default: that of the project]
+    /// Load components for WASI 0.3, for which wasmtime publishes no security patches [default: the setting of the project]
     #[arg(long)]
     wasi_p3: bool,
 }

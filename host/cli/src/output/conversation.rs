@@ -90,9 +90,9 @@ pub(crate) fn event(page: &mut Page, event: &Event) {
         Event::CallRefused { content, .. } => paragraph(page, BAD, "refused", &excerpt(content)),
         Event::HistoryCompacted(event) => paragraph(page, FAINT, "summary", &excerpt(&event.summary)),
         Event::ToolsInjected { names, .. } => tools(page, "new tools", names),
-        Event::ToolsRemoved { names, .. } => tools(page, "gone", names),
+        Event::ToolsRemoved { names, .. } => tools(page, "removed", names),
         Event::ToolsEvicted { names } => tools(page, "hidden", names),
-        Event::ToolsRestored { names } => tools(page, "back", names),
+        Event::ToolsRestored { names } => tools(page, "restored", names),
         Event::ProviderInvalid { kind, reason } => {
             paragraph(
                 page,

@@ -28,7 +28,7 @@ pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send
         .try_init();
 }
 
-/// Prints each event as one line, like everything else: plugins choose names and paths in it.
+/// Prints each event as one line of a [`Page`], because plugins choose the names and paths in it.
 struct LogLines;
 
 impl<S: Subscriber> Layer<S> for LogLines {

@@ -36,7 +36,7 @@ pub(crate) struct Markdown {
 }
 
 impl Markdown {
-    /// Creates the state at the begin of a text. Without a layout, lines are neither wrapped nor indented.
+    /// Creates the state at the beginning of a text. Without a layout, lines are neither wrapped nor indented.
     pub(crate) fn new(layout: Option<Layout>, base: Style) -> Self {
         Self {
             layout,
@@ -138,7 +138,7 @@ impl Markdown {
             let is_literal = self.is_fenced || self.is_fence_line;
             let is_code = c == '`' && !is_literal;
             let is_bold = c == '*' && characters.peek() == Some(&'*') && !is_literal && !self.is_code;
-            // A marker has the style of what it marks, at both ends.
+            // A marker has the style of the text that it marks, at both ends.
             let style = if is_code { NAME } else { self.style() };
             self.write_char(out, style, c);
             if is_bold && let Some(second) = characters.next() {

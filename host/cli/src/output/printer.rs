@@ -126,7 +126,7 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with what would allow it.
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint that would allow it.
     pub(crate) fn denied(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {

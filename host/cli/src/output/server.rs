@@ -12,7 +12,7 @@ use toolwit::tool::{ToolContext, ToolDefinition};
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerDocument {
     name: String,
-    /// What is started or contacted.
+    /// The program that is started, or the URL that is contacted.
     endpoint: String,
     status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -78,8 +78,8 @@ fn push_broken(word: &str, columns: usize, indent: usize, mut used: usize, wrapp
     used
 }
 
-/// Returns the number of columns that a terminal uses for a text at most. Escape sequences have none, wide characters two. Not every
-/// terminal draws several characters as one that could be.
+/// Returns the maximum number of columns that a terminal uses for a text. Escape sequences have none, wide characters two. Some
+/// terminals draw the characters of a ligature or an emoji sequence separately, so the larger width counts.
 fn width(text: &str) -> usize {
     let width = |text: &str| {
         let of_characters = text.chars().map(|c| c.width().unwrap_or_default()).sum();

@@ -60,11 +60,11 @@ pub trait ApprovalObserver: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DecidedCall<'a> {
-    /// The request. For a decision of the policy or the memory, nobody was asked.
+    /// The request. It was not sent to the approver if the policy or the memory decided.
     pub request: &'a ApprovalRequest,
     /// The decision.
     pub decision: ApprovalDecision,
-    /// Who made it.
+    /// The maker of the decision.
     pub basis: ApprovalBasis,
     /// The arguments in place of those of the request.
     pub edited: Option<&'a Arguments>,

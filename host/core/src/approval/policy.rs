@@ -133,7 +133,7 @@ pub struct EffectRule {
     pub class: EffectClass,
 }
 
-/// The policy of an operator: which calls need an approval, and the effect classes of tools that the operator knows better.
+/// The policy of an operator: which calls need an approval, and the effect classes that the operator sets for tools.
 ///
 /// The first rule that applies decides, then the mode of the effect class. The default asks for each write, for the first call of each
 /// idempotent tool, and never for a read.

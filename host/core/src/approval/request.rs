@@ -151,7 +151,7 @@ pub enum ApprovalDecision {
     Cancelled,
 }
 
-/// Who made a decision.
+/// The maker of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

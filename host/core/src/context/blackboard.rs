@@ -159,7 +159,7 @@ impl BlackboardEntry {
 #[derive(Default)]
 pub struct MemoryBlackboard {
     limits: BlackboardLimits,
-    content: Mutex<Content>,
+    content: Mutex<BoardContent>,
 }
 
 /// The limits of a [`MemoryBlackboard`].
@@ -181,7 +181,7 @@ impl Default for BlackboardLimits {
 }
 
 #[derive(Clone, Default)]
-struct Content {
+struct BoardContent {
     entries: Vec<BlackboardEntry>,
     bytes: u64,
 }
@@ -202,7 +202,7 @@ impl MemoryBlackboard {
         }
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, BoardContent> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ mod late_reviews;
 mod meta_filter;
 mod origin;
 mod output_sink;
-mod prepared_call;
+mod prior_decisions;
 mod tool_caller;
 mod tool_context;
 
@@ -16,6 +16,6 @@ pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;
 pub use output_sink::{NoOutput, OutputSink};
-pub(crate) use prepared_call::PreparedCall;
+pub(crate) use prior_decisions::PriorDecisions;
 pub use tool_caller::ToolCaller;
 pub use tool_context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};

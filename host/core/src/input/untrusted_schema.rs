@@ -67,7 +67,7 @@ impl UntrustedSchemas {
             return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
         }
         let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", short(&error.to_string())))?;
-        let mut walk = Walk {
+        let mut walk = SchemaWalk {
             root: &schema,
             values: 0,
             used: self,
@@ -86,7 +86,7 @@ impl UntrustedSchemas {
 }
 
 /// Visits a schema and all schemas that it refers to.
-struct Walk<'a> {
+struct SchemaWalk<'a> {
     root: &'a Value,
     values: usize,
     used: &'a mut UntrustedSchemas,
@@ -111,7 +111,7 @@ impl Position {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     /// Visits a value that is a schema, or that a reference may use as one.
     fn schema(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
         self.count(position)?;
@@ -218,9 +218,9 @@ impl<'a> Walk<'a> {
         };
         // The path may pass through data, whose keywords have not been checked.
         for (end, _) in pointer.match_indices('/') {
-            let on_the_way = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
-            let leads_away = |key: &&str| on_the_way.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));
-            if let Some(key) = FORBIDDEN.iter().find(|key| leads_away(key)) {
+            let passed = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
+            let has_keyword = |key: &&str| passed.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));
+            if let Some(key) = FORBIDDEN.iter().find(|key| has_keyword(key)) {
                 return Err(unsupported(key));
             }
         }

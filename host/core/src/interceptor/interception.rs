@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::decisions::{CallDecision, CallOutcome, InterceptedCall, Interceptor, OutcomeReview};
-use crate::context::{LateReview, LateReviews, PreparedCall};
+use crate::context::{LateReview, LateReviews, PriorDecisions};
 use crate::text::parse_json;
 use crate::{
     Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult, ToolStatus,
@@ -143,7 +143,7 @@ impl Decorator for Interception {
         }
         let call = intercepted(tool, arguments);
         let arguments = self.allowed(&call, context).await?;
-        PreparedCall::record(context, &call.tool, &arguments, self.address());
+        PriorDecisions::record(context, &call.tool, &arguments, self.address());
         Ok(arguments)
     }
 
@@ -157,7 +157,7 @@ impl Decorator for Interception {
             return tool.call(arguments, context).await;
         }
         let mut call = intercepted(tool, arguments);
-        if !PreparedCall::take(context, &call.tool, &call.arguments, self.address()) {
+        if !PriorDecisions::take(context, &call.tool, &call.arguments, self.address()) {
             call.arguments = self.allowed(&call, context).await?;
         }
         let call = Arc::new(call);

@@ -14,7 +14,7 @@ pub struct DeniedAccess {
     pub access: String,
     /// The reason: the closest rule, or that no rule exists.
     pub reason: String,
-    /// What the operator can change.
+    /// A change with which the operator can allow it.
     pub suggestion: String,
     /// The grant that would allow it, if a grant would.
     #[serde(default, skip_serializing_if = "Option::is_none")]

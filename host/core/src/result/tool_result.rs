@@ -84,7 +84,7 @@ pub struct ToolResult {
     pub log: Option<Arc<str>>,
     /// The accesses that the host denied during the call, for the operator.
     pub denied: Vec<DeniedAccess>,
-    /// The accesses that grants allowed during the call, as `toolwit explain` reads them.
+    /// The accesses that grants allowed during the call, such as `read /notes/a.txt`.
     pub accesses: Vec<String>,
     /// The cause of a failure, for the log.
     pub source: Option<Arc<dyn StdError + Send + Sync>>,

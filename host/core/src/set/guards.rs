@@ -50,7 +50,7 @@ impl Guards {
         context.with_extension(Self(all))
     }
 
-    /// Applies those that select a tool and that it does not have.
+    /// Applies the guards that select the tool, unless it has them already.
     #[must_use]
     pub fn applied(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         for (tools, guard) in &*self.0 {

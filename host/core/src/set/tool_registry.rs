@@ -35,11 +35,11 @@ const CALL: &str = "call";
 /// ```
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
-    shared: Arc<RwLock<RegisteredTools>>,
+    shared: Arc<RwLock<RegistryContent>>,
 }
 
 #[derive(Default)]
-struct RegisteredTools {
+struct RegistryContent {
     tools: ToolSet,
     /// The number of changes so far.
     version: u64,
@@ -163,11 +163,11 @@ impl ToolRegistry {
         self.read().version
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, RegisteredTools> {
+    fn read(&self) -> RwLockReadGuard<'_, RegistryContent> {
         self.shared.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, RegisteredTools> {
+    fn write(&self) -> RwLockWriteGuard<'_, RegistryContent> {
         self.shared.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

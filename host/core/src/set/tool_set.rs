@@ -31,7 +31,7 @@ pub struct ToolSet {
     positions: HashMap<ToolName, u64>,
     next_position: u64,
     names: NameTable,
-    /// The ids of tools that were ever in the set, by each further id in their decorator chain.
+    /// The tools by the ids of the inner layers of their decorator chains. Removed tools stay in it.
     variants: HashMap<ToolId, BTreeSet<ToolId>>,
     decorators: SelectorMap<Arc<dyn Decorator>>,
     /// The guards of tools, and other decorators of single tools.
@@ -200,8 +200,8 @@ impl ToolSet {
         self.tools.get(&self.position(id)?)
     }
 
-    /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The methods of
-    /// all entities have the id of the method that is not bound to one.
+    /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The chain of a method of an
+    /// entity contains the id of the method without the entity.
     pub fn variants(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
         let own = self.names.id_of(id).into_iter();
         own.chain(self.variants.get(id).into_iter().flatten())
@@ -291,7 +291,7 @@ impl ToolSet {
         } else {
             self.exclusive.remove(&position);
         }
-        let Some(there) = self.tools.get_mut(&position) else {
+        let Some(existing) = self.tools.get_mut(&position) else {
             self.next_position += 1;
             let definition = Arc::new(tool.definition().clone());
             self.tools.insert(
@@ -304,11 +304,11 @@ impl ToolSet {
             );
             return AddOutcome::New(name);
         };
-        there.tool = tool;
-        if is_same_to_callers(&there.definition, there.tool.definition()) {
+        existing.tool = tool;
+        if is_same_to_callers(&existing.definition, existing.tool.definition()) {
             return AddOutcome::Rebound(name);
         }
-        there.definition = Arc::new(there.tool.definition().clone());
+        existing.definition = Arc::new(existing.tool.definition().clone());
         AddOutcome::Redefined(name)
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// The memory of a parsed value or name without its text, in bytes: an entry of an object with the free places around it.
+/// The memory of a parsed value or name without its text, in bytes: an entry of an object with the unused slots of its map.
 const PART_BYTES: usize = 128;
 
 /// Returns an upper limit of the number of values and names in JSON text. It decides how much memory they take when they are parsed,

@@ -122,7 +122,7 @@ impl<'r> ResponseAssembly<'r> {
         &mut self.response.usage
     }
 
-    /// Sets the reason why the model stopped: in the provider's words and, unless the content decides, as a kind.
+    /// Sets the reason why the model stopped, in the provider's words. `finish` is its kind, or `None` if the content decides.
     pub(crate) fn stop(&mut self, word: &str, finish: Option<FinishReason>) {
         self.response.stop_reason = Some(word.to_owned());
         self.finish = finish;

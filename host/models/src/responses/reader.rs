@@ -16,7 +16,7 @@ const PARAGRAPH: &str = "\n\n";
 /// Reads responses and streams of events.
 ///
 /// Each output item arrives in pieces, then complete, and again in the final response. A reader takes the pieces as they come, and
-/// from the complete items what the pieces did not have.
+/// takes only the parts from the complete items that the pieces did not contain.
 #[derive(Debug, Default)]
 pub struct ItemReader {
     items: HashMap<u64, ItemProgress>,

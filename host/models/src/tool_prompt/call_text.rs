@@ -82,7 +82,7 @@ pub(super) struct Lines {
     is_in_reasoning: bool,
 }
 
-/// What the start of a line can become.
+/// The kinds of text that a line can become, judged by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineStart {
     /// It is too short to decide.

@@ -6,7 +6,7 @@ use crate::manifest::interfaces::Interfaces;
 use crate::manifest::{MANIFEST_SECTION, Manifest};
 use crate::scan::{DESCRIPTION_SECTION, VERSION_SECTION};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_sandbox::{Inspection, Origin, replace_custom_sections};
+use toolwit_sandbox::{ComponentOrigin, Inspection, replace_custom_sections};
 use toolwit_sections::{UI_SECTION, custom_section};
 
 /// The standard sections for a component's name and for the programs that produced it.
@@ -31,7 +31,7 @@ pub fn pack(
 ) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, origin)?;
     let interfaces = Interfaces::of(&manifest, component, read_interface)?;
-    let component_origin = Origin {
+    let component_origin = ComponentOrigin {
         name,
         adjacent_wit: None,
     };

@@ -19,8 +19,8 @@ pub struct RemovedPackage {
 }
 
 impl LiveRegistry {
-    /// Deletes the files of a package, also of a broken one, and its metadata in the store. Of a folder that is a link, only the link
-    /// is deleted.
+    /// Deletes the files of a package, also of a broken one, and its metadata in the store. If its folder is a link, only the link is
+    /// deleted.
     ///
     /// Running calls finish. The plugin's grants and stored values are unchanged.
     ///
@@ -75,7 +75,7 @@ fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Er
         let message = format!("{} could not be removed: {error}", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
     };
-    // The package's own folder. A component that was named itself, or that is in a plugin directory, has none.
+    // The package's own folder. A component that is a scanned path itself, or directly in a plugin directory, has no folder.
     let is_scanned = |path: &Path| paths.iter().any(|scanned| scanned == path);
     let folder = package.path.parent();
     let folder = folder.filter(|folder| !is_scanned(folder) && !is_scanned(&package.path));

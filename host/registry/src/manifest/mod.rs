@@ -49,7 +49,7 @@ pub struct Manifest {
     pub ranking: RankingHints,
     /// Environment variables that it needs.
     pub environment: Vec<EnvironmentNeed>,
-    /// What its tools change outside: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
+    /// The effect class of its tools: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
     pub effect: Option<EffectClass>,
     /// The effects of its tools, as text for models.
     pub hints: Hints,
@@ -172,7 +172,7 @@ pub struct ToolSettings {
     /// Search keywords.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What it changes outside: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
+    /// Its effect class: `read`, `idempotent` or `write`. It can only ask for more care than what the sandbox proves.
     #[serde(default)]
     pub effect: Option<EffectClass>,
     /// Its effects, as text for models.

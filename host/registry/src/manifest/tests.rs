@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use toolwit_core::ErrorKind;
 use toolwit_core::limits::{Amount, Limit, all_limits};
-use toolwit_sandbox::{Inspection, Origin};
+use toolwit_sandbox::{ComponentOrigin, Inspection};
 
 const COMPLETE: &str = r#"
 version = "1.2.0"
@@ -67,7 +67,7 @@ fn adder() -> Vec<u8> {
 }
 
 fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core::Error> {
-    let origin = Origin {
+    let origin = ComponentOrigin {
         name: "sum",
         adjacent_wit: None,
     };

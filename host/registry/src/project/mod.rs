@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn missing_file_sets_nothing_and_an_invalid_one_is_refused_with_its_line() {
         assert_eq!(Project::read(Path::new("/nonexistent")).unwrap(), Project::default());
-        for (text, place) in [
+        for (text, position) in [
             ("[limits]\nfule = 1\n", "toolwit.toml:2:1: "),
             ("[limits]\nwall = \"soon\"\n", "toolwit.toml:2:8: "),
             ("[limit]\n", "toolwit.toml:1:2: "),
@@ -165,7 +165,7 @@ mod tests {
         ] {
             let error = read(text).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration);
-            assert!(error.message.starts_with(place), "{error}");
+            assert!(error.message.starts_with(position), "{error}");
         }
     }
 }

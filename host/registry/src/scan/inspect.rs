@@ -6,7 +6,7 @@ use crate::manifest::Manifest;
 use crate::manifest::interfaces::Interfaces;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
-use toolwit_sandbox::{Inspection, Lint, Origin, lint, read_component, read_wit};
+use toolwit_sandbox::{ComponentOrigin, Inspection, Lint, lint, read_component, read_wit};
 use toolwit_sections::custom_section;
 
 /// The standard custom sections for a component's version and description.
@@ -24,7 +24,7 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
     let bytes = read_component(path, bytes_max)?;
     let manifest = Manifest::from_file(&path.with_extension("toml"))?;
     let wit = read_wit(&path.with_extension("wit"));
-    let origin = Origin {
+    let origin = ComponentOrigin {
         name,
         adjacent_wit: wit.as_ref(),
     };
@@ -34,7 +34,7 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
 /// Inspects a component with its manifest, which is the embedded one unless another is given.
 pub(super) fn inspect_component(
     bytes: &[u8],
-    origin: Origin<'_>,
+    origin: ComponentOrigin<'_>,
     manifest: Option<Manifest>,
 ) -> Result<(Inspection, Option<Manifest>), Error> {
     let manifest = match manifest {
@@ -60,7 +60,7 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
         let bytes_max = EngineLimits::default().component_bytes_max;
         let manifest = inspect_package(&name, &path, bytes_max)?.1;
         let wit = read_wit(&path.with_extension("wit"));
-        let origin = Origin {
+        let origin = ComponentOrigin {
             name: &name,
             adjacent_wit: wit.as_ref(),
         };

@@ -9,11 +9,11 @@ use super::{DynamicToolsRecord, DynamicToolsStore, Store, StoreError, StoredTool
 /// A store in memory, which lasts as long as the process.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    content: Mutex<Content>,
+    content: Mutex<StoreContent>,
 }
 
 #[derive(Debug, Default)]
-struct Content {
+struct StoreContent {
     packages: BTreeMap<String, PackageRecord>,
     health: BTreeMap<ToolKey, ToolHealth>,
     dynamic_tools: BTreeMap<(String, String), String>,
@@ -27,12 +27,12 @@ impl MemoryStore {
     }
 
     /// Locks the content. Ignores poisoning, because a change cannot panic halfway.
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, StoreContent> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Content {
+impl StoreContent {
     /// Deletes the health of tools that do not belong to a package.
     fn delete_unused_health(&mut self) {
         let packages = &self.packages;

@@ -136,7 +136,7 @@ pub enum CheckOutcome {
 pub struct CallRecord {
     /// The number of calls that returned a result.
     pub uses: u64,
-    /// What the last call showed about the health of the tool, if it showed anything.
+    /// The health of the tool in the last call that showed it.
     pub check: Option<(CheckStage, CheckOutcome)>,
     /// The time in milliseconds since 1970.
     pub at_ms: u64,

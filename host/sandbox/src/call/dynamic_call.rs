@@ -11,24 +11,24 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The maximum length of a guest's error message, in characters. Unlike a result, an error cannot be read in parts.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// The arguments of a dynamic tool, validated against its schema.
+/// Validates the arguments of a dynamic tool against its schema.
 #[derive(Default)]
-pub(crate) struct DynamicCall {
+pub(crate) struct DynamicValidator {
     /// The validator of the arguments, compiled by the first call because most tools are never called.
-    check: OnceLock<Result<InputValidator, Error>>,
+    validator: OnceLock<Result<InputValidator, Error>>,
 }
 
-impl DynamicCall {
+impl DynamicValidator {
     /// Validates arguments against the schema of the tool.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`].
     pub(crate) fn checked(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
-        let check = self
-            .check
+        let validator = self
+            .validator
             .get_or_init(|| InputValidator::of_untrusted(definition))
             .as_ref();
-        let checked = check.map_err(Error::clone)?.check(arguments);
+        let checked = validator.map_err(Error::clone)?.check(arguments);
         checked.map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error,
         })

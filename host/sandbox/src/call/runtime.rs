@@ -25,8 +25,8 @@ pub struct RuntimeOptions {
     pub engine_limits: EngineLimits,
     /// The operator's limits for each call. Limits that are not set have their defaults.
     pub operator_limits: LimitRequest,
-    /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of a method is
-    /// without an entity.
+    /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of a method
+    /// has no entity.
     pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
@@ -75,7 +75,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
-    /// read or are invalid, for secrets of the application that cannot be used, and for such certificates. A granted rule that
+    /// read or are invalid, and for secrets and certificates of the application that cannot be used. A granted rule that
     /// cannot be enforced is not an error: it allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::command::CommandCall;
 use super::contract_call::{ContractCall, ContractRequest};
-use super::dynamic_call::{DynamicCall, call_arguments, convert_tool_error, listed_name};
+use super::dynamic_call::{DynamicValidator, call_arguments, convert_tool_error, listed_name};
 use super::follow_up::run_follow_up;
 use super::function::FunctionCall;
 use super::guarded::GuardedCall;
@@ -31,7 +31,7 @@ pub(crate) struct PluginTool {
     target: EntityTarget,
     definition: ToolDefinition,
     /// The validator of the arguments, used only for a dynamic tool.
-    dynamic: DynamicCall,
+    dynamic: DynamicValidator,
 }
 
 impl PluginTool {
@@ -50,7 +50,7 @@ impl PluginTool {
             function,
             target: EntityTarget::None,
             definition,
-            dynamic: DynamicCall::default(),
+            dynamic: DynamicValidator::default(),
         })
     }
 
@@ -68,7 +68,7 @@ impl PluginTool {
             function,
             target,
             definition,
-            dynamic: DynamicCall::default(),
+            dynamic: DynamicValidator::default(),
         })
     }
 
@@ -161,7 +161,7 @@ impl PluginTool {
             function: *function,
             target: EntityTarget::None,
             definition: definition.clone(),
-            dynamic: DynamicCall::default(),
+            dynamic: DynamicValidator::default(),
         })
     }
 }

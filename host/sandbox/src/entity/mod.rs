@@ -1,4 +1,4 @@
 //! Entities: live resources that calls returned, whose methods are tools.
 
-pub(crate) mod harvest;
+pub(crate) mod entity_gatherer;
 pub(crate) mod plugin_entity;

@@ -160,7 +160,7 @@ impl Shape {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::Origin;
+    use crate::ComponentOrigin;
     use crate::values::dynamic_export::{DynamicExport, ToolContract};
 
     fn inspection() -> Inspection {
@@ -173,7 +173,7 @@ mod tests {
         .unwrap();
         Inspection::from_bytes(
             &component,
-            Origin {
+            ComponentOrigin {
                 name: "sum",
                 adjacent_wit: None,
             },

@@ -106,6 +106,12 @@ pub enum WasiVersions {
     Wasi2And3,
 }
 
+/// WASI 0.3 is disabled. It is the source of an error, from which a program can build its own hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("WASI 0.3 is disabled")]
+#[non_exhaustive]
+pub struct Wasi3Disabled;
+
 /// Returns whether a component imports interfaces of WASI 0.3.
 pub(crate) fn needs_wasi3(imports: &[Import]) -> bool {
     imports.iter().any(|import| import.support == ImportSupport::Wasi3)
@@ -126,7 +132,8 @@ pub(crate) fn require_supported(imports: &[Import], wasi: WasiVersions) -> Resul
                 shortened(&import.name)
             );
             Err(Error::new(ErrorKind::UnknownImport, Phase::Link, message)
-                .with_suggestion("`--wasi-p3`, or `wasi_p3 = true` in `[sandbox]` of `toolwit.toml`, enables WASI 0.3"))
+                .with_suggestion("enable it with `WasiVersions::Wasi2And3`")
+                .with_source(Wasi3Disabled))
         }
         _ => Ok(()),
     }

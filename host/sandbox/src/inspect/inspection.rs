@@ -70,7 +70,7 @@ pub struct EntityType {
 
 /// The plugin name of a component, and the WIT file next to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct ComponentOrigin<'a> {
     /// The plugin's name, the first part of its tools' ids.
     pub name: &'a str,
     /// The WIT file next to the component, which is read for its docs.
@@ -93,7 +93,7 @@ impl Inspection {
     /// [`ErrorKind::MalformedComponent`](toolwit_core::ErrorKind::MalformedComponent) or
     /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported), with the reason in one line. Unknown imports are not
     /// an error here; see [`Inspection::require_loadable`].
-    pub fn from_bytes(bytes: &[u8], origin: Origin<'_>) -> Result<Self, Error> {
+    pub fn from_bytes(bytes: &[u8], origin: ComponentOrigin<'_>) -> Result<Self, Error> {
         Self::from_bytes_with(bytes, origin, &Annotations::default())
     }
 
@@ -102,7 +102,11 @@ impl Inspection {
     /// # Errors
     /// Those of [`Inspection::from_bytes`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for an
     /// annotation of an item that the component does not export.
-    pub fn from_bytes_with(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Self, Error> {
+    pub fn from_bytes_with(
+        bytes: &[u8],
+        origin: ComponentOrigin<'_>,
+        annotations: &Annotations,
+    ) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
         let (wit, mut wit_problem) = match wit_with_docs(&checked, origin) {
             Ok(wit) => (wit, None),
@@ -239,7 +243,7 @@ impl Inspection {
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
-    let origin = Origin {
+    let origin = ComponentOrigin {
         name: "",
         adjacent_wit: None,
     };
@@ -248,13 +252,16 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
 }
 
 /// Returns the WIT of a component with its docs, if it has any that can be read.
-pub(super) fn wit_of(bytes: &[u8], origin: Origin<'_>) -> Option<wit_parser::Resolve> {
+pub(super) fn wit_of(bytes: &[u8], origin: ComponentOrigin<'_>) -> Option<wit_parser::Resolve> {
     wit_with_docs(&check::check(bytes).ok()?, origin).ok()?
 }
 
 /// Returns WIT with docs: from the component if it contains any, also from macros, otherwise from the file next to it. The error is
 /// why that file cannot be used.
-fn wit_with_docs(checked: &CheckedComponent<'_>, origin: Origin<'_>) -> Result<Option<wit_parser::Resolve>, String> {
+fn wit_with_docs(
+    checked: &CheckedComponent<'_>,
+    origin: ComponentOrigin<'_>,
+) -> Result<Option<wit_parser::Resolve>, String> {
     let embedded = docs::decode_packages(checked.wit_sections()).or_else(|| docs::parse_sources(&checked.wit_sources));
     match (embedded, origin.adjacent_wit) {
         (Some(wit), _) => Ok(Some(wit)),

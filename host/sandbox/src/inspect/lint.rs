@@ -6,7 +6,7 @@ use serde::Serialize;
 use wit_parser::{InterfaceId, Resolve, WorldItem};
 
 use super::annotations::Annotations;
-use super::inspection::{Inspection, Origin, wit_of};
+use super::inspection::{ComponentOrigin, Inspection, wit_of};
 use crate::values::types::{Function, Shape};
 use toolwit_core::Error;
 
@@ -61,7 +61,7 @@ impl Lint {
 ///
 /// # Errors
 /// Those of [`Inspection::from_bytes_with`].
-pub fn lint(bytes: &[u8], origin: Origin<'_>, annotations: &Annotations) -> Result<Vec<Lint>, Error> {
+pub fn lint(bytes: &[u8], origin: ComponentOrigin<'_>, annotations: &Annotations) -> Result<Vec<Lint>, Error> {
     let inspection = Inspection::from_bytes_with(bytes, origin, annotations)?;
     let mut findings = Vec::new();
     if let Some(problem) = &inspection.wit_problem {

@@ -45,7 +45,7 @@ fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::{Inspection, Origin};
+    use crate::{ComponentOrigin, Inspection};
 
     fn description_with(section: &[u8]) -> String {
         let mut bytes = wat::parse_str(
@@ -64,7 +64,7 @@ mod tests {
         wasm_encoder::ComponentSection::append_to_component(&section, &mut bytes);
         let inspection = Inspection::from_bytes(
             &bytes,
-            Origin {
+            ComponentOrigin {
                 name: "calc",
                 adjacent_wit: None,
             },

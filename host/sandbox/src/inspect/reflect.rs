@@ -33,7 +33,7 @@ const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
 /// Reads the exports of a component, without docs and schemas.
 pub(crate) fn reflect(checked: &CheckedComponent<'_>, wit: Option<&Resolve>) -> Shape {
-    let mut reader = Reader::new(checked, wit);
+    let mut reader = ExportReader::new(checked, wit);
     for name in &checked.exports {
         reader.read_export(name);
     }
@@ -41,7 +41,7 @@ pub(crate) fn reflect(checked: &CheckedComponent<'_>, wit: Option<&Resolve>) -> 
     reader.shape
 }
 
-struct Reader<'a> {
+struct ExportReader<'a> {
     reader: TypeReader<'a>,
     exports: &'a [&'a str],
     /// The WIT of the component, if it is embedded.
@@ -51,7 +51,7 @@ struct Reader<'a> {
     shape: Shape,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ExportReader<'a> {
     fn new(checked: &'a CheckedComponent<'a>, wit: Option<&'a Resolve>) -> Self {
         let mut imported = HashMap::new();
         for name in &checked.imports {

@@ -154,7 +154,7 @@ impl Decoder<'_> {
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
-            // What a stream or a future delivers. The call replaces it by a handle.
+            // The values that a stream or a future delivers. The call replaces them by a handle.
             WitType::Stream(item) if **item == WitType::U8 => Val::String(byte_stream(value)?.to_owned()),
             WitType::Stream(item) => Val::List(self.items(value, |_| Some(item.as_ref()))?),
             WitType::Future(Some(payload)) => self.decode(payload, value)?,

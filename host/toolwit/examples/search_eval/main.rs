@@ -29,18 +29,18 @@ use retrieval_set::{OptionalModel, RetrievalQuality, RetrievalSet, measure_unans
 const UNANSWERABLE: &str = "no_answer.jsonl";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut places: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let mut directories: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let mut models: Vec<OptionalModel> = vec![None];
-    if places.len() > 1 && places[0] == Path::new("--vectors") {
-        let files = VectorFiles::find(&[places.remove(1)])?;
-        places.remove(0);
+    if directories.len() > 1 && directories[0] == Path::new("--vectors") {
+        let files = VectorFiles::find(&[directories.remove(1)])?;
+        directories.remove(0);
         models.push(Some(Arc::new(files.read()?)));
     }
-    if places.is_empty() {
+    if directories.is_empty() {
         return Err("name a directory that holds corpus.jsonl, queries.jsonl and qrels/test.tsv".into());
     }
-    for place in places {
-        let (sets, unanswerable) = (sets_in(&place)?, place.join(UNANSWERABLE));
+    for directory in directories {
+        let (sets, unanswerable) = (sets_in(&directory)?, directory.join(UNANSWERABLE));
         for model in &models {
             for set in &sets {
                 println!("{:#}", evaluate(set, model)?);
@@ -53,15 +53,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn sets_in(place: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    if place.join("corpus.jsonl").exists() {
-        return Ok(vec![place.to_owned()]);
+fn sets_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    if directory.join("corpus.jsonl").exists() {
+        return Ok(vec![directory.to_owned()]);
     }
-    let mut sets: Vec<_> = fs::read_dir(place)?.flatten().map(|entry| entry.path()).collect();
+    let mut sets: Vec<_> = fs::read_dir(directory)?.flatten().map(|entry| entry.path()).collect();
     sets.retain(|path| path.join("corpus.jsonl").exists());
     sets.sort();
     if sets.is_empty() {
-        return Err(format!("{} holds no corpus.jsonl", place.display()).into());
+        return Err(format!("{} holds no corpus.jsonl", directory.display()).into());
     }
     Ok(sets)
 }

@@ -64,7 +64,7 @@ impl Interceptors {
         }
         Arc::new(DecoratedTool::new(
             self.0.applied(tool),
-            Arc::new(Carried(self.clone())),
+            Arc::new(InterceptorCarrier(self.clone())),
         ))
     }
 
@@ -75,10 +75,10 @@ impl Interceptors {
 }
 
 /// Adds the interceptors to the context of a call.
-struct Carried(Interceptors);
+struct InterceptorCarrier(Interceptors);
 
 #[async_trait]
-impl Decorator for Carried {
+impl Decorator for InterceptorCarrier {
     async fn call(
         &self,
         tool: &dyn Tool,

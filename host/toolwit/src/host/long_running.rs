@@ -21,11 +21,11 @@ pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[Tool
     }
 }
 
-/// Whether the plugins lack a tool. The tools of a broken or undiscovered plugin are not known.
+/// Returns whether no plugin has a tool. `false` if that is not certain, because the plugin is broken or undiscovered.
 fn is_unknown(registry: &Registry, id: &ToolId) -> bool {
     let package = registry.package(id.owner());
-    let is_listed = package.is_none_or(|package| package.plugin().is_some() && package.discovery_error().is_none());
-    is_listed && registry.definition(id.as_str()).is_none() && registry.method(id.as_str()).is_none()
+    let is_certain = package.is_none_or(|package| package.plugin().is_some() && package.discovery_error().is_none());
+    is_certain && registry.definition(id.as_str()).is_none() && registry.method(id.as_str()).is_none()
 }
 
 /// Returns the ids of tools whose name is that of the function in an id, or similar to it.

@@ -18,18 +18,18 @@ use toolwit_core::{Tool, ToolContext, ToolId, ToolSet};
 /// Tools that a source adds during a call are there for the next call. An instance belongs to one conversation.
 pub struct ToolSources {
     sources: Vec<Arc<dyn ToolSource>>,
-    search: Option<Search>,
-    state: Mutex<State>,
+    search: Option<FallbackSearch>,
+    state: Mutex<SourcesState>,
 }
 
 /// The search that replaces the list if there are too many tools.
-struct Search {
+struct FallbackSearch {
     tools_max: usize,
     strategy: ToolSearch,
 }
 
 #[derive(Default)]
-struct State {
+struct SourcesState {
     /// The tools that were added, by the position of their source.
     offered: HashMap<usize, Vec<Arc<dyn Tool>>>,
     is_searching: bool,
@@ -50,7 +50,7 @@ impl ToolSources {
     /// cover the sources.
     #[must_use]
     pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
-        self.search = Some(Search {
+        self.search = Some(FallbackSearch {
             tools_max,
             strategy: search,
         });
@@ -110,7 +110,7 @@ impl ToolSources {
         self.state().is_searching.then_some(&search.strategy)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SourcesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

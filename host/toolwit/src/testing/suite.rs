@@ -30,7 +30,7 @@ pub struct TestCase {
     pub name: String,
     /// The grants of the plugin.
     pub grants: Vec<NewGrant>,
-    /// The grants as written, which tells cases with equal grants.
+    /// The text of the grants. Cases with the same text have the same grants.
     pub(super) grants_text: String,
     /// The calls.
     pub calls: Vec<TestCall>,
@@ -44,7 +44,7 @@ pub struct TestCall {
     pub tool: String,
     /// The arguments.
     pub arguments: Arguments,
-    /// What it is expected to return.
+    /// The expected outcome.
     pub expectation: Expectation,
 }
 

@@ -40,8 +40,8 @@ impl Entities {
             }
         }
         if let Some(shared) = &discovery.shared {
-            let of = (discovery.namespace.clone(), discovery.prefix.clone());
-            self.shared.insert(of, shared.add_members());
+            let entity_type = (discovery.namespace.clone(), discovery.prefix.clone());
+            self.shared.insert(entity_type, shared.add_members());
             let has_own_tools = |key: &EntityIdentity| self.by_identity.contains_key(key);
             if !discovery.key.as_ref().is_some_and(has_own_tools) {
                 return;

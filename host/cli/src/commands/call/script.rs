@@ -25,7 +25,7 @@ pub(super) enum AfterError {
 
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq)]
-struct Step {
+struct ScriptStep {
     tool: String,
     arguments: Arguments,
 }
@@ -51,7 +51,7 @@ pub(super) async fn run_script(
 }
 
 /// The calls of a script, all of them valid.
-pub(super) struct Script(Vec<Step>);
+pub(super) struct Script(Vec<ScriptStep>);
 
 impl Script {
     /// Reads a complete script from a file or standard input (`-`).
@@ -65,7 +65,7 @@ impl Script {
     fn parse(text: &str) -> Result<Self, Error> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let steps = lines.map(|(index, line)| {
-            Step::parse(line).map_err(|why| {
+            ScriptStep::parse(line).map_err(|why| {
                 let message = format!("line {} of the script: {why}", index + 1);
                 Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
                     .with_suggestion(r#"each line is a call, as in {"tool": "add", "arguments": {"a": 1, "b": 2}}"#)
@@ -75,7 +75,7 @@ impl Script {
     }
 }
 
-impl Step {
+impl ScriptStep {
     fn parse(line: &str) -> Result<Self, String> {
         let mut fields = match parse_json(line).map_err(|error| format!("it is not valid JSON: {error}"))? {
             Value::Object(fields) => fields,
@@ -123,7 +123,7 @@ impl<'a> ScriptRunner<'a> {
         }
     }
 
-    async fn run(&mut self, step: Step) -> Result<Exit, Failure> {
+    async fn run(&mut self, step: ScriptStep) -> Result<Exit, Failure> {
         self.announce_step(&step);
         let called = step.tool.clone();
         let (answer, added) = match self.call(step).await {
@@ -142,14 +142,14 @@ impl<'a> ScriptRunner<'a> {
     }
 
     /// Makes a call. The error is the reason why it was not made.
-    async fn call(&mut self, step: Step) -> Result<(ToolId, SessionCall), Error> {
+    async fn call(&mut self, step: ScriptStep) -> Result<(ToolId, SessionCall), Error> {
         let tool = find_everywhere(&mut self.session, self.host, &step.tool, self.printer).await?;
         prepare(self.host, &*tool, self.printer, self.cancel).await?;
         let call = self.session.call(&tool, step.arguments).await;
         Ok((tool.definition().id.clone(), call))
     }
 
-    fn announce_step(&self, step: &Step) {
+    fn announce_step(&self, step: &ScriptStep) {
         if self.printer.format() == Format::Json {
             return;
         }

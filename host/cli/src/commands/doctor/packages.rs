@@ -2,7 +2,7 @@
 
 use super::finding::Findings;
 use crate::exit::Exit;
-use crate::hint::discovery_error;
+use crate::hint::{discovery_error, with_command};
 use crate::output::package::wit_warning;
 use crate::output::page::counted;
 use crate::shell::SuggestedCommand;
@@ -17,7 +17,7 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             "packages",
             &package.name,
             message,
-            reason.suggestion.clone(),
+            with_command(reason).suggestion.clone(),
             Exit::NotLoaded,
         );
     }

@@ -8,7 +8,7 @@ use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::agent::{CallOrigin, Difference, Divergence, ReplayedCall, StartedReplay, line_diff};
 
-/// What a replay executed, and what differs.
+/// The calls that a replay executed, and the differences.
 #[derive(Serialize)]
 pub(super) struct ReplayOutcome {
     ok: bool,

@@ -146,13 +146,13 @@ fn content(event: &Event) -> Option<(Kind, String, Option<u64>, String)> {
             ..
         } => {
             let calls: Vec<_> = tool_calls.iter().map(|call| call.name.as_str()).collect();
-            let said = if calls.is_empty() {
+            let response = if calls.is_empty() {
                 content.clone()
             } else {
                 format!("calls {}", calls.join(", "))
             };
             let injected = injected.map(injection).unwrap_or_default();
-            let detail = format!("{}{injected}  {said}", tokens(usage));
+            let detail = format!("{}{injected}  {response}", tokens(usage));
             (Kind::Model, format!("inference {iteration}"), Some(*wall_ms), detail)
         }
         Event::HistoryCompacted(event) => {

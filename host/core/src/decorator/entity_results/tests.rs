@@ -112,7 +112,7 @@ async fn null_other_values_and_failures_bring_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_type_does_not_serialise_stays_out_of_the_result() {
+async fn fields_that_the_type_does_not_serialise_are_omitted() {
     let result = read(ToolResult::value(json!({"id": "ulm", "secret": "hunter2"}))).await;
     assert!(!result.for_llm.contains("hunter2"), "{}", result.for_llm);
     assert_eq!(result.downcast::<City>().unwrap().secret.as_deref(), Some("hunter2"));

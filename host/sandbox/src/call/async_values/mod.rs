@@ -10,7 +10,7 @@ use wasmtime::{AsContextMut as _, Store};
 use crate::link::host::host_state::HostState;
 use crate::values::types::Function;
 
-/// Calls an export that has streams or futures in its arguments or its result. Replaces those in the result by what they deliver.
+/// Calls an export that has streams or futures in its arguments or its result. Replaces those in the result by the values that they deliver.
 ///
 /// # Errors
 /// Those of the guest, and [`StreamsTooLarge`](crate::link::limits::streams_too_large::StreamsTooLarge).
@@ -24,7 +24,7 @@ pub(super) async fn call_with_streams(
 ) -> wasmtime::Result<()> {
     let called = store
         .run_concurrent(async |accessor| {
-            // A method's handle has no field.
+            // The handle of a method comes first and is not among `function.params`.
             let first = params.len().saturating_sub(function.params.len());
             for (field, value) in function.params.iter().zip(&mut params[first..]) {
                 accessor.with(|mut store| send::send(&mut store.as_context_mut(), &field.ty, value))?;

@@ -27,12 +27,12 @@ pub(super) async fn collect(
     let budget = Budget::new(bytes_max);
     let mut pending = Vec::new();
     accessor.with(|mut store| begin(&mut store.as_context_mut(), ty, value, &budget, &mut pending))?;
-    for (place, delivered) in pending {
+    for (slot, delivered) in pending {
         let delivered = delivered.await;
         if budget.is_exceeded() {
             return Err(StreamsTooLarge(bytes_max).into());
         }
-        *place = delivered.map_err(|_| wasmtime::Error::msg("a future of the result was dropped without a value"))?;
+        *slot = delivered.map_err(|_| wasmtime::Error::msg("a future of the result was dropped without a value"))?;
     }
     Ok(())
 }

@@ -207,7 +207,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Error {
         Phase::Registry,
         format!("the grants file {} could not be read: {error}", file.display()),
     )
-    .with_suggestion("name an existing grants file, or none to grant nothing")
+    .with_suggestion("name an existing grants file, or omit it to grant nothing")
 }
 
 fn invalid(file: &Path, error: &GrantsError) -> Error {

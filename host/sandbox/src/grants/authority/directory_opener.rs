@@ -38,7 +38,7 @@ impl OpenedRule {
     }
 }
 
-/// Opens the directories of grants, and knows which it opened before.
+/// Opens the directories of grants. A record has the directories that it opened before.
 pub(super) struct DirectoryOpener {
     /// What cannot be granted. Without the writable directories, which depend on the grants.
     area: GrantableArea,

@@ -19,8 +19,8 @@ pub enum KeyValueError {
     Failed(String),
 }
 
-/// What an entry takes of the quota in addition to its bucket, key and value, in bytes: short entries take more memory and disk than
-/// their text.
+/// The bytes of the quota that an entry takes in addition to its bucket, key and value: short entries take more memory and disk
+/// than their text.
 pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
 
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces each plugin's

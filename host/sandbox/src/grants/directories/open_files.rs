@@ -9,10 +9,10 @@ use super::quota::ENTRY_BYTES;
 
 /// The files that the guests of a host have open, each with the granted directory through which it was opened.
 #[derive(Debug, Default)]
-pub(crate) struct OpenFiles(Mutex<Tracked>);
+pub(crate) struct OpenFiles(Mutex<TrackedFiles>);
 
 #[derive(Debug, Default)]
-struct Tracked {
+struct TrackedFiles {
     files: Vec<(PathBuf, Weak<File>)>,
     /// The number of files from which on closed ones are dropped from the list.
     sweep_at: usize,

@@ -34,7 +34,7 @@ pub(super) struct ResolvedDirectory {
 /// # Errors
 /// If the path does not exist or is not a directory, and for a link inside such a directory.
 pub(super) fn resolve(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
-    let mut walk = Walk {
+    let mut walk = PathWalk {
         opened: vec![ResolvedDirectory::root_of(path, writable)?],
         names: Vec::new(),
         links: 0,
@@ -50,7 +50,7 @@ pub(super) fn resolve(path: &Path, writable: &WritableRoots) -> io::Result<Resol
 }
 
 /// The state of a resolution.
-struct Walk {
+struct PathWalk {
     /// The directories from the root to the current one. Never empty.
     opened: Vec<ResolvedDirectory>,
     /// The names that remain, the next one last.
@@ -59,7 +59,7 @@ struct Walk {
     links: usize,
 }
 
-impl Walk {
+impl PathWalk {
     fn push_names(&mut self, path: &Path) {
         let names = path.components().rev();
         let names = names.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));

@@ -9,7 +9,7 @@ use zeroize::{DefaultIsZeroes, Zeroizing};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State(u32);
 
-/// A state of the automaton with its place in the tree of all patterns. The index 0 is the root, which is the child of no state.
+/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root, which is the child of no state.
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The last byte of the text that leads here.

@@ -44,7 +44,7 @@ impl Encoding {
 /// The search for secrets in a text of one encoding. The text can come in pieces.
 pub(super) struct Reader {
     decoder: Decoder,
-    search: Search,
+    search: SecretSearch,
 }
 
 enum Decoder {
@@ -63,7 +63,7 @@ impl Reader {
         };
         Self {
             decoder,
-            search: Search::default(),
+            search: SecretSearch::default(),
         }
     }
 
@@ -114,13 +114,13 @@ impl Reader {
 
 /// The search in decoded text.
 #[derive(Default)]
-struct Search {
+struct SecretSearch {
     state: State,
     /// The positions of the last decoded bytes that begin a secret.
     starts: VecDeque<u64>,
 }
 
-impl Search {
+impl SecretSearch {
     fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, found: &mut dyn FnMut(Range<u64>)) {
         self.state = secrets.step(self.state, byte);
         let depth = secrets.depth(self.state);
@@ -132,10 +132,11 @@ impl Search {
         while self.starts.len() > depth {
             self.starts.pop_front();
         }
-        let first = secrets
-            .matched(self.state)
+        // The length of the longest secret that ends here.
+        let length = secrets.matched(self.state);
+        let first = length
             .checked_sub(1)
-            .and_then(|more| self.starts.iter().rev().nth(more));
+            .and_then(|index| self.starts.iter().rev().nth(index));
         if let Some(start) = first {
             found(*start..range.end);
         }
@@ -160,7 +161,7 @@ struct Digits {
     line_breaks: u8,
 }
 
-/// What a decoder of digits makes of a byte.
+/// The outcome of decoding one digit.
 enum Digit {
     /// The digit completes no byte.
     Incomplete,

@@ -29,7 +29,7 @@ pub(super) enum EscapeKind {
     Entity,
 }
 
-/// What the beginning of an escape is.
+/// The state of the beginning of an escape.
 enum Progress {
     /// An escape may follow.
     Incomplete,

@@ -1,7 +1,7 @@
 //! Paths that every server interprets in the same way.
 //!
 //! A server may decode a path before it resolves dot segments: with the escapes of the standard, with others, twice, or to the
-//! nearest character of another character set. So a path is plain only if none of that could lead to another place.
+//! nearest character of another character set. So a path is plain only if none of these conversions changes it.
 
 /// Characters that some servers convert to a dot, a separator or an escape, although they are others.
 const LOOKALIKES: [char; 14] = [

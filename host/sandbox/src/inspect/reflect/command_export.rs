@@ -6,10 +6,10 @@ use wasmparser::component_types::{
     ComponentDefinedType, ComponentEntityType, ComponentInstanceTypeId, ComponentValType,
 };
 
-use super::Reader;
+use super::ExportReader;
 use crate::values::types::{Function, FunctionKind};
 
-impl<'a> Reader<'a> {
+impl<'a> ExportReader<'a> {
     /// Reads the export of a program.
     pub(super) fn read_command(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if !self.has_run(interface) {

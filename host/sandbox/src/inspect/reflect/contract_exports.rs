@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
 
-use super::Reader;
+use super::ExportReader;
 use crate::inspect::contract_export::ContractInterface;
 use crate::inspect::signature::signature;
 use crate::values::dynamic_export::{DynamicExport, ToolContract};
 use crate::values::types::{Function, FunctionKind};
 
-impl Reader<'_> {
+impl ExportReader<'_> {
     /// Reads an exported interface of a contract. Its functions are not tools.
     pub(super) fn read_contract_export(
         &mut self,

@@ -3,14 +3,14 @@
 use semver::Version;
 use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
 
-use super::Reader;
+use super::ExportReader;
 use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION, is_compatible_plugin_version};
 use crate::inspect::{dynamic_export, interceptor_export};
 use crate::values::dynamic_export::{DynamicExport, ToolContract};
 use crate::values::interceptor_export::InterceptorExport;
 use crate::values::types::{Function, FunctionKind};
 
-impl Reader<'_> {
+impl ExportReader<'_> {
     /// Reads an exported interface of `toolwit:plugin`. Its functions are not tools.
     pub(super) fn read_plugin_export(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         let export = name.strip_prefix(PLUGIN_PACKAGE).unwrap_or(name);

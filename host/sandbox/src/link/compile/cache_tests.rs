@@ -124,7 +124,7 @@ async fn the_least_recently_used_entry_is_removed_first() {
     assert_eq!((dropped.entries, cache.usage().unwrap().entries), (2, 1));
     answer(&directory, 2).await;
     let digests = cache.digests().unwrap();
-    let origin = Origin {
+    let origin = ComponentOrigin {
         name: "",
         adjacent_wit: None,
     };

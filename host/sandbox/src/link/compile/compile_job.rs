@@ -1,4 +1,4 @@
-//! What a host and its compiler process exchange.
+//! The messages between a host and its compiler process.
 //!
 //! The host passes a [`CompileJob`] as the second argument and the component on standard input, which it keeps open: the process
 //! ends when its host does. On standard output the process writes a [`ReplyHeader`], then the machine code or an error message.
@@ -26,7 +26,7 @@ pub(super) struct CompileJob {
     pub(super) processor_seconds_max: u64,
 }
 
-/// The outcome, and the length of what follows.
+/// The outcome, and the length of the code or message that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReplyHeader {
     pub(super) is_code: bool,

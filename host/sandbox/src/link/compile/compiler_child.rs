@@ -111,18 +111,19 @@ fn exit_immediately() {
     std::process::exit(1);
 }
 
-fn reply(is_code: bool, reply: &[u8]) -> io::Result<()> {
-    let reply = if is_code {
-        reply
+/// Sends machine code, or the message of an error.
+fn reply(is_code: bool, body: &[u8]) -> io::Result<()> {
+    let body = if is_code {
+        body
     } else {
-        &reply[..reply.len().min(MESSAGE_BYTES)]
+        &body[..body.len().min(MESSAGE_BYTES)]
     };
     let header = ReplyHeader {
         is_code,
-        bytes: reply.len() as u64,
+        bytes: body.len() as u64,
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(&header.to_bytes())?;
-    stdout.write_all(reply)?;
+    stdout.write_all(body)?;
     stdout.flush()
 }

@@ -60,13 +60,13 @@ pub(super) async fn compile(
         Err(_) => return Err(too_slow(limits.compile_wall_max)),
     };
     match reply {
-        Ok(Reply::Code(code)) => Ok(code),
-        Ok(Reply::Refused(message)) => Err(Error::new(
+        Ok(CompilerReply::Code(code)) => Ok(code),
+        Ok(CompilerReply::Refused(message)) => Err(Error::new(
             ErrorKind::Unsupported,
             Phase::Load,
             format!("it could not be compiled: {message}"),
         )),
-        Ok(Reply::TooLarge(bytes)) => Err(too_large(bytes, code_bytes_max)),
+        Ok(CompilerReply::TooLarge(bytes)) => Err(too_large(bytes, code_bytes_max)),
         Err(error) => Err(died(child, &job, error).await),
     }
 }
@@ -106,7 +106,7 @@ fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
         .spawn()
 }
 
-enum Reply {
+enum CompilerReply {
     Code(Vec<u8>),
     Refused(String),
     /// The size of machine code that exceeds the limit, in bytes.
@@ -119,7 +119,7 @@ async fn converse(
     mut stdout: ChildStdout,
     component: &[u8],
     code_bytes_max: u64,
-) -> io::Result<Reply> {
+) -> io::Result<CompilerReply> {
     let write = async {
         // Fails if the process has ended, which reading reports.
         let _: io::Result<()> = stdin.write_all(component).await;
@@ -130,13 +130,13 @@ async fn converse(
     reply
 }
 
-async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result<Reply> {
+async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result<CompilerReply> {
     let mut header = [0; ReplyHeader::BYTES];
     stdout.read_exact(&mut header).await?;
     let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
     let header = ReplyHeader::from_bytes(header).ok_or_else(|| invalid("its reply is not one of this version"))?;
     if header.is_code && header.bytes > code_bytes_max {
-        return Ok(Reply::TooLarge(header.bytes));
+        return Ok(CompilerReply::TooLarge(header.bytes));
     }
     if !header.is_code && header.bytes > MESSAGE_BYTES as u64 {
         return Err(invalid("its message is too long"));
@@ -148,9 +148,9 @@ async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(if header.is_code {
-        Reply::Code(reply)
+        CompilerReply::Code(reply)
     } else {
-        Reply::Refused(printable(&String::from_utf8_lossy(&reply)))
+        CompilerReply::Refused(printable(&String::from_utf8_lossy(&reply)))
     })
 }
 

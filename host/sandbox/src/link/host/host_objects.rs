@@ -33,7 +33,7 @@ const FIELDS_BYTES_MAX: usize = 4 * HEADER_BYTES_MAX;
 /// A stream: wasmtime reads and writes files in pieces of this size.
 const STREAM_BYTES: usize = 64 << 10;
 
-/// The body of a message that the guest writes: its chunks, the one that waits for a free place, and its trailers.
+/// The body of a message that the guest writes: its queued chunks, the chunk that waits for room in the queue, and its trailers.
 const OUTGOING_BODY_BYTES: usize = (BODY_CHUNKS + 1) * BODY_CHUNK_BYTES + FIELDS_BYTES_MAX;
 
 /// A request that was sent, until its response is dropped: its fields and body, the buffers of the connection and of TLS, and the

@@ -24,7 +24,7 @@ use crate::link::limits::host_meter::HostMeter;
 use toolwit_core::Artifact;
 use toolwit_core::limits::CallLimits;
 
-/// What an instance gets from its plugin and its call.
+/// The settings that an instance gets from its plugin and its call.
 #[derive(Clone, Copy)]
 pub(crate) struct HostSetup<'a> {
     pub(crate) engine: &'a wasmtime::Engine,

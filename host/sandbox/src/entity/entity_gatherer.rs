@@ -41,24 +41,24 @@ impl ResourceGatherer for EntityGatherer {
         entities: &'a mut EntityTable,
         result: ResultHandles<'a>,
     ) -> BoxFuture<'a, Result<GatheredEntities, Error>> {
-        let harvest = Harvest {
+        let gathering = Gathering {
             session,
             call,
             depth: result.depth,
         };
-        async move { harvest.gather(instance, entities, result.handles).await }.boxed()
+        async move { gathering.gather(instance, entities, result.handles).await }.boxed()
     }
 }
 
 /// Queries the guest about the resources that it returned, within the remaining limits of the call.
-struct Harvest<'a> {
+struct Gathering<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
     /// The depth of the new entities; see [`ResultHandles::depth`].
     depth: u32,
 }
 
-impl Harvest<'_> {
+impl Gathering<'_> {
     /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
     ///
     /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity.

@@ -1,4 +1,4 @@
-//! Replays the events of a conversation to resume it, in another process or on another branch.
+//! Restores the tools of a conversation from its events, to resume it in another process or on another branch.
 
 use super::earlier_state::restore_usage;
 use std::collections::HashMap;
@@ -20,9 +20,9 @@ use toolwit_core::{
 /// Only the events determine the visible tools, their names and their order. The implementation of each tool is restored:
 /// facades reopen, and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in
 /// another process, becomes an [`UnavailableTool`].
-pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
+pub(super) fn restore_tools(conversation: &mut ConversationState, events: Vec<Event>) {
     restore_usage(conversation, &events);
-    let mut replay = Replay {
+    let mut restoration = Restoration {
         calls: HashMap::new(),
         background: Vec::new(),
         offered: HashMap::new(),
@@ -32,12 +32,12 @@ pub(super) fn replay(conversation: &mut ConversationState, events: Vec<Event>) {
         conversation,
     };
     for event in events {
-        replay.apply(event);
+        restoration.apply(event);
     }
-    replay.lose_background_calls();
+    restoration.lose_background_calls();
 }
 
-struct Replay<'c> {
+struct Restoration<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
@@ -52,7 +52,7 @@ struct Replay<'c> {
     iteration: u32,
 }
 
-impl Replay<'_> {
+impl Restoration<'_> {
     fn apply(&mut self, event: Event) {
         let toolbox = &mut self.conversation.toolbox;
         match event {

@@ -1,4 +1,4 @@
-//! The compaction of a history: a summary replaces its older messages.
+//! The plan of a compaction: the older messages of a history that a summary replaces.
 
 use toolwit_core::{Message, Role};
 

@@ -6,48 +6,48 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolId};
 
 /// The decorators that have decided about one call before its approval, so that a person approves the arguments with which it runs.
 ///
-/// Each decision is used once, by the call itself, and only for the same tool and arguments. The code that starts a call adds an empty one to
-/// the context of the call; without it, the decorators decide while the call runs.
+/// Each decision is used once, by the call itself, and only for the same tool and arguments. The code that starts a call adds an empty value
+/// to the context of the call; without it, the decorators decide while the call runs.
 #[derive(Clone, Default)]
-pub(crate) struct PreparedCall(Arc<Mutex<Option<Prepared>>>);
+pub(crate) struct PriorDecisions(Arc<Mutex<Option<AllowedCall>>>);
 
-struct Prepared {
+struct AllowedCall {
     tool: ToolId,
     arguments: Arguments,
     /// The addresses of the decorators.
     by: Vec<usize>,
 }
 
-impl PreparedCall {
+impl PriorDecisions {
     /// Records the decision of a decorator: the arguments that it has allowed.
     pub(crate) fn record(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) {
-        let Some(prepared) = context.extension::<Self>() else {
+        let Some(decisions) = context.extension::<Self>() else {
             return;
         };
-        let mut prepared = prepared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let prepared = prepared.get_or_insert_with(|| Prepared {
+        let mut decisions = decisions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let allowed = decisions.get_or_insert_with(|| AllowedCall {
             tool: tool.clone(),
             arguments: Arguments::new(),
             by: Vec::new(),
         });
-        prepared.arguments.clone_from(arguments);
-        prepared.by.push(by);
+        allowed.arguments.clone_from(arguments);
+        allowed.by.push(by);
     }
 
     /// Returns whether a decorator has allowed a call with exactly these arguments, and forgets it.
     pub(crate) fn take(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) -> bool {
-        let Some(prepared) = context.extension::<Self>() else {
+        let Some(decisions) = context.extension::<Self>() else {
             return false;
         };
-        let mut prepared = prepared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(prepared) = prepared.as_mut() else {
+        let mut decisions = decisions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(allowed) = decisions.as_mut() else {
             return false;
         };
-        let Some(position) = prepared.by.iter().position(|known| *known == by) else {
+        let Some(position) = allowed.by.iter().position(|known| *known == by) else {
             return false;
         };
-        prepared.by.swap_remove(position);
-        prepared.tool == *tool && prepared.arguments == *arguments
+        allowed.by.swap_remove(position);
+        allowed.tool == *tool && allowed.arguments == *arguments
     }
 }
 
@@ -55,12 +55,12 @@ impl ToolContext {
     /// Returns the context of a call whose decorators decide before its [approval](Self::permit), instead of while it runs.
     #[must_use]
     pub fn for_new_call(self) -> Self {
-        self.with_extension(PreparedCall::default())
+        self.with_extension(PriorDecisions::default())
     }
 
     /// Lets the decorators of a tool decide about a call, the outermost first.
     pub(crate) async fn prepare(&self, tool: &dyn Tool, mut arguments: Arguments) -> Result<Arguments, ToolError> {
-        if self.extension::<PreparedCall>().is_none() {
+        if self.extension::<PriorDecisions>().is_none() {
             return Ok(arguments);
         }
         let mut layer = tool;
