@@ -6,12 +6,15 @@ use std::process::Stdio;
 use crate::guests::PLAIN;
 use crate::support::Workspace;
 
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 36] = [
     "demo",
     "run",
     "chat",
     "resume",
     "sessions",
+    "approvals",
+    "approve",
+    "deny",
     "trace",
     "replay",
     "list",
