@@ -198,7 +198,7 @@ async fn helpers_use_what_is_granted_and_report_what_is_not() {
 }
 
 /// Answers one request with JSON, and returns the request.
-async fn answer(listener: TcpListener, status: &str, body: &str) -> String {
+async fn answer(listener: &TcpListener, status: &str, body: &str) -> String {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut request = String::new();
     while !request.contains("\"rim\"") {
@@ -230,7 +230,7 @@ async fn http_client_sends_json_to_a_granted_host_only() {
     );
     let (mut granted, _directory) = workshop(&grant).await;
     let (request, names) = tokio::join!(
-        answer(listener, "200 OK", "[\"rim\"]"),
+        answer(&listener, "200 OK", "[\"rim\"]"),
         granted.value("publish", arguments.clone())
     );
     assert_eq!(names, json!(["rim"]));
@@ -238,9 +238,8 @@ async fn http_client_sends_json_to_a_granted_host_only() {
     assert!(head.starts_with("post /parts?kind=part http/1.1\r\n"), "{request}");
     assert!(head.contains("x-workshop: 1\r\n") && head.contains("content-type: application/json\r\n"));
 
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
     let (_, text) = tokio::join!(
-        answer(listener, "409 Conflict", "they are published"),
+        answer(&listener, "409 Conflict", "they are published"),
         failure(&mut granted, "publish", arguments)
     );
     assert!(text.contains("returned status 409: they are published"), "{text}");
