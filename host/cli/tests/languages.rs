@@ -107,7 +107,7 @@ fn try_language(language: &str) -> Outcome {
     }
 }
 
-/// Builds and tests a plugin with async functions. Bindings for C++ do not have them, which is an error that says so.
+/// Builds and tests a plugin with async functions. Bindings for C++ do not have them: the build fails with an error that names the reason.
 fn try_async(language: &str) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("later");

@@ -104,7 +104,7 @@ async fn claims_of_act_raise_no_trust() {
     assert_eq!(
         class(&host, "echo").await,
         EffectClass::Write,
-        "the claim `read-only` is no proof"
+        "the claim `read-only` does not prove it"
     );
     let host = act().await;
     assert_eq!(

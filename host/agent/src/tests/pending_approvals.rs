@@ -229,7 +229,7 @@ async fn an_answer_that_comes_after_the_approver_does_not_count() {
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
     let (pay, amounts) = pay();
     let journal = Journal::create(&store, &id()).await.unwrap();
-    /// Denies when it is told to.
+    /// Denies when the test signals it.
     struct Late(Arc<Notify>);
     #[async_trait]
     impl Approver for Late {

@@ -79,6 +79,6 @@ fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
 /// Discards what was typed and not read: it cannot be an answer to the next question.
 pub(super) fn discard_typed() {
     #[cfg(unix)]
-    // It fails for an input that is no terminal, which asks nobody.
+    // It fails if the input is not a terminal; then no person is asked.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

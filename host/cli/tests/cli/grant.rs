@@ -137,7 +137,7 @@ fn a_capability_file_of_ironclaw_is_a_list_of_requests() {
         assert!(shown().contains(line), "{line}{}", shown());
     }
     let denied = workspace.run(&["explain", "settings", "https://api.example.com/v1"]);
-    assert_eq!(denied.code, Some(4), "a request is no grant: {denied}");
+    assert_eq!(denied.code, Some(4), "a request does not grant anything: {denied}");
     workspace.run(&["grant", "settings", "--http", "https://api.example.com/v1"]);
     assert!(
         shown().contains("GET,POST https://api.example.com/v1, which is not granted"),

@@ -42,7 +42,7 @@ impl LoginClient {
     /// Returns the client that is configured, or that the issuer accepts by its metadata document, or registers.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the configuration names no client, and the issuer neither accepts the document nor registers one.
     pub(super) async fn find(
         login: &OauthLogin,
         secret: Option<Zeroizing<String>>,

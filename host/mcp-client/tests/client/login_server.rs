@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::http_server::{HttpServer, Reply, Request, handshake};
 
-/// A reply of its own. `None` is none at all.
+/// A reply of its own. With `None`, the server sends no reply.
 pub(crate) type SpecialReply = fn() -> Option<Reply>;
 
 /// What an authorization server does differently.
@@ -30,7 +30,7 @@ pub(crate) struct Behaviour {
     pub(crate) tokens: Value,
     /// The error of token requests with a refresh token.
     pub(crate) refusal: Option<&'static str>,
-    /// The path whose requests get a reply of their own, or none at all.
+    /// The path whose requests get a reply of their own, or no reply.
     pub(crate) special: Option<(&'static str, SpecialReply)>,
 }
 

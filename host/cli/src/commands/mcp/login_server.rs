@@ -21,7 +21,7 @@ impl LoginServerFlags {
     /// Returns the configuration of the server, and the options of its client.
     ///
     /// # Errors
-    /// If there is no such server, or a file cannot be read.
+    /// If no server has this name, or a file cannot be read.
     pub(super) fn find(&self) -> Result<(ServerConfig, ClientOptions), Error> {
         let config = self.mcp.config()?;
         let found = config.servers().find(|server| server.name == self.name).cloned();

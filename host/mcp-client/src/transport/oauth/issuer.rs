@@ -146,7 +146,7 @@ impl AuthorizationServer {
     /// Returns where tokens are requested.
     ///
     /// # Errors
-    /// If there is no such endpoint, or it cannot be used.
+    /// If the issuer does not have this endpoint, or it cannot be used.
     pub(crate) fn token_endpoint(&self) -> Result<TokenEndpoint, String> {
         let url = self.endpoint("token_endpoint", self.metadata.token_endpoint.as_deref())?;
         let methods = self.metadata.token_endpoint_auth_methods_supported.as_deref();
@@ -175,7 +175,7 @@ impl AuthorizationServer {
     /// Returns where a user logs in.
     ///
     /// # Errors
-    /// If there is no such endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC 7636).
+    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC 7636).
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
         let methods = &self.metadata.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {
