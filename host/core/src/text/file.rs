@@ -1,4 +1,4 @@
-//! Reading text files whose author may be anyone.
+//! Reading files whose author may be anyone.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,14 +6,23 @@ use std::path::Path;
 
 use crate::limits::ByteCount;
 
+/// Reads a regular file of at most `bytes_max` bytes as text.
+///
+/// # Errors
+/// Those of [`read_file`], and if it is not UTF-8.
+pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let bytes = read_file(path, bytes_max)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
 /// Reads a regular file of at most `bytes_max` bytes.
 ///
 /// A device has no end, and opening a pipe waits for its writer: a link in the repository of someone else can lead to both. A file can
 /// grow while it is read.
 ///
 /// # Errors
-/// If it cannot be read, is not a regular file, is larger, or is not UTF-8.
-pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
+/// If it cannot be read, is not a regular file, or is larger.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_large = || {
         let message = format!("it is larger than {}", ByteCount(bytes_max));
         io::Error::new(io::ErrorKind::FileTooLarge, message)
@@ -31,12 +40,12 @@ pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
     check(std::fs::metadata(path)?)?;
     let file = File::open(path)?;
     check(file.metadata()?)?;
-    let mut text = String::new();
-    let read = file.take(bytes_max.saturating_add(1)).read_to_string(&mut text)?;
+    let mut bytes = Vec::new();
+    let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if read as u64 > bytes_max {
         return Err(too_large());
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -55,6 +64,9 @@ mod tests {
         assert_eq!(kind(&file, 3), io::ErrorKind::FileTooLarge);
         assert_eq!(kind(directory.path(), 4), io::ErrorKind::InvalidInput);
         assert_eq!(kind(&directory.path().join("missing"), 4), io::ErrorKind::NotFound);
+        std::fs::write(&file, [0xff]).unwrap();
+        assert_eq!(read_file(&file, 4).unwrap(), [0xff]);
+        assert_eq!(kind(&file, 4), io::ErrorKind::InvalidData);
         #[cfg(target_os = "linux")]
         {
             let link = directory.path().join("link");

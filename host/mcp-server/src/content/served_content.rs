@@ -1,8 +1,6 @@
 //! The prompts and resources that a server offers in addition to tools.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use rmcp::model::{Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate};
@@ -12,6 +10,7 @@ use super::prompt::ServedPrompt;
 use super::resource::ServedResource;
 use super::source::FileStamp;
 use super::uri_template::Variables;
+use toolwit::tool::text::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of a content file, in bytes.
@@ -54,13 +53,8 @@ impl ServedContent {
             let message = format!("the content file `{}` {problem}", path.display());
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
-        let file = File::open(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-        let mut text = String::new();
-        let read = file.take(CONTENT_BYTES_MAX + 1).read_to_string(&mut text);
-        read.map_err(|error| failed(format!("cannot be read: {error}")))?;
-        if text.len() as u64 > CONTENT_BYTES_MAX {
-            return Err(failed(format!("is larger than {CONTENT_BYTES_MAX} bytes")));
-        }
+        let text = read_text_file(path, CONTENT_BYTES_MAX);
+        let text = text.map_err(|error| failed(format!("cannot be read: {error}")))?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let directory = if directory.as_os_str().is_empty() {
             Path::new(".")

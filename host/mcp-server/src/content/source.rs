@@ -1,7 +1,6 @@
 //! Where the bytes of a resource or a message come from.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::ResourceContents;
 
 use super::uri_template::Variables;
+use toolwit::tool::text::read_file;
 
 /// Maximum size of a served file, in bytes.
 const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -96,19 +96,7 @@ fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
     if !file.starts_with(&root) {
         return Err(format!("`{path}` leads out of the directory"));
     }
-    let opened = File::open(&file).map_err(failed)?;
-    if !opened.metadata().map_err(failed)?.is_file() {
-        return Err(format!("`{path}` is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    opened
-        .take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(format!("`{path}` is larger than {FILE_BYTES_MAX} bytes"));
-    }
-    Ok(bytes)
+    read_file(&file, FILE_BYTES_MAX).map_err(failed)
 }
 
 /// Whether a value of a client can be part of a path: it cannot name another directory or a hidden file.
@@ -204,12 +192,21 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn link_out_of_the_directory_is_refused() {
+    fn link_out_of_the_directory_and_a_pipe_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("notes")).unwrap();
         fs::write(directory.path().join("secret.md"), "outside").unwrap();
         std::os::unix::fs::symlink("../secret.md", directory.path().join("notes/link.md")).unwrap();
         assert!(note(directory.path(), "link").unwrap_err().contains("leads out"));
+        // Opening a pipe would wait for its writer.
+        let pipe = directory.path().join("notes/pipe.md");
+        let made = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
+        assert!(made.success());
+        assert!(
+            note(directory.path(), "pipe")
+                .unwrap_err()
+                .contains("not a regular file")
+        );
     }
 
     #[test]
