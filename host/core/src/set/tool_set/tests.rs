@@ -266,3 +266,20 @@ fn a_tool_outside_the_set_has_the_decorators_of_the_name_that_it_would_get() {
     let other = tool("other", &["other", "github_search"]);
     assert!(set.decorated(other).decorator().is_none(), "its name would be `other`");
 }
+
+#[test]
+fn the_guards_of_a_tool_cover_the_method_that_binds_it_to_an_entity() {
+    let mut set = ToolSet::new();
+    set.add(tool("pay", &["pay"]));
+    let guard = denial();
+    let not_a_guard = tool("any", &["any"]).return_direct().decorator().unwrap().clone();
+    for decorator in [&guard, &not_a_guard] {
+        set.attach(&ToolId::native("pay"), decorator);
+    }
+    let method = set.decorated(tool("pay(order_o1)", &["order_o1_pay"]));
+    let layers: Vec<_> = decorator_chain(&method).filter_map(|layer| layer.decorator().cloned()).collect();
+    assert_eq!(layers.len(), 1, "only the guard applies to the method");
+    assert!(Arc::ptr_eq(&layers[0], &guard));
+    let unrelated = set.decorated(tool("pay_later(order_o1)", &["order_o1_pay_later"]));
+    assert!(unrelated.decorator().is_none());
+}
