@@ -15,7 +15,7 @@ use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
 use crate::process::{Account, Budget, new_run_id};
 use crate::state::ConversationState;
-use toolwit_core::{LOOP_ID, NamedTool, ToolContext};
+use toolwit_core::{LOOP_ID, NamedTool, ToolContext, ToolName};
 
 /// A conversation during one run.
 pub(super) struct RunState<'c> {
@@ -103,10 +103,10 @@ impl<'c> RunState<'c> {
             self.tally.count(event);
             match event {
                 Event::ToolsInjected { trigger, names, .. } => {
-                    tracing::info!(count = names.len(), %trigger, ?names, "tools injected");
+                    tracing::info!(count = names.len(), %trigger, names = joined(names), "tools injected");
                 }
                 Event::ToolsRemoved { trigger, names } => {
-                    tracing::info!(count = names.len(), %trigger, ?names, "tools removed");
+                    tracing::info!(count = names.len(), %trigger, names = joined(names), "tools removed");
                 }
                 Event::ProviderInvalid { kind, reason } => {
                     tracing::warn!(kind, reason, "a returned object cannot become tools");
@@ -154,4 +154,10 @@ impl<'c> RunState<'c> {
 fn wall_max(limits: &LoopLimits, process: &Account) -> Duration {
     let own = Duration::from_millis(limits.wall_ms_max);
     process.wall_left().map_or(own, |left| left.min(own))
+}
+
+/// Formats names for a log.
+fn joined(names: &[ToolName]) -> String {
+    let names: Vec<_> = names.iter().map(ToolName::as_str).collect();
+    names.join(", ")
 }

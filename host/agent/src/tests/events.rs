@@ -79,8 +79,14 @@ async fn injections_removals_and_calls_are_logged() {
         let found = lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
         assert!(found, "no line has {parts:?}: {lines:#?}");
     };
-    line(Level::INFO, &["tools injected", "count=1", "trigger=look", "new"]);
-    line(Level::INFO, &["tools removed", "count=1", "trigger=look", "old"]);
+    line(
+        Level::INFO,
+        &["tools injected", "count=1", "trigger=look", "names=\"new\""],
+    );
+    line(
+        Level::INFO,
+        &["tools removed", "count=1", "trigger=look", "names=\"old\""],
+    );
     line(Level::DEBUG, &["a tool call starts", "tool=look"]);
     line(
         Level::DEBUG,

@@ -167,9 +167,14 @@ impl Printer {
             .end();
         }
         if self.verbosity >= Verbosity::Verbose {
+            let mut shown = error.to_string();
             let mut source = error.source();
             while let Some(cause) = source {
-                page.styled(FAINT, format_args!("cause: {cause}")).end();
+                let text = cause.to_string();
+                if text != shown {
+                    page.styled(FAINT, format_args!("cause: {text}")).end();
+                }
+                shown = text;
                 source = cause.source();
             }
         }

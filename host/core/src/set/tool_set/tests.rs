@@ -277,7 +277,9 @@ fn the_guards_of_a_tool_cover_the_method_that_binds_it_to_an_entity() {
         set.attach(&ToolId::native("pay"), decorator);
     }
     let method = set.decorated(tool("pay(order_o1)", &["order_o1_pay"]));
-    let layers: Vec<_> = decorator_chain(&method).filter_map(|layer| layer.decorator().cloned()).collect();
+    let layers: Vec<_> = decorator_chain(&method)
+        .filter_map(|layer| layer.decorator().cloned())
+        .collect();
     assert_eq!(layers.len(), 1, "only the guard applies to the method");
     assert!(Arc::ptr_eq(&layers[0], &guard));
     let unrelated = set.decorated(tool("pay_later(order_o1)", &["order_o1_pay_later"]));
