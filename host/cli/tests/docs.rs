@@ -28,7 +28,10 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
-/// The shipped plugins, built by the command itself.
+/// The plugins that `toolwit demo` builds in a clone.
+const DEMO: [&str; 5] = ["calc", "customers", "quota", "redact", "text"];
+
+/// The directory of the shipped plugins, built by the command itself. It can have other plugins too.
 static PLUGINS: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(TOOLWIT).ancestors().nth(2).unwrap();
     let mut demo = Command::new(TOOLWIT);
@@ -95,8 +98,12 @@ fn run_page(page: &str) -> usize {
     let text = fs::read_to_string(repository().join(page)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    fs::create_dir(here.join("target")).unwrap();
-    std::os::unix::fs::symlink(&*PLUGINS, here.join("target/plugins")).unwrap();
+    let plugins = here.join("target/plugins");
+    fs::create_dir_all(&plugins).unwrap();
+    for name in DEMO {
+        let component = format!("{name}.wasm");
+        std::os::unix::fs::symlink(PLUGINS.join(&component), plugins.join(component)).unwrap();
+    }
     std::os::unix::fs::symlink(repository(), here.join("toolwit")).unwrap();
     let mut count = 0;
     for block in blocks(&text) {

@@ -43,7 +43,7 @@ pub use approval::{
     Approval, ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalGate, ApprovalMemory, ApprovalMode,
     ApprovalObserver, ApprovalPolicy, ApprovalRequest, ApprovalRule, ApprovalScope, ApprovalStore, Approvals, Approver,
     ArgumentPattern, CallChain, CallGuard, DecidedCall, EffectRule, PermittedCall, RememberedAnswer,
-    RememberedArguments, StartingCall, ToolPattern, UnknownApprovalMode,
+    RememberedArguments, StartingCall, StoppedClock, ToolPattern, UnknownApprovalMode, WallClock,
 };
 pub use artifact::{
     Artifact, ArtifactCapture, ArtifactSink, Asset, AssetTracker, BlackboardSink, CompositeSink, ListSink,

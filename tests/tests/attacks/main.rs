@@ -7,6 +7,7 @@
 )]
 
 mod act;
+mod approval_time;
 mod conversations;
 mod directories;
 mod download;

@@ -27,6 +27,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         settings: BTreeMap<String, Vec<String>>,
     },
+    /// The program stored its settings for the runs from here on, such as the model. Only journals have it: see
+    /// [`Journal::store_settings`](crate::Journal::store_settings).
+    SettingsStored {
+        /// The settings. Only the program that stored them interprets them.
+        settings: Box<serde_json::Value>,
+    },
     /// A turn began with a user message, or with a late result.
     TurnStarted {
         /// The unique id of the run, which tools find in their context.

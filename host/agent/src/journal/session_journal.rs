@@ -7,6 +7,7 @@ use super::pending_approval::OpenQuestions;
 use super::port::{JournalStore, JournalWriter, SessionId};
 use crate::event::{Event, Observer, RecordedOutcome, TraceEntry};
 use async_trait::async_trait;
+use serde_json::Value;
 use toolwit_core::limits::RECORDED_RUN_ARTIFACTS_BYTES_MAX;
 use toolwit_core::{ApprovalAnswer, Origin};
 
@@ -68,6 +69,23 @@ impl Journal {
     pub fn earlier_entries(&self) -> Vec<TraceEntry> {
         let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
         earlier.clone()
+    }
+
+    /// Returns the settings that an earlier process [stored](Self::store_settings) last, with the number of their entry. They are no longer
+    /// available when a conversation was built with the journal.
+    #[must_use]
+    pub fn settings(&self) -> Option<(u64, Value)> {
+        let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        earlier.iter().rev().find_map(|entry| match &entry.event {
+            Event::SettingsStored { settings } => Some((entry.sequence, (**settings).clone())),
+            _ => None,
+        })
+    }
+
+    /// Stores the settings of the program for the runs from here on, together with the next events. They must not contain secrets.
+    pub fn store_settings(&self, settings: Value) {
+        let settings = Box::new(settings);
+        self.observe(&Event::SettingsStored { settings }, &Origin::default());
     }
 
     fn new(session: SessionId, writer: Arc<dyn JournalWriter>, earlier: Vec<TraceEntry>) -> Self {

@@ -11,12 +11,15 @@ use super::record::{ModelUsage, ModelUsageKind};
 use crate::millis::millis;
 use crate::model::{Cost, TokenUsage};
 use crate::outcome::RunFailure;
+use toolwit_core::WallClock;
 
 /// The usage of a run or a process, and its budget. Every charge is charged to the parent account too: the account of a run
 /// belongs to its process, and the account of a nested process to the run that called it.
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
     opened: Instant,
+    /// The clock of the time budget.
+    clock: Arc<WallClock>,
     state: Mutex<AccountState>,
 }
 
@@ -67,6 +70,7 @@ impl Account {
         Self {
             parent,
             opened: Instant::now(),
+            clock: WallClock::start([]),
             state: Mutex::new(state),
         }
     }
@@ -77,6 +81,11 @@ impl Account {
 
     pub(crate) fn set_budget(&self, budget: Budget) {
         self.lock().budget = budget;
+    }
+
+    /// Returns the clock of the time budget. The clocks of the runs of a process are within it.
+    pub(crate) fn clock(&self) -> &Arc<WallClock> {
+        &self.clock
     }
 
     pub(crate) fn age(&self) -> Duration {
@@ -137,7 +146,7 @@ impl Account {
         if let Some(max) = budget.cost_max.filter(|max| used.cost >= *max) {
             return Some(RunFailure::CostLimit { max, used: used.cost });
         }
-        if let Some(max) = budget.wall_max.filter(|max| self.opened.elapsed() >= *max) {
+        if let Some(max) = budget.wall_max.filter(|max| self.clock.elapsed() >= *max) {
             return Some(RunFailure::WallClockLimit { max });
         }
         state.refused_by.map(|max| RunFailure::CallLimit { max })
@@ -164,7 +173,7 @@ impl Account {
     /// Returns the remaining time budget of this account, without its parents.
     pub(crate) fn wall_left(&self) -> Option<Duration> {
         let wall_max = self.budget().wall_max;
-        wall_max.map(|max| max.saturating_sub(self.opened.elapsed()))
+        wall_max.map(|max| max.saturating_sub(self.clock.elapsed()))
     }
 
     /// Records an agent that failed in this run.

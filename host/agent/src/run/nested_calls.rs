@@ -13,7 +13,7 @@ use crate::injection::{CallGate, CallLog, ConversationView, InjectionStrategy, L
 use crate::millis::millis;
 use toolwit_core::{
     Arguments, CallChain, CallGuard, Effect, Error, ErrorKind, NamedTool, Phase, StartingCall, Tool, ToolCaller,
-    ToolContext, ToolError, ToolId, ToolResult, ToolSet,
+    ToolContext, ToolError, ToolId, ToolResult, ToolSet, WallClock,
 };
 
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
@@ -43,6 +43,8 @@ struct NestedScope {
     calls: AtomicU32,
     /// The guard of the run.
     guard: Option<Arc<dyn CallGuard>>,
+    /// The clock of the run.
+    clock: Option<Arc<WallClock>>,
 }
 
 impl NestedCaller {
@@ -64,6 +66,7 @@ impl NestedCaller {
             observers: run.conversation.observers.clone(),
             calls: AtomicU32::new(0),
             guard: run.context.guard().cloned(),
+            clock: WallClock::of(&run.context),
         };
         Self {
             scope: Arc::new(scope),
@@ -130,6 +133,10 @@ impl ToolCaller for NestedCaller {
         let context = match &self.scope.guard {
             Some(guard) => context.clone().with_guard(guard.clone()),
             None => context.clone(),
+        };
+        let context = match &self.scope.clock {
+            Some(clock) if WallClock::of(&context).is_none() => context.with_wall_clock(clock.clone()),
+            _ => context,
         };
         let context = match context.tools() {
             Some(_) => context.with_tools(Arc::new(inner())),

@@ -15,7 +15,7 @@ use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
 use crate::process::{Account, Budget, new_run_id};
 use crate::state::ConversationState;
-use toolwit_core::{LOOP_ID, NamedTool, ToolContext, ToolName};
+use toolwit_core::{LOOP_ID, NamedTool, ToolContext, ToolName, WallClock};
 
 /// A conversation during one run.
 pub(super) struct RunState<'c> {
@@ -50,7 +50,9 @@ impl<'c> RunState<'c> {
         };
         let account = Arc::new(Account::open(budget, Some(process.account().clone())));
         let wall_max = wall_max(limits, process.account());
-        let stop = Stop::new(conversation.context.cancel(), context.cancel(), wall_max);
+        let around = WallClock::of(context).into_iter();
+        let clock = WallClock::start(around.chain([process.account().clock().clone()]));
+        let stop = Stop::new(conversation.context.cancel(), context.cancel(), clock.clone(), wall_max);
         let context = guarded(
             context.clone(),
             conversation.approvals.as_ref(),
@@ -59,6 +61,7 @@ impl<'c> RunState<'c> {
         .with(LOOP_ID, new_run_id())
         .with_extension(process)
         .with_extension(account.clone())
+        .with_wall_clock(clock)
         .with_cancel(stop.token().clone());
         Self {
             conversation,

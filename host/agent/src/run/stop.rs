@@ -1,14 +1,12 @@
 //! Cancellation and deadline of a run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::outcome::RunFailure;
-
-/// The time limit of a run whose configured limit exceeds the range of the clock: thirty years.
-const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+use toolwit_core::WallClock;
 
 /// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels the calls and inferences of the
 /// run.
@@ -16,20 +14,24 @@ pub(super) struct Stop {
     conversation: CancellationToken,
     turn: CancellationToken,
     run: CancellationToken,
-    deadline: Instant,
+    clock: Arc<WallClock>,
     wall_max: Duration,
     _cancel_on_drop: DropGuard,
 }
 
 impl Stop {
     /// Observes the conversation's token and the turn's token, which may be the same.
-    pub(super) fn new(conversation: &CancellationToken, turn: &CancellationToken, wall_max: Duration) -> Self {
+    pub(super) fn new(
+        conversation: &CancellationToken,
+        turn: &CancellationToken,
+        clock: Arc<WallClock>,
+        wall_max: Duration,
+    ) -> Self {
         let run = turn.child_token();
-        let now = Instant::now();
         Self {
             conversation: conversation.clone(),
             turn: turn.clone(),
-            deadline: now.checked_add(wall_max).unwrap_or(now + FAR_FUTURE),
+            clock,
             wall_max,
             _cancel_on_drop: run.clone().drop_guard(),
             run,
@@ -52,7 +54,7 @@ impl Stop {
             biased;
             () = self.conversation.cancelled() => RunFailure::Cancelled,
             () = self.turn.cancelled() => RunFailure::Cancelled,
-            () = sleep_until(self.deadline) => RunFailure::WallClockLimit { max: self.wall_max },
+            () = self.clock.reach(self.wall_max) => RunFailure::WallClockLimit { max: self.wall_max },
         };
         self.run.cancel();
         failure

@@ -4,6 +4,7 @@
 
 mod agent_tree;
 mod agentic;
+mod approval_time;
 mod approvals;
 mod background;
 mod calls;

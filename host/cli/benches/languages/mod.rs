@@ -29,7 +29,10 @@ pub async fn languages(host: &Arc<Runtime>) {
             );
             continue;
         }
-        let built = Build::new(&directory).run(&Silent).await.expect("the project builds");
+        // Not in `target/plugins`, which `toolwit demo` and the tests of the book share.
+        let component = directory.join("component.wasm");
+        let build = Build::new(&directory).out(component);
+        let built = build.run(&Silent).await.expect("the project builds");
         let bytes = tokio::fs::read(built.component).await.unwrap();
         compare(host, language, &name, bytes).await;
     }

@@ -1,4 +1,4 @@
-//! `toolwit resume`: continues a run in the middle of which the process ended.
+//! `toolwit resume`: continues a run that was interrupted when its process ended.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -22,14 +22,18 @@ use toolwit::{Conversation, Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit resume rome --model openai:gpt-5
-  toolwit resume rome --model openai:gpt-5 --resolve call_7=done
-  toolwit resume rome --model openai:gpt-5 --resolve call_7=run-again
-  toolwit resume rome --model openai:gpt-5 --allow call_8 --deny call_9=\"not that one\"";
+  toolwit resume rome
+  toolwit resume rome --resolve call_7=done
+  toolwit resume rome --resolve call_7=run-again
+  toolwit resume rome --allow call_8 --deny call_9=\"not that one\"
+  toolwit resume rome --model anthropic:claude-sonnet-4-5";
 
-/// Continue a run in the middle of which the process ended
+/// Continue a run that was interrupted when its process ended
 ///
-/// Pass the options of the run. Calls that ended are not repeated. A call that was running and that may have changed something is
+/// The options of the run are stored with the session; options of this command replace them. `--approve` with fewer approvals and
+/// `--wasi-p3` must be given again. Keys come from the environment, and grants are read again.
+///
+/// Calls that ended are not repeated. A call that was running and that may have changed something is
 /// reported: find out whether it did, and decide with `--resolve`. A call that waits for an approval is shown: answer at the terminal,
 /// with `--allow` and `--deny`, or with `toolwit approve` before.
 #[derive(Debug, clap::Args)]
@@ -81,7 +85,6 @@ impl FromStr for Decision {
 
 impl Resume {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let model = self.flags.connect(cancel).await?;
         let store = self.flags.sessions.open().await?;
         let journal = Journal::open(&store, &self.session)
             .await
@@ -89,19 +92,18 @@ impl Resume {
                 JournalError::Missing(session) => missing(&session),
                 other => other.into(),
             })?;
+        let flags = self
+            .flags
+            .asking_later(self.ask_later)
+            .continuing(Some(&journal), printer)?;
+        let model = flags.connect(cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let run_wall_ms_max = self.flags.effective_limits(&*model)?.wall_ms_max;
-        let later = later_answers(
-            self.ask_later,
-            run_wall_ms_max,
-            &self.session,
-            &self.flags.sessions,
-            &progress,
-        );
+        let wait = flags.options.ask_later;
+        let later = later_answers(wait, &self.session, &flags.sessions, &progress);
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
-        let waits = self.ask_later.is_some_and(|Span(time)| !time.is_zero());
-        let needs_answers = !can_ask() && !waits && !self.flags.asks_nothing();
-        let flags = self.flags.answered_by(answers.clone(), later.clone());
+        let waits = wait.is_some_and(|Span(time)| !time.is_zero());
+        let needs_answers = !can_ask() && !waits && !flags.asks_nothing();
+        let flags = flags.answered_by(answers.clone(), later.clone());
         let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {

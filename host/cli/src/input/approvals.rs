@@ -3,8 +3,11 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::configuration::configuration_file;
 use super::environment::variable;
+use super::paths::absolute_if_set;
 use toolwit::registry::OperatorPolicy;
 use toolwit::tool::{ApprovalMode, ApprovalPolicy};
 use toolwit::{Error, ErrorKind, Phase};
@@ -13,7 +16,8 @@ use toolwit::{Error, ErrorKind, Phase};
 const VARIABLE: &str = "TOOLWIT_POLICY";
 
 /// Options for the approval of calls.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Approval of calls")]
 pub(crate) struct ApprovalFlags {
     /// When a call needs your approval: never, first-time, writes, always or deny [default: that of the policy file, or writes]
@@ -35,11 +39,44 @@ impl ApprovalFlags {
     /// # Errors
     /// If the file is invalid, or was named and does not exist.
     pub(crate) fn policy(&self) -> Result<ApprovalPolicy, Error> {
-        let named = self
-            .policy_file
+        Ok(self.operator_policy()?.approvals(self.approve))
+    }
+
+    /// Removes a mode with fewer approvals than the policy has without it. Returns the mode.
+    ///
+    /// # Errors
+    /// As [`policy`](Self::policy).
+    pub(crate) fn remove_weaker_mode(&mut self) -> Result<Option<ApprovalMode>, Error> {
+        if self.approve.is_none() {
+            return Ok(None);
+        }
+        let policy = self.operator_policy()?;
+        let is_weaker = policy.approvals(self.approve).is_weaker_than(&policy.approvals(None));
+        Ok(self.approve.take_if(|_| is_weaker))
+    }
+
+    /// Returns the mode of the option.
+    pub(crate) fn mode(&self) -> Option<ApprovalMode> {
+        self.approve
+    }
+
+    /// Returns the policy file of the options or of the environment.
+    pub(crate) fn named(&self) -> Option<PathBuf> {
+        self.policy_file
             .clone()
-            .or_else(|| variable(VARIABLE).map(PathBuf::from));
-        let policy = match &named {
+            .or_else(|| variable(VARIABLE).map(PathBuf::from))
+    }
+
+    /// Returns the flags with the policy file of the environment, for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        Ok(Self {
+            approve: self.approve,
+            policy_file: absolute_if_set(self.named())?,
+        })
+    }
+
+    fn operator_policy(&self) -> Result<OperatorPolicy, Error> {
+        let policy = match &self.named() {
             Some(path) => Some(OperatorPolicy::read(path)?.ok_or_else(|| {
                 let message = format!("the policy file {} does not exist", path.display());
                 Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -49,7 +86,7 @@ impl ApprovalFlags {
                 Err(_) => None,
             },
         };
-        Ok(policy.unwrap_or_default().approvals(self.approve))
+        Ok(policy.unwrap_or_default())
     }
 }
 

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::call_arguments::read_text;
 use super::configuration::configuration_file;
+use super::paths::absolute_if_set;
 use tokio_util::sync::CancellationToken;
 use toolwit::agent::Budget;
 use toolwit::limits::PROJECT_BYTES_MAX;
@@ -12,7 +15,8 @@ use toolwit::model::{ChatModel, Cost, DescribedModel, ModelTable};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Options for the cost of a run, and for the tools that show the budget to its model.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Budget of the run")]
 pub(crate) struct BudgetFlags {
     /// Maximum cost in US dollars, such as 0.50 [default: unlimited]
@@ -27,6 +31,14 @@ pub(crate) struct BudgetFlags {
 }
 
 impl BudgetFlags {
+    /// Returns the flags for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        Ok(Self {
+            model_table: absolute_if_set(self.model_table.clone())?,
+            ..self.clone()
+        })
+    }
+
     /// Adds the limit and the table of a trace.
     pub(crate) fn with_recorded(mut self, cost: Option<&String>, table: Option<&String>) -> Self {
         self.cost = self.cost.or(cost.and_then(|cost| cost.parse().ok()));

@@ -1,10 +1,12 @@
 //! The choice of tools that a model sees at the start.
 
+use serde::{Deserialize, Serialize};
 use toolwit::Exposure;
 use toolwit::model::Delivery;
 
 /// The exposure of tools to the model.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ExposureFlag {
     /// All tools of all plugins
     Flat,
@@ -15,7 +17,8 @@ pub(crate) enum ExposureFlag {
 }
 
 /// The delivery of tools to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum DeliveryFlag {
     /// Declared in a list, to which injected tools are added
     List,

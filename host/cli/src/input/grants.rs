@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::configuration::configuration_file;
 use super::environment::variable;
+use super::paths::absolute_if_set;
 use super::project_trust::ProjectTrust;
 use toolwit::grants::Grants;
 use toolwit::sandbox::GrantsFile;
@@ -13,7 +16,8 @@ use toolwit::{Error, ErrorKind, Phase};
 const VARIABLE: &str = "TOOLWIT_GRANTS";
 
 /// Options for the grants file.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct GrantFlags {
     /// Path to the grants file [env: TOOLWIT_GRANTS] [default: the accepted grants of the project, or toolwit/grants.toml in the
     /// configuration directory]
@@ -28,6 +32,18 @@ impl GrantFlags {
             self.grants_file = file.map(PathBuf::from);
         }
         self
+    }
+
+    /// Returns the flags with the file of the environment, for another directory. The accepted grants of a project are not among them:
+    /// they belong to its directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let grants_file = absolute_if_set(self.explicit_path())?;
+        Ok(Self { grants_file })
+    }
+
+    /// Returns the file of the options or of the environment.
+    pub(crate) fn named(&self) -> Option<PathBuf> {
+        self.explicit_path()
     }
 
     /// Returns the file, which need not exist.

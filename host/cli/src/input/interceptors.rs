@@ -1,11 +1,14 @@
 //! Options for interceptors: plugins that wrap the calls of other tools.
 
+use serde::{Deserialize, Serialize};
+
 use super::project_trust::ProjectTrust;
 use toolwit::registry::InterceptorSettings;
 use toolwit::{Error, ToolwitBuilder};
 
 /// Selects the interceptors of calls.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct InterceptorFlags {
     /// Plugin that wraps every call, or PLUGIN=TOOL,TOOL for some tools; can be repeated, the first one outermost
     ///
@@ -15,6 +18,15 @@ pub(crate) struct InterceptorFlags {
 }
 
 impl InterceptorFlags {
+    /// Returns the flags with the accepted interceptors of the project, for another directory.
+    ///
+    /// # Errors
+    /// If the record of the accepted project cannot be read.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let interceptors = self.all()?;
+        Ok(Self { interceptors })
+    }
+
     /// Selects the interceptors of a trace.
     ///
     /// # Errors

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use toolwit::agent::LoopLimits;
 use toolwit::limits::{ByteCount, LimitRequest, Span};
 use toolwit::registry::RunSettings;
 
 /// The operator's limits for each tool call. Each option is named after its limit.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Limits of each call")]
 pub(crate) struct LimitFlags {
     /// Maximum fuel, about one unit per instruction [default: 20000000000, about 3 s of CPU time]
@@ -48,6 +51,7 @@ pub(crate) struct LimitFlags {
     http_bytes: Option<ByteCount>,
     /// Maximum nesting depth of tool calls, including the first [default: 4] [at most: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[serde(deserialize_with = "within::<_, _, 1, 16>")]
     nested_depth: Option<u32>,
     /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
@@ -88,7 +92,8 @@ impl LimitFlags {
 }
 
 /// The operator's limits of a run.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Limits of the run")]
 pub(crate) struct RunLimitFlags {
     /// Maximum number of model calls [default: 20]
@@ -102,6 +107,7 @@ pub(crate) struct RunLimitFlags {
     tokens: Option<u64>,
     /// Size of a request, in estimated tokens, beyond which older messages are summarized [default: three quarters of the context of a known model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    #[serde(deserialize_with = "within::<_, _, 1000, { u64::MAX }>")]
     context_tokens: Option<u64>,
     /// Maximum wall-clock time, such as 2m [default: 600s]
     #[arg(long, value_name = "TIME")]
@@ -132,6 +138,21 @@ impl RunLimitFlags {
             wall_ms_max: self.run_wall.map_or(limits.wall_ms_max, |Span(time)| millis(time)),
             ..limits
         }
+    }
+}
+
+/// Reads a stored number that must be in a range, as the option checks it.
+pub(super) fn within<'de, D, N, const MIN: u64, const MAX: u64>(stored: D) -> Result<Option<N>, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + Into<u64> + Copy,
+{
+    let number = Option::<N>::deserialize(stored)?;
+    match number.map(N::into) {
+        Some(given) if !(MIN..=MAX).contains(&given) => Err(D::Error::custom(format_args!(
+            "{given} is not in the range of the option"
+        ))),
+        _ => Ok(number),
     }
 }
 

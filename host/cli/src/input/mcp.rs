@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::configuration::configuration_file;
 use super::environment::variable;
 use super::logins::UserLogins;
+use super::paths::absolute;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::servers_file::read;
@@ -18,7 +20,8 @@ use toolwit::{Error, ErrorKind, Phase};
 const USER_FILE: &str = "mcp.toml";
 
 /// Selects the MCP servers.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct McpFlags {
     /// Path to a file with MCP servers, as TOML or as JSON of other clients; can be repeated [default: toolwit/mcp.toml in the
     /// configuration directory, and the accepted servers of the project]
@@ -30,6 +33,15 @@ pub(crate) struct McpFlags {
 }
 
 impl McpFlags {
+    /// Returns the flags for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let files = self.files.iter().map(|file| absolute(file));
+        Ok(Self {
+            files: files.collect::<Result<_, _>>()?,
+            no_mcp: self.no_mcp,
+        })
+    }
+
     /// Returns the files of the options.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files

@@ -1,10 +1,12 @@
 //! Options for the responses of a model.
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call_arguments::read_text;
+use super::limits::within;
 use toolwit::agent::AnswerSchema;
 use toolwit::limits::SCHEMA_BYTES_MAX;
 use toolwit::model::{ChatOptions, ReasoningEffort};
@@ -12,7 +14,8 @@ use toolwit::models::ToolCallFormat;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Options for the responses of a model.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelOptionFlags {
     /// How much the model reasons before it answers
@@ -20,6 +23,7 @@ pub(crate) struct ModelOptionFlags {
     effort: Option<EffortFlag>,
     /// Maximum number of tokens of a response, with its reasoning [default: 8192, or 32768 with reasoning]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(deserialize_with = "within::<_, _, 1, { u64::MAX }>")]
     max_tokens: Option<u32>,
     /// Sampling temperature, from 0 to 2 [default: that of the provider]
     #[arg(long, value_name = "T")]
@@ -30,7 +34,8 @@ pub(crate) struct ModelOptionFlags {
 }
 
 /// A format of tool calls.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ToolCallFlag {
     Native,
     Json,
@@ -38,7 +43,8 @@ pub(crate) enum ToolCallFlag {
 }
 
 /// A level of reasoning.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum EffortFlag {
     None,
     Minimal,

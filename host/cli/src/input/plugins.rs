@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::configuration::{configuration_directory, data_directory};
 use super::environment::variable;
 use super::grants::GrantFlags;
 use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
+use super::paths::absolute;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
 use super::sessions::SessionFlags;
@@ -27,7 +30,8 @@ const VARIABLE: &str = "TOOLWIT_PLUGINS";
 const DEFAULT: &str = "tools";
 
 /// Selects the plugin directories and the metadata database.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct PluginFlags {
     /// Plugin directory or `.wasm` file; can be repeated [env: TOOLWIT_PLUGINS] [default: tools]
     #[arg(long = "plugins", value_name = "DIR")]
@@ -39,7 +43,8 @@ pub(crate) struct PluginFlags {
 }
 
 /// Selects the grants and secrets for calls.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct AuthorityFlags {
     #[command(flatten)]
     pub(crate) grants: GrantFlags,
@@ -47,7 +52,28 @@ pub(crate) struct AuthorityFlags {
     pub(crate) secrets: SecretFlags,
 }
 
+impl AuthorityFlags {
+    /// Returns the flags with the files of the environment, for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        Ok(Self {
+            grants: self.grants.located()?,
+            secrets: self.secrets.located()?,
+        })
+    }
+}
+
 impl PluginFlags {
+    /// Returns the flags with the directories of the environment or the default one, for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let directories = self.directories().unwrap_or_default();
+        let directories = directories.iter().map(|directory| absolute(directory));
+        Ok(Self {
+            directories: directories.collect::<Result<_, _>>()?,
+            store: self.store.located()?,
+            wasi: self.wasi,
+        })
+    }
+
     /// Selects one component, and no database.
     pub(crate) fn of_component(component: &Path) -> Self {
         Self {

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::configuration::configuration_file;
+use super::paths::absolute_if_set;
 use toolwit::Error;
 
 /// Selects the secrets file.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct SecretFlags {
     /// Path to the secrets file [default: toolwit/secrets.toml in the user's configuration directory]
     #[arg(long = "secrets", value_name = "FILE", global = true)]
@@ -14,6 +18,12 @@ pub(crate) struct SecretFlags {
 }
 
 impl SecretFlags {
+    /// Returns the flags for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let secrets_file = absolute_if_set(self.secrets_file.clone())?;
+        Ok(Self { secrets_file })
+    }
+
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         self.secrets_file
             .clone()

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::paths::absolute;
 use crate::input::configuration::data_path;
 use crate::input::environment::variable;
 use toolwit::store::SqliteStore;
@@ -14,7 +17,8 @@ const VARIABLE: &str = "TOOLWIT_STORE";
 const MEMORY: &str = ":memory:";
 
 /// Selects the metadata database.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct StoreFlags {
     /// Path to the metadata database, or `:memory:` [env: TOOLWIT_STORE] [default: toolwit/store.db in the user's data
     /// directory]
@@ -28,6 +32,15 @@ impl StoreFlags {
         Self {
             store_file: Some(MEMORY.into()),
         }
+    }
+
+    /// Returns the flags with the database of the environment, for another directory.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let store_file = match self.explicit_path() {
+            Some(path) if path != Path::new(MEMORY) => Some(absolute(&path)?),
+            path => path,
+        };
+        Ok(Self { store_file })
     }
 
     /// Adds the database to a host. The host works without the default database, but not without an explicit one.

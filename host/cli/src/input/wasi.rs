@@ -1,11 +1,14 @@
 //! The option for the versions of WASI.
 
+use serde::{Deserialize, Serialize};
+
 use super::project_trust::ProjectTrust;
 use toolwit::Error;
 use toolwit::sandbox::WasiVersions;
 
 /// Selects the versions of WASI that components can import.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct WasiFlags {
     /// Load components for WASI 0.3, for which wasmtime publishes no security patches [default: the setting of the project]
     #[arg(long)]
@@ -13,6 +16,11 @@ pub(crate) struct WasiFlags {
 }
 
 impl WasiFlags {
+    /// Returns whether the option enables WASI 0.3.
+    pub(crate) fn is_wasi3_enabled(self) -> bool {
+        self.wasi_p3
+    }
+
     /// Returns the versions that this option, or the accepted configuration of the project, enables.
     pub(crate) fn versions(self) -> Result<WasiVersions, Error> {
         let is_enabled = self.wasi_p3 || ProjectTrust::find()?.is_wasi3_enabled();

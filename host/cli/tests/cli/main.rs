@@ -25,6 +25,7 @@ mod mcp_login;
 mod operator;
 mod project;
 mod replay;
+mod resume;
 mod roles;
 mod run;
 mod script;

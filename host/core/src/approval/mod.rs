@@ -10,6 +10,7 @@ mod pattern;
 mod policy;
 mod question;
 mod request;
+mod wall_clock;
 
 pub use approvals::{ApprovalObserver, Approvals, DecidedCall};
 pub use approver::Approver;
@@ -20,3 +21,4 @@ pub use memory::{ApprovalMemory, ApprovalStore, RememberedAnswer, RememberedArgu
 pub use pattern::{ArgumentPattern, ToolPattern};
 pub use policy::{ApprovalMode, ApprovalPolicy, ApprovalRule, EffectRule, UnknownApprovalMode};
 pub use request::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest, ApprovalScope};
+pub use wall_clock::{StoppedClock, WallClock};

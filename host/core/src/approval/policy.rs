@@ -227,17 +227,31 @@ impl ApprovalPolicy {
     /// Returns when a call needs an approval.
     pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> ChosenMode {
         let rule = self.rules.iter().find(|rule| rule.applies(tool, arguments, class));
-        let mode = rule.map_or(
-            match class {
-                EffectClass::Read => self.read,
-                EffectClass::Idempotent => self.idempotent,
-                EffectClass::Write => self.write,
-            },
-            |rule| rule.ask,
-        );
+        let mode = rule.map_or_else(|| self.class_mode(class), |rule| rule.ask);
         ChosenMode {
             mode: mode.of_class(class),
             is_of_rule: rule.is_some(),
+        }
+    }
+
+    /// Returns whether calls of some effect class need fewer approvals than under another policy. The rules for single tools are not
+    /// compared.
+    #[must_use]
+    pub fn is_weaker_than(&self, other: &Self) -> bool {
+        EffectClass::ALL.into_iter().any(|class| {
+            let strictness = |policy: &Self| {
+                let mode = policy.class_mode(class).of_class(class);
+                ApprovalMode::ALL.iter().position(|one| *one == mode)
+            };
+            strictness(self) < strictness(other)
+        })
+    }
+
+    fn class_mode(&self, class: EffectClass) -> ApprovalMode {
+        match class {
+            EffectClass::Read => self.read,
+            EffectClass::Idempotent => self.idempotent,
+            EffectClass::Write => self.write,
         }
     }
 

@@ -6,6 +6,7 @@ use super::call_guard::{PermittedCall, StartingCall};
 use super::memory::RememberedAnswer;
 use super::policy::ApprovalMode;
 use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest, approval_digest};
+use super::wall_clock::WallClock;
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
 
 /// Maximum number of questions about one call. Another question follows an edit that cannot be used, and a grant that changed.
@@ -88,6 +89,7 @@ impl Question<'_> {
     }
 
     async fn ask(&self, request: &ApprovalRequest) -> Answered {
+        let _stopped = WallClock::of(self.call.context).map(|clock| clock.stop());
         let memory = &self.approvals.memory;
         let approver = self.approvals.approver.as_ref();
         let _turn = match approver.filter(|approver| approver.is_sequential()) {

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::entity_results::EntityResults;
 use super::one_shot::OneShot;
+use crate::WallClock;
 use crate::artifact::Capturing;
 use crate::{
     ApprovalGate, Approver, Arguments, ArtifactCapture, BlackboardSink, CallAccess, Effect, EffectClass, EffectSource,
@@ -299,7 +300,7 @@ impl Decorator for ReturnDirect {
     }
 }
 
-/// A decorator that cancels a call that takes longer, then drops it.
+/// A decorator that cancels a call that takes longer, then drops it. The time in which a person is asked about a nested call does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout(Duration);
 
@@ -321,10 +322,15 @@ impl Decorator for Timeout {
     ) -> Result<ToolResult, ToolError> {
         let cancel = context.cancel().child_token();
         let stop = cancel.clone().drop_guard();
-        let context = context.clone().with_cancel(cancel);
-        let answer = tokio::time::timeout(self.0, tool.call(arguments, &context)).await;
+        let clock = WallClock::start(WallClock::of(context));
+        let context = context.clone().with_cancel(cancel).with_wall_clock(clock.clone());
+        let answer = tokio::select! {
+            biased;
+            answer = tool.call(arguments, &context) => Some(answer),
+            () = clock.reach(self.0) => None,
+        };
         stop.disarm();
-        answer.unwrap_or_else(|_| {
+        answer.unwrap_or_else(|| {
             context.cancel().cancel();
             let message = format!(
                 "the call took longer than {:?} and was cancelled; it may have taken effect",

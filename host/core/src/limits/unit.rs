@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The error for text that is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a {what}; write {example}")]
@@ -14,11 +16,13 @@ pub struct UnitError {
 }
 
 /// A number of bytes, written as `65536`, `64KiB`, `64MiB`, `1GiB`, or in powers of ten as `64kB`, `64MB`, `1GB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ByteCount(pub u64);
 
 /// A span of time, written as `250ms`, `5s`, `2m` or `1h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Span(pub Duration);
 
 const BYTE_UNITS: [(&str, u64); 8] = [
@@ -57,6 +61,36 @@ impl FromStr for Span {
                 what: "span of time",
                 example: "`250ms`, `5s` or `2m`",
             })
+    }
+}
+
+impl TryFrom<String> for ByteCount {
+    type Error = UnitError;
+
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = UnitError;
+
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+/// The exact number, as it can be parsed.
+impl From<ByteCount> for String {
+    fn from(ByteCount(bytes): ByteCount) -> Self {
+        bytes.to_string()
+    }
+}
+
+/// The exact time in milliseconds, as it can be parsed.
+impl From<Span> for String {
+    fn from(Span(time): Span) -> Self {
+        format!("{}ms", time.as_millis())
     }
 }
 

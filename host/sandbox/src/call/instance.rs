@@ -51,7 +51,7 @@ impl Instance {
         let fuel_meter = FuelMeter::of(clock.context);
         let outcome = {
             let instantiation = pin!(linked.instantiate(&mut store));
-            run_guest(&stop, clock.deadline(), clock.cancel(), instantiation).await
+            run_guest(&stop, &clock.deadline(), clock.cancel(), instantiation).await
         };
         let failure = match outcome {
             Ok(Ok(exports)) => {
@@ -114,7 +114,7 @@ impl Instance {
         let outcome = match linked.function_with_streams(function) {
             None => {
                 let call = pin!(func.call_async(&mut self.store, params, &mut *results));
-                run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+                run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
             }
             Some(function) => {
                 let bytes_max = clock.limits.result_bytes_max;
@@ -122,7 +122,7 @@ impl Instance {
                 let call = call_with_streams(&mut self.store, func, function, params, &mut *results, bytes_max);
                 // Boxed, because it is rare and would enlarge the future of every call.
                 let call = pin!(Box::pin(call));
-                run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+                run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
             }
         };
         if let Ok(Err(error)) = &outcome {
@@ -147,7 +147,7 @@ impl Instance {
         let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
         let outcome = {
             let call = pin!(function.run(&mut self.store, func, stream_bytes_max));
-            run_guest(&self.stop, clock.deadline(), clock.cancel(), call).await
+            run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
         };
         self.check(outcome, clock)
     }
@@ -156,7 +156,7 @@ impl Instance {
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
         let outcome = {
             let destructor = pin!(handle.resource_drop_async(&mut self.store));
-            run_guest(&self.stop, clock.deadline(), clock.cancel(), destructor).await
+            run_guest(&self.stop, &clock.deadline(), clock.cancel(), destructor).await
         };
         self.check(outcome, clock)
     }

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::link::limits::call_clock::Deadline;
 use crate::link::limits::stop_flag::{StopCause, StopFlag};
 
 /// The error of a call whose future was dropped while its guest waited in a host call. The store must be dropped too.
@@ -23,7 +23,7 @@ pub(crate) struct AbandonedGuest(pub(crate) StopCause);
 /// has the cause.
 pub(crate) async fn run_guest<T>(
     stop: &StopFlag,
-    deadline: Instant,
+    deadline: &Deadline,
     cancel: &CancellationToken,
     mut guest: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, AbandonedGuest> {
@@ -38,7 +38,7 @@ pub(crate) async fn run_guest<T>(
 /// Continues a guest that did not end in its first poll.
 async fn run_until_stopped<T>(
     stop: &StopFlag,
-    deadline: Instant,
+    deadline: &Deadline,
     cancel: &CancellationToken,
     mut guest: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, AbandonedGuest> {
@@ -54,7 +54,7 @@ async fn run_until_stopped<T>(
             Err(cause) => cause,
         },
         () = cancel.cancelled() => StopCause::Cancelled,
-        () = tokio::time::sleep_until(deadline) => StopCause::Deadline,
+        () = deadline.passed() => StopCause::Deadline,
     };
     stop.raise(cause);
     let last_poll = poll_fn(|context| match guest.as_mut().poll(context) {

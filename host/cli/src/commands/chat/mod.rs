@@ -14,7 +14,7 @@ use self::input::{ChatInput, Next};
 use self::line::Line;
 use self::slash::Slash;
 use crate::approval::GivenAnswers;
-use crate::commands::run::{RunFlags, RunProgress, approver, open_or_create};
+use crate::commands::run::{RunFlags, RunProgress, approver, open, opened_or_created};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
@@ -37,7 +37,7 @@ Commands in the chat:
   /budget             show tokens, cost and calls
   /pin                keep your last message when older ones are summarized
   /wait               wait for a background call
-  /resume             continue a run in the middle of which the process ended
+  /resume             continue a run that was interrupted when its process ended
   /approve [CALL]     allow a call of that run that waits for an answer
   /deny [CALL] TEXT   deny one; the model reads the text
   /resolve CALL HOW   say that a call is done, is not-done, or shall run-again
@@ -74,19 +74,24 @@ impl Chat {
             let message = format!("signals cannot be received: {error}");
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
-        let model = self.flags.connect(cancel).await?;
         let stored = match self.session {
             Some(session) => Some((self.flags.sessions.open().await?, session)),
             None => None,
         };
+        let opened = match &stored {
+            Some((store, session)) => open(store, session).await?,
+            None => None,
+        };
+        let flags = self.flags.continuing(opened.as_ref(), printer)?;
+        let model = flags.connect(cancel).await?;
         let journal = match &stored {
-            Some((store, session)) => Some(open_or_create(store, session).await?),
+            Some((store, session)) => Some(opened_or_created(opened, store, session).await?),
             None => None,
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
         let answers = GivenAnswers::new(approver(&progress, None));
-        let needs_answers = !can_ask() && !self.flags.asks_nothing();
-        let flags = self.flags.answered_by(answers.clone(), None);
+        let needs_answers = !can_ask() && !flags.asks_nothing();
+        let flags = flags.answered_by(answers.clone(), None);
         let built = flags.conversation(&model, journal, progress.clone(), cancel).await;
         progress.end_turn();
         let mut conversation = built?;

@@ -57,7 +57,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("/budget", "show tokens, cost and calls"),
     ("/pin", "keep your last message when older ones are summarized"),
     ("/wait", "wait for a background call"),
-    ("/resume", "continue a run in the middle of which the process ended"),
+    ("/resume", "continue a run that was interrupted when its process ended"),
     ("/approve [CALL]", "allow a call of that run that waits for an answer"),
     ("/deny [CALL] TEXT", "deny one; the model reads the text"),
     (

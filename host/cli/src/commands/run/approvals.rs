@@ -1,7 +1,6 @@
 //! The approvals of a run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::RunProgress;
 use crate::approval::{AnswerFile, GivenAnswers, LaterAnswers, TerminalApprover, pending_question};
@@ -15,9 +14,6 @@ use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Time before the end of a run at which it is left to a later process, so that it does not end.
-const LEAVE_WALL: Duration = Duration::from_secs(1);
-
 /// Returns the approver of a run: a person at the terminal, or else a later process.
 pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
     if can_ask() {
@@ -30,7 +26,6 @@ pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnsw
 /// answer.
 pub(crate) fn later_answers(
     wait: Option<Span>,
-    run_wall_ms_max: u64,
     session: &SessionId,
     sessions: &SessionFlags,
     progress: &Arc<RunProgress>,
@@ -48,8 +43,7 @@ pub(crate) fn later_answers(
             format_args!("`{command}` allows it, `toolwit deny` does not"),
         );
     };
-    let run_wall_max = Duration::from_millis(run_wall_ms_max).saturating_sub(LEAVE_WALL);
-    Some(Arc::new(LaterAnswers::new(wait, run_wall_max, announce)))
+    Some(Arc::new(LaterAnswers::new(wait, announce)))
 }
 
 /// Waits until a run has only questions for a later process, and leaves it to that. Returns the questions.
@@ -80,7 +74,7 @@ pub(crate) fn waiting(session: &SessionId, questions: &[RequestedApproval], prin
         .operand(session.as_str())
         .option("allow", first);
     Error::new(ErrorKind::Denied, Phase::Validate, message).with_suggestion(format!(
-        "`{command}` with the options of the run, or `--deny {first}=REASON`; `toolwit approve` stores an answer before"
+        "`{command}` continues it, or `--deny {first}=REASON`; `toolwit approve` stores an answer before"
     ))
 }
 

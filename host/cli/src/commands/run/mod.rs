@@ -14,16 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{GivenAnswers, LaterAnswers};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::approvals::ApprovalFlags;
-use crate::input::budget::BudgetFlags;
 use crate::input::call_arguments::read_text;
-use crate::input::exposure::{DeliveryFlag, ExposureFlag};
-use crate::input::interceptors::InterceptorFlags;
-use crate::input::limits::{LimitFlags, RunLimitFlags};
-use crate::input::mcp::McpFlags;
-use crate::input::model_options::{ModelOptionFlags, read_answer_schema};
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::exposure::DeliveryFlag;
+use crate::input::model_options::read_answer_schema;
+use crate::input::run_options::RunOptions;
 use crate::input::sessions::SessionFlags;
+use crate::input::stored_options;
 use crate::input::vectors::with_word_vectors;
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
@@ -84,51 +80,14 @@ pub(crate) struct Run {
     flags: RunFlags,
 }
 
-/// The model, the tools and the limits of a run.
+/// The options of a run.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RunFlags {
-    /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE
-    #[arg(long, value_name = "MODEL", env = "TOOLWIT_MODEL", hide_env_values = true)]
-    model: Option<String>,
-    /// Base URL of the provider's API, usually ending in /v1 [default: that of the provider]
-    #[arg(long, value_name = "URL")]
-    base_url: Option<String>,
-    /// System prompt
-    #[arg(long, value_name = "TEXT")]
-    system: Option<String>,
     /// File to write the trace to, as JSON lines
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Tools that the model sees at the start [default: all if there are few, else search]
-    #[arg(long, value_name = "MODE")]
-    exposure: Option<ExposureFlag>,
-    /// Way in which tools reach the model [default: list]
-    #[arg(long, value_name = "MODE")]
-    delivery: Option<DeliveryFlag>,
-    /// Role whose tools the model has, instead of all; can be repeated
-    #[arg(long = "role", value_name = "ROLE")]
-    roles: Vec<String>,
-    /// Path to the file with the tool groups of roles [default: toolwit.toml]
-    #[arg(long, value_name = "FILE")]
-    groups: Option<PathBuf>,
     #[command(flatten)]
-    plugins: PluginFlags,
-    #[command(flatten)]
-    mcp: McpFlags,
-    #[command(flatten)]
-    authority: AuthorityFlags,
-    #[command(flatten)]
-    interceptors: InterceptorFlags,
-    #[command(flatten)]
-    approvals: ApprovalFlags,
-    #[command(flatten)]
-    model_options: ModelOptionFlags,
-    #[command(flatten)]
-    budget: BudgetFlags,
-    #[command(flatten)]
-    run_limits: RunLimitFlags,
-    #[command(flatten)]
-    limits: LimitFlags,
+    pub(crate) options: RunOptions,
     #[command(flatten)]
     pub(crate) sessions: SessionFlags,
     /// The replay that runs instead of a new conversation.
@@ -147,8 +106,20 @@ pub(crate) struct RunFlags {
 
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
+        let stored = match self.session {
+            Some(session) => Some((self.flags.sessions.open().await?, session)),
+            None => None,
+        };
+        let opened = match &stored {
+            Some((store, session)) => open(store, session).await?,
+            None => None,
+        };
+        let flags = self
+            .flags
+            .asking_later(self.ask_later)
+            .continuing(opened.as_ref(), printer)?;
         // Checked before a session is created.
-        let model = self.flags.connect(cancel).await?;
+        let model = flags.connect(cancel).await?;
         let prompt = match self.prompt.as_str() {
             "-" => read_text("-".to_owned(), PROMPT_BYTES_MAX, cancel).await?,
             _ => self.prompt,
@@ -157,25 +128,19 @@ impl Run {
             Some(file) => Some(read_answer_schema(file, cancel).await?),
             None => None,
         };
-        let journal = match &self.session {
-            Some(session) => Some(open_or_create(&self.flags.sessions.open().await?, session).await?),
+        let journal = match &stored {
+            Some((store, session)) => Some(opened_or_created(opened, store, session).await?),
             None => None,
         };
+        let session = stored.map(|(_, session)| session);
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let run_wall_ms_max = self.flags.effective_limits(&*model)?.wall_ms_max;
-        let later = self.session.as_ref().and_then(|session| {
-            later_answers(
-                self.ask_later,
-                run_wall_ms_max,
-                session,
-                &self.flags.sessions,
-                &progress,
-            )
-        });
+        let later = session
+            .as_ref()
+            .and_then(|session| later_answers(flags.options.ask_later, session, &flags.sessions, &progress));
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
-        let flags = self.flags.answered_by(answers, later.clone());
+        let flags = flags.answered_by(answers, later.clone());
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
-        if let (Some(session), Some(_)) = (&self.session, conversation.interrupted_run()) {
+        if let (Some(session), Some(_)) = (&session, conversation.interrupted_run()) {
             return Err(interrupted(session).into());
         }
         let suspension = conversation.suspension();
@@ -193,7 +158,7 @@ impl Run {
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
-        match (ended, &self.session) {
+        match (ended, &session) {
             (Ok(ended), _) => print_end(ended, &*model, printer),
             (Err(questions), Some(session)) => Err(waiting(session, &questions, printer).into()),
             (Err(_), None) => Ok(Exit::Stopped),
@@ -208,11 +173,23 @@ fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
     outcome
 }
 
-/// Opens the session, or creates it if it does not exist.
-pub(crate) async fn open_or_create(store: &SqliteJournalStore, session: &SessionId) -> Result<Journal, Error> {
+/// Opens the session, if it exists.
+pub(crate) async fn open(store: &SqliteJournalStore, session: &SessionId) -> Result<Option<Journal>, Error> {
     match Journal::open(store, session).await {
-        Err(JournalError::Missing(_)) => Ok(Journal::create(store, session).await?),
-        opened => Ok(opened?),
+        Err(JournalError::Missing(_)) => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
+}
+
+/// Returns the journal of the opened session, or of one that is created.
+pub(crate) async fn opened_or_created(
+    opened: Option<Journal>,
+    store: &SqliteJournalStore,
+    session: &SessionId,
+) -> Result<Journal, Error> {
+    match opened {
+        Some(journal) => Ok(journal),
+        None => Ok(Journal::create(store, session).await?),
     }
 }
 
@@ -220,12 +197,29 @@ pub(crate) async fn open_or_create(store: &SqliteJournalStore, session: &Session
 pub(crate) fn interrupted(session: &SessionId) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-        "continue it with `{}`, and the same options",
+        "continue it with `{}`",
         SuggestedCommand::new("resume").operand(session.as_str())
     ))
 }
 
 impl RunFlags {
+    /// Sets the time for which a call waits for its approval, if it is given.
+    pub(crate) fn asking_later(mut self, wait: Option<Span>) -> Self {
+        self.options.ask_later = wait;
+        self
+    }
+
+    /// Uses the options of the session where none are given.
+    ///
+    /// # Errors
+    /// As [`stored_options::restored`].
+    pub(crate) fn continuing(mut self, session: Option<&Journal>, printer: Printer) -> Result<Self, Error> {
+        if let Some(journal) = session {
+            self.options = stored_options::restored(self.options, journal, printer)?;
+        }
+        Ok(self)
+    }
+
     /// Connects to the model.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
         self.described(self.plain_model().await?, cancel).await
@@ -240,7 +234,7 @@ impl RunFlags {
 
     /// Returns whether the options allow every call without a question.
     pub(crate) fn asks_nothing(&self) -> bool {
-        self.approvals.is_never()
+        self.options.approvals.is_never()
     }
 
     /// Adds the price and the size of the context to a model, if they are known.
@@ -249,7 +243,7 @@ impl RunFlags {
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.budget.described(model, cancel).await?)
+        Ok(self.options.budget.described(model, cancel).await?)
     }
 
     /// Builds the conversation, which prints its events.
@@ -260,33 +254,36 @@ impl RunFlags {
         progress: Arc<RunProgress>,
         cancel: &CancellationToken,
     ) -> Result<Conversation, Failure> {
-        let budget = self.budget.budget()?;
+        if let Some(journal) = &journal {
+            stored_options::store(journal, &self.options)?;
+        }
+        let budget = self.options.budget.budget()?;
         let options = match self.recorded_options() {
             Some(options) => options,
-            None => self.model_options.options()?,
+            None => self.options.model_options.options()?,
         };
-        let policy = self.approvals.policy()?;
-        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let policy = self.options.approvals.policy()?;
+        let servers = self.options.mcp.servers(&self.options.authority.secrets)?;
         let host = self.host(&servers).await?;
         connect_required(&servers, &*progress, cancel).await?;
         let limits = self.effective_limits(&**model)?;
         let settings = self.settings(&host, &limits)?;
-        let conversation = if self.roles.is_empty() {
+        let conversation = if self.options.roles.is_empty() {
             host.conversation()
         } else {
-            host.conversation_for(self.roles)
+            host.conversation_for(self.options.roles)
         };
         let conversation = self.replay.iter().fold(conversation, ConversationBuilder::replay);
         let mut builder = conversation
             .model(model.clone())
-            .delivery(self.delivery.map(Delivery::from).unwrap_or_default())
+            .delivery(self.options.delivery.map(Delivery::from).unwrap_or_default())
             .limits(limits)
             .budget(budget)
             .options(options);
-        if self.budget.budget_tools {
+        if self.options.budget.budget_tools {
             builder = builder.tools(ProcessTools::tools()?);
         }
-        if let Some(system) = self.system {
+        if let Some(system) = self.options.system {
             builder = builder.system(system);
         }
         // A trace needs all events that a journal gets.
@@ -314,12 +311,15 @@ impl RunFlags {
 
     /// Builds the host of the conversation.
     async fn host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
-        let host = self
-            .plugins
-            .intercepted(&self.limits, &self.authority, servers, &self.interceptors)?;
+        let host = self.options.plugins.intercepted(
+            &self.options.limits,
+            &self.options.authority,
+            servers,
+            &self.options.interceptors,
+        )?;
         let host = with_word_vectors(host);
         let host = self.sessions.files().into_iter().fold(host, ToolwitBuilder::protect);
-        let groups = groups_file(self.groups.clone(), &self.roles)?;
+        let groups = groups_file(self.options.groups.clone(), &self.options.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let frozen = self
             .replay
@@ -333,23 +333,23 @@ impl RunFlags {
 
     /// Returns the exposure. A provider that defers tools searches in all of them.
     fn exposure(&self) -> Exposure {
-        match (self.exposure, self.delivery) {
+        match (self.options.exposure, self.options.delivery) {
             (None, Some(DeliveryFlag::Native)) => Exposure::Flat,
             (exposure, _) => exposure.map(Exposure::from).unwrap_or_default(),
         }
     }
 
     async fn plain_model(&self) -> Result<Arc<dyn ChatModel>, Error> {
-        let Some(name) = &self.model else {
+        let Some(name) = self.options.model() else {
             let message = "no model was given";
             return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
                 .with_suggestion("pass `--model openai:NAME`, or set TOOLWIT_MODEL"));
         };
         let mut spec: ModelSpec = name.parse()?;
-        if let Some(url) = &self.base_url {
+        if let Some(url) = &self.options.base_url {
             spec = spec.with_base_url(url)?;
         }
-        if let Some(format) = self.model_options.tool_calls() {
+        if let Some(format) = self.options.model_options.tool_calls() {
             spec = spec.with_tool_calls(format)?;
         }
         Ok(connect(&spec).await?)

@@ -15,6 +15,7 @@ use crate::input::mcp::McpFlags;
 use crate::input::model_options::ToolCallFlag;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
+use crate::input::run_options::RunOptions;
 use crate::input::sessions::SessionFlags;
 use toolwit::agent::{Event, Journal, LoopLimits, Observer, Recording, StartedReplay, Trace};
 use toolwit::model::{ChatModel, ChatOptions};
@@ -61,31 +62,34 @@ impl RunFlags {
     pub(super) fn settings(&self, host: &Toolwit, limits: &LoopLimits) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let one = |value: Option<String>| value.into_iter().collect();
-        let grants = self.authority.grants.existing().ok().flatten();
-        let options = self.model_options.options().ok();
+        let grants = self.options.authority.grants.existing().ok().flatten();
+        let options = self.options.model_options.options().ok();
         let options = options.filter(|options| *options != ChatOptions::default());
-        let interceptors = self.interceptors.all()?;
+        let interceptors = self.options.interceptors.all()?;
         let digests = interceptors
             .iter()
             .map(|setting| interceptor_digest(host, &setting.plugin));
-        let (cost, table) = self.budget.recorded();
+        let (cost, table) = self.options.budget.recorded();
         let settings: [(&str, Vec<String>); 15] = [
             (
                 "options",
                 one(options.and_then(|options| serde_json::to_string(&options).ok())),
             ),
-            ("plugins", paths(self.plugins.directories().unwrap_or_default())),
+            ("plugins", paths(self.options.plugins.directories().unwrap_or_default())),
             ("grants", paths(grants.into_iter().collect())),
-            ("mcp", paths(self.mcp.files().to_vec())),
+            ("mcp", paths(self.options.mcp.files().to_vec())),
             ("interceptor", interceptors.iter().map(ToString::to_string).collect()),
             ("interceptor-digest", digests.collect()),
-            ("system", one(self.system.clone())),
-            ("role", self.roles.clone()),
-            ("groups", paths(self.groups.iter().cloned().collect())),
-            ("exposure", one(name(self.exposure))),
-            ("delivery", one(name(self.delivery))),
-            ("tool-calls", one(self.model_options.tool_calls_name())),
-            ("budget-tools", one(self.budget.budget_tools.then(|| "true".to_owned()))),
+            ("system", one(self.options.system.clone())),
+            ("role", self.options.roles.clone()),
+            ("groups", paths(self.options.groups.iter().cloned().collect())),
+            ("exposure", one(name(self.options.exposure))),
+            ("delivery", one(name(self.options.delivery))),
+            ("tool-calls", one(self.options.model_options.tool_calls_name())),
+            (
+                "budget-tools",
+                one(self.options.budget.budget_tools.then(|| "true".to_owned())),
+            ),
             ("cost", one(cost)),
             ("model-table", paths(table.into_iter().cloned().collect())),
         ];
@@ -108,11 +112,14 @@ impl RunFlags {
             .as_ref()
             .and_then(|replay| replay.recording().setting("limits").first());
         let limits = match recorded {
-            Some(text) => self.run_limits.over(serde_json::from_str(text).map_err(|error| {
-                let message = format!("the trace has limits that this version does not know: {error}");
-                Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            })?),
-            None => self.run_limits.limits(&ProjectTrust::find()?.run_limits()),
+            Some(text) => self
+                .options
+                .run_limits
+                .over(serde_json::from_str(text).map_err(|error| {
+                    let message = format!("the trace has limits that this version does not know: {error}");
+                    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                })?),
+            None => self.options.run_limits.limits(&ProjectTrust::find()?.run_limits()),
         };
         Ok(limits.for_model(model))
     }
@@ -121,7 +128,7 @@ impl RunFlags {
     pub(super) fn check_interceptors(&self, host: &Toolwit) -> Result<(), Error> {
         let Some(replay) = &self.replay else { return Ok(()) };
         let recorded = replay.recording().setting("interceptor-digest");
-        check_digests(&self.interceptors.all()?, recorded, |plugin| {
+        check_digests(&self.options.interceptors.all()?, recorded, |plugin| {
             interceptor_digest(host, plugin)
         })
     }
@@ -139,9 +146,10 @@ impl RunFlags {
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("pass the file with `--mcp FILE`, or `--no-mcp` to replay without them"));
         }
+        let (sessions, is_forked) = (options.sessions, options.is_forked);
         let mut authority = options.authority;
         authority.grants = authority.grants.with_recorded(first("grants"));
-        let mut flags = Self {
+        let mut options = RunOptions {
             system: first("system").cloned(),
             exposure: recorded_value(recording, "exposure"),
             delivery: recorded_value(recording, "delivery"),
@@ -155,13 +163,16 @@ impl RunFlags {
             budget: BudgetFlags::default().with_recorded(first("cost"), first("model-table")),
             run_limits: options.run_limits,
             limits: options.limits,
-            sessions: options.sessions,
-            replay: Some(replay.clone()),
-            is_forked: options.is_forked,
-            ..Self::default()
+            ..RunOptions::default()
         };
-        flags.budget.budget_tools = first("budget-tools").is_some();
-        Ok(flags)
+        options.budget.budget_tools = first("budget-tools").is_some();
+        Ok(Self {
+            options,
+            sessions,
+            replay: Some(replay.clone()),
+            is_forked,
+            ..Self::default()
+        })
     }
 
     /// Selects the model after the fork of a replay.
@@ -171,9 +182,9 @@ impl RunFlags {
         base_url: Option<String>,
         tool_calls: Option<ToolCallFlag>,
     ) -> Self {
-        self.model = model;
-        self.base_url = base_url;
-        self.model_options = self.model_options.with_tool_calls(tool_calls);
+        self.options.model = model;
+        self.options.base_url = base_url;
+        self.options.model_options = self.options.model_options.with_tool_calls(tool_calls);
         self
     }
 }

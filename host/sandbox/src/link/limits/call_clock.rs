@@ -1,16 +1,55 @@
 //! The limits and the deadline of one call.
 
-use tokio::time::Instant;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
+use toolwit_core::{ToolContext, WallClock};
 
 /// The limits of a call and its start time. The deadline covers instantiation, guest code and host calls.
 pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
     pub(crate) context: &'a ToolContext,
+    /// The clock that stops while a person is asked about a nested call. Without tools, there is none.
+    wall_clock: Option<Arc<WallClock>>,
+}
+
+/// The end of a call. It moves while a person is asked about a nested call.
+#[derive(Clone, Debug)]
+pub(crate) struct Deadline {
+    started: Instant,
+    wall_max: Duration,
+    wall_clock: Option<Arc<WallClock>>,
+}
+
+impl Deadline {
+    /// Returns the time of the end, if nobody is asked until then.
+    pub(crate) fn at(&self) -> Instant {
+        match &self.wall_clock {
+            Some(clock) => clock.deadline(self.wall_max),
+            None => self.started + self.wall_max,
+        }
+    }
+
+    /// Waits until the end.
+    pub(crate) async fn passed(&self) {
+        match &self.wall_clock {
+            Some(clock) => clock.reach(self.wall_max).await,
+            None => sleep_until(self.at()).await,
+        }
+    }
+
+    /// Returns the context of a nested call, whose questions move this deadline.
+    pub(crate) fn around(&self, nested: ToolContext) -> ToolContext {
+        match &self.wall_clock {
+            Some(clock) => nested.with_wall_clock(clock.clone()),
+            None => nested,
+        }
+    }
 }
 
 impl<'a> CallClock<'a> {
@@ -19,6 +58,7 @@ impl<'a> CallClock<'a> {
             limits,
             started: Instant::now(),
             context,
+            wall_clock: context.tools().map(|_| WallClock::start(WallClock::of(context))),
         }
     }
 
@@ -26,7 +66,11 @@ impl<'a> CallClock<'a> {
         self.context.cancel()
     }
 
-    pub(crate) fn deadline(&self) -> Instant {
-        self.started + self.limits.wall_max
+    pub(crate) fn deadline(&self) -> Deadline {
+        Deadline {
+            started: self.started,
+            wall_max: self.limits.wall_max,
+            wall_clock: self.wall_clock.clone(),
+        }
     }
 }

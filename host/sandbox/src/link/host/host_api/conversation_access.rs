@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tokio::time::Instant;
-
 use super::nested_call::CallStack;
 use crate::grants::authority::Authority;
 use crate::grants::{AccessMode, AccessRequest};
-use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::call_clock::{CallClock, Deadline};
 use crate::link::limits::nested_budget::NestedBudget;
 use toolwit_core::limits::{ByteCount, CallLimits, OUTPUT_BYTES_MAX};
 use toolwit_core::text::{json_weight, printable};
@@ -18,7 +16,7 @@ pub(crate) struct ConversationAccess {
     pub(super) context: ToolContext,
     pub(super) authority: Authority,
     pub(super) limits: CallLimits,
-    pub(super) deadline: Instant,
+    pub(super) deadline: Deadline,
     /// The budget of nested calls, created by the first nested call.
     nested_calls: OnceLock<Arc<NestedBudget>>,
     artifacts: Vec<Artifact>,

@@ -147,6 +147,7 @@ pub(in crate::link::host) async fn call(
         .with_extension(remaining_limits(conversation, fuel))
         .with_extension(stack)
         .with_extension(meter.clone());
+    let context = conversation.deadline.around(context);
     let authority = conversation.authority.clone();
     let mut called = tools.call_tool(tool, arguments, &context).await;
     authority.record_nested(match &mut called {
@@ -208,7 +209,7 @@ fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitReques
         .extension::<LimitRequest>()
         .cloned()
         .unwrap_or_default();
-    let wall = conversation.deadline.saturating_duration_since(Instant::now());
+    let wall = conversation.deadline.at().saturating_duration_since(Instant::now());
     // A limit of zero is invalid. With one unit, the call ends at its first step.
     let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
     let depth = conversation.limits.nested_depth_max;

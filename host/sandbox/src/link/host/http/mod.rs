@@ -33,6 +33,7 @@ use crate::grants::authority::Authority;
 #[cfg(feature = "network")]
 use crate::grants::authority::Secret;
 use crate::grants::{AccessRequest, HttpRule, RequestTarget};
+use crate::link::limits::call_clock::Deadline;
 
 /// The size of one write of a guest to the body of a message, in bytes. wasmtime's default is 1 MiB.
 pub(super) const BODY_CHUNK_BYTES: usize = 64 << 10;
@@ -89,7 +90,7 @@ struct GateCall {
     outer: Option<Arc<HttpBudget>>,
     /// The budget of this call, created by the first request of this call or of a nested one.
     budget: OnceLock<Arc<HttpBudget>>,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 impl GateCall {
@@ -133,7 +134,7 @@ impl HttpGate {
         authority: &Authority,
         limits: HttpLimits,
         outer: Option<Arc<HttpBudget>>,
-        deadline: Instant,
+        deadline: Deadline,
     ) {
         self.call = Some(GateCall {
             authority: authority.clone(),
@@ -201,7 +202,7 @@ impl HttpGate {
             rule,
             authority: call.authority.clone(),
             budget: budget.clone(),
-            deadline: call.deadline.min(Instant::now() + call.limits.request_wall_max),
+            deadline: call.deadline.at().min(Instant::now() + call.limits.request_wall_max),
             network: self.network.clone(),
         })
     }

@@ -1,0 +1,84 @@
+//! The time in which a person is asked, which no time limit counts.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::approvals::agency;
+use super::*;
+use crate::process::Budget;
+use toolwit_core::{Approval, ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Approvals, Approver, ToolExt};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Approves after an hour.
+struct SlowPerson;
+
+#[async_trait]
+impl Approver for SlowPerson {
+    async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
+        sleep(HOUR).await;
+        Approval::Approved.into()
+    }
+}
+
+/// A tool that writes, and takes some time.
+fn pay(time: Duration) -> Arc<dyn Tool> {
+    let pay = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| async move {
+        sleep(time).await;
+        Ok(ToolResult::text("paid"))
+    });
+    Arc::new(pay.unwrap())
+}
+
+/// Runs a conversation whose runs and process may take a minute.
+async fn run(tools: Vec<Arc<dyn Tool>>, called: &str) -> Result<RunOutcome, RunError> {
+    let (builder, _) = TestModel::playing([call([(called, json!({}))]), reply("done")]);
+    let limits = LoopLimits {
+        wall_ms_max: 60_000,
+        ..LoopLimits::default()
+    };
+    let budget = Budget {
+        wall_max: Some(Duration::from_secs(60)),
+        ..Budget::default()
+    };
+    let approvals = Approvals::new(ApprovalPolicy::default()).with_approver(SlowPerson);
+    let builder = builder.tools(tools).limits(limits).budget(budget);
+    builder.approvals(approvals).build().unwrap().run("go").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_an_answer_costs_no_time_of_the_run_or_of_the_calling_tool() {
+    let seconds = Duration::from_secs;
+    for (tools, called) in [
+        (vec![pay(seconds(30))], "pay"),
+        (
+            vec![pay(seconds(4)), Arc::new(agency(false).with_timeout(seconds(5)))],
+            "agency",
+        ),
+        (vec![pay(seconds(30)), Arc::new(agency(true))], "agency"),
+    ] {
+        let started = Instant::now();
+        let outcome = run(tools, called).await.unwrap();
+        assert_eq!(tool_results(&outcome.history), ["paid"]);
+        assert!(started.elapsed() >= HOUR);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_after_the_answer_counts() {
+    let seconds = Duration::from_secs;
+    let error = run(vec![pay(seconds(61))], "pay").await.unwrap_err();
+    assert!(
+        matches!(error.failure, RunFailure::WallClockLimit { .. }),
+        "{:?}",
+        error.failure
+    );
+    let nested = vec![pay(seconds(6)), Arc::new(agency(false).with_timeout(seconds(5)))];
+    let outcome = run(nested, "agency").await.unwrap();
+    assert!(
+        tool_results(&outcome.history)[0].contains("took longer than 5s"),
+        "{:?}",
+        outcome.history
+    );
+}

@@ -1,0 +1,153 @@
+//! The options of a run that continue with its session: the model, the tools and the limits.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::approvals::ApprovalFlags;
+use super::budget::BudgetFlags;
+use super::environment::variable;
+use super::exposure::{DeliveryFlag, ExposureFlag};
+use super::interceptors::InterceptorFlags;
+use super::limits::{LimitFlags, RunLimitFlags};
+use super::mcp::McpFlags;
+use super::model_options::ModelOptionFlags;
+use super::paths::absolute;
+use super::plugins::{AuthorityFlags, PluginFlags};
+use toolwit::Error;
+use toolwit::limits::Span;
+use toolwit::registry::Project;
+
+/// The options of a run that its session stores, so that it continues with them.
+///
+/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies are stored as
+/// paths only, and the environment has precedence for them: what is allowed is read again for each run.
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RunOptions {
+    /// Model: PROVIDER:NAME, such as openai:gpt-5, or scripted:FILE [env: TOOLWIT_MODEL]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Base URL of the provider's API, usually ending in /v1 [default: that of the provider]
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// System prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Tools that the model sees at the start [default: all if there are few, else search]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) exposure: Option<ExposureFlag>,
+    /// Way in which tools reach the model [default: list]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) delivery: Option<DeliveryFlag>,
+    /// Role whose tools the model has, instead of all; can be repeated
+    #[arg(long = "role", value_name = "ROLE")]
+    pub(crate) roles: Vec<String>,
+    /// Path to the file with the tool groups of roles [default: toolwit.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) groups: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plugins: PluginFlags,
+    #[command(flatten)]
+    pub(crate) mcp: McpFlags,
+    #[command(flatten)]
+    pub(crate) authority: AuthorityFlags,
+    #[command(flatten)]
+    pub(crate) interceptors: InterceptorFlags,
+    #[command(flatten)]
+    pub(crate) approvals: ApprovalFlags,
+    #[command(flatten)]
+    pub(crate) model_options: ModelOptionFlags,
+    #[command(flatten)]
+    pub(crate) budget: BudgetFlags,
+    #[command(flatten)]
+    pub(crate) run_limits: RunLimitFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+    /// The time for which a call without a terminal waits for its approval.
+    #[clap(skip)]
+    pub(crate) ask_later: Option<Span>,
+}
+
+/// The environment variable with the model, used if neither an option nor the session names one.
+const MODEL_VARIABLE: &str = "TOOLWIT_MODEL";
+
+impl RunOptions {
+    /// Returns the model of the options or of the environment.
+    pub(crate) fn model(&self) -> Option<String> {
+        let variable = || variable(MODEL_VARIABLE)?.into_string().ok();
+        self.model.clone().or_else(variable)
+    }
+
+    /// Returns the options that apply in another directory and another environment too.
+    ///
+    /// # Errors
+    /// If the current directory or the record of the accepted project cannot be read.
+    pub(crate) fn located(&self) -> Result<Self, Error> {
+        let mut located = self.clone();
+        located.model = self.model().as_deref().map(located_model).transpose()?;
+        if !self.roles.is_empty() && self.groups.is_none() {
+            located.groups = Some(PathBuf::from(Project::FILE_NAME));
+        }
+        located.groups = located.groups.as_deref().map(absolute).transpose()?;
+        located.plugins = self.plugins.located()?;
+        located.mcp = self.mcp.located()?;
+        located.authority = self.authority.located()?;
+        located.interceptors = self.interceptors.located()?;
+        located.approvals = self.approvals.located()?;
+        located.budget = self.budget.located()?;
+        Ok(located)
+    }
+
+    /// Returns these options, with those of a session where they are not set.
+    ///
+    /// # Errors
+    /// The reason why a stored value is not valid.
+    pub(crate) fn over(&self, stored: &Self) -> Result<Self, serde_json::Error> {
+        let mut base = compact(serde_json::to_value(stored)?);
+        if self.mcp.is_set() {
+            // A file in place of none, or none in place of a file.
+            base.as_object_mut().and_then(|options| options.shift_remove("mcp"));
+        }
+        replace(&mut base, compact(serde_json::to_value(self)?));
+        serde_json::from_value(base)
+    }
+}
+
+/// Returns the name of a model with the full path of a scenario.
+fn located_model(model: &str) -> Result<String, Error> {
+    match model.strip_prefix("scripted:") {
+        Some(file) => Ok(format!("scripted:{}", absolute(file.as_ref())?.display())),
+        None => Ok(model.to_owned()),
+    }
+}
+
+/// Returns the options without those that are not set.
+pub(super) fn compact(options: Value) -> Value {
+    let is_set = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(options) => !options.is_empty(),
+        _ => true,
+    };
+    match options {
+        Value::Object(options) => {
+            let options = options.into_iter().map(|(name, value)| (name, compact(value)));
+            Value::Object(options.filter(|(_, value)| is_set(value)).collect())
+        }
+        value => value,
+    }
+}
+
+/// Replaces the options that are set, group by group.
+fn replace(base: &mut Value, options: Value) {
+    match (base, options) {
+        (Value::Object(base), Value::Object(options)) => {
+            for (name, value) in options {
+                replace(base.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (base, value) => *base = value,
+    }
+}

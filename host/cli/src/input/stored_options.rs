@@ -1,0 +1,364 @@
+//! The options that a session stores for the runs that continue it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use url::Url;
+
+use super::paths::absolute;
+use super::run_options::{RunOptions, compact};
+use crate::output::printer::Printer;
+use toolwit::agent::Journal;
+use toolwit::registry::Project;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The version of the stored form.
+const VERSION: u64 = 1;
+
+/// The stored form. Unknown fields are refused: an option that is not understood may be one that limits the run.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredOptions {
+    version: u64,
+    /// The directory of the project, if the run began in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<PathBuf>,
+    /// The options that were set and are not stored, because they contain credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    withheld: Vec<WithheldOption>,
+    #[serde(default)]
+    options: RunOptions,
+}
+
+/// An option that can contain credentials.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WithheldOption {
+    Model,
+    BaseUrl,
+}
+
+impl WithheldOption {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Model => "--model",
+            Self::BaseUrl => "--base-url",
+        }
+    }
+
+    fn is_set(self, options: &RunOptions) -> bool {
+        match self {
+            Self::Model => options.model.is_some(),
+            // A model can contain its base URL.
+            Self::BaseUrl => options.base_url.is_some() || options.model.is_some(),
+        }
+    }
+}
+
+/// Stores the options of the runs of a session, unless they are stored already. Secrets are not stored, only their sources.
+///
+/// # Errors
+/// If a path is not UTF-8, or the current directory cannot be read.
+pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error> {
+    let mut options = options.located()?;
+    let project = PathBuf::from(Project::FILE_NAME);
+    let project = project.is_file().then(|| absolute(".".as_ref())).transpose()?;
+    let withheld = withhold_credentials(&mut options);
+    let stored = StoredOptions {
+        version: VERSION,
+        project,
+        withheld,
+        options,
+    };
+    let stored = serde_json::to_value(stored).map(compact).map_err(|error| {
+        let message = format!("the options cannot be stored with the session: {error}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+    })?;
+    if journal.settings().is_none_or(|(_, earlier)| earlier != stored) {
+        journal.store_settings(stored);
+    }
+    Ok(())
+}
+
+/// Returns options with those of the session where they are not set. Options that weaken the approvals or the sandbox are not
+/// restored, and are named.
+///
+/// # Errors
+/// If the stored options are not valid, or one that is not stored must be given again.
+pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -> Result<RunOptions, Error> {
+    let Some((entry, settings)) = journal.settings() else {
+        return Ok(given);
+    };
+    let stored = parse(settings).map_err(|reason| {
+        let session = journal.session();
+        let message = format!("the options of the session `{session}` in its entry {entry} cannot be used: {reason}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+            "use a newer version of the program, or fork the session before this entry: `toolwit sessions fork {session} NEW --at {entry}`"
+        ))
+    })?;
+    if let Some(option) = stored.withheld.iter().find(|option| !option.is_set(&given)) {
+        let flag = option.flag();
+        let message = format!("the run had a URL with credentials in `{flag}`, which is not stored");
+        return Err(
+            Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(format!("pass `{flag}` again"))
+        );
+    }
+    let mut base = stored.options;
+    if base.plugins.wasi.is_wasi3_enabled() && !given.plugins.wasi.is_wasi3_enabled() {
+        base.plugins.wasi = given.plugins.wasi;
+        not_restored(printer, "--wasi-p3");
+    }
+    let given = with_environment(given)?;
+    let mut options = given.over(&base).map_err(|error| {
+        let message = format!("the options of the session cannot be used: {error}");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+    })?;
+    if given.approvals.mode().is_none()
+        && let Some(mode) = options.approvals.remove_weaker_mode()?
+    {
+        not_restored(printer, &format!("--approve {mode}"));
+    }
+    announce(&given, &options, stored.project.as_deref(), printer)?;
+    Ok(options)
+}
+
+fn not_restored(printer: Printer, option: &str) {
+    printer.hint(format_args!(
+        "the run had `{option}`, which weakens its protection and is not restored; pass it again to continue with it"
+    ));
+}
+
+/// Returns options in which the files of the environment count as given: what is allowed is never an earlier decision.
+fn with_environment(mut given: RunOptions) -> Result<RunOptions, Error> {
+    given.authority.grants = given.authority.grants.located()?;
+    given.approvals = given.approvals.located()?;
+    Ok(given)
+}
+
+/// Names the restored files that decide what is allowed, and a project that does not apply.
+fn announce(
+    given: &RunOptions,
+    options: &RunOptions,
+    project: Option<&std::path::Path>,
+    printer: Printer,
+) -> Result<(), Error> {
+    let grants = options.authority.grants.named();
+    let policy = options.approvals.named();
+    let restored = [
+        ("--grants", grants.filter(|_| given.authority.grants.named().is_none())),
+        ("--policy", policy.filter(|_| given.approvals.named().is_none())),
+    ];
+    for (flag, path) in restored {
+        if let Some(path) = path {
+            printer.hint(format_args!(
+                "continuing with `{flag} {}` of the session",
+                path.display()
+            ));
+        }
+    }
+    if let Some(project) = project.filter(|project| absolute(".".as_ref()).is_ok_and(|here| here != *project)) {
+        printer.hint(format_args!(
+            "the run began in the project {}, whose settings do not apply in this directory",
+            project.display()
+        ));
+    }
+    Ok(())
+}
+
+fn parse(settings: Value) -> Result<StoredOptions, String> {
+    match settings.get("version").and_then(Value::as_u64) {
+        Some(VERSION) => serde_json::from_value(settings).map_err(|error| error.to_string()),
+        Some(version) => Err(format!("version {version} is not supported")),
+        None => Err("the version is missing".to_owned()),
+    }
+}
+
+/// Removes URLs with credentials.
+fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
+    let mut withheld = Vec::new();
+    let fields = [
+        (WithheldOption::Model, &mut options.model),
+        (WithheldOption::BaseUrl, &mut options.base_url),
+    ];
+    for (option, value) in fields {
+        if value.take_if(|text| has_credentials(text, option)).is_some() {
+            withheld.push(option);
+        }
+    }
+    withheld
+}
+
+/// Returns whether a URL can contain credentials: a user, a password or a query. One that cannot be read may.
+fn has_credentials(text: &str, option: WithheldOption) -> bool {
+    let start = ["http://", "https://"]
+        .iter()
+        .filter_map(|scheme| text.find(scheme))
+        .min();
+    match (start, option) {
+        (None, WithheldOption::Model) => false,
+        (start, _) => Url::parse(&text[start.unwrap_or_default()..]).map_or(true, |url| {
+            !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some()
+        }),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+    use serde_json::json;
+    use toolwit::agent::MemoryJournalStore;
+
+    use super::*;
+    use crate::output::printer::{Format, Verbosity};
+
+    fn options(flags: &[&str]) -> RunOptions {
+        let command = RunOptions::augment_args(Command::new("test").no_binary_name(true));
+        RunOptions::from_arg_matches(&command.get_matches_from(flags)).unwrap()
+    }
+
+    fn printer() -> Printer {
+        Printer::new(Format::Human, Verbosity::Quiet)
+    }
+
+    /// Returns a later journal of a session with these settings.
+    async fn journal(settings: Value) -> Journal {
+        let (store, session) = (MemoryJournalStore::new(), "s".parse().unwrap());
+        let journal = Journal::create(&store, &session).await.unwrap();
+        journal.store_settings(settings);
+        journal.commit().await.unwrap();
+        drop(journal);
+        Journal::open(&store, &session).await.unwrap()
+    }
+
+    fn stored_form(options: &RunOptions) -> Value {
+        let stored = StoredOptions {
+            version: VERSION,
+            project: None,
+            withheld: Vec::new(),
+            options: options.clone(),
+        };
+        compact(serde_json::to_value(stored).unwrap())
+    }
+
+    #[tokio::test]
+    async fn each_option_is_restored() {
+        let command = RunOptions::augment_args(Command::new("test"));
+        // One that must be given again, one that excludes another, and one whose file must exist.
+        let excluded = ["wasi-p3", "no-mcp", "policy"];
+        let mut flags = Vec::new();
+        for argument in command.get_arguments() {
+            let name = argument.get_long().unwrap();
+            let value = match name {
+                "exposure" => "facade",
+                "delivery" => "gateway",
+                "approve" => "always",
+                "effort" => "high",
+                "tool-calls" => "json",
+                "run-wall" | "wall" => "1500ms",
+                "nested-depth" => "7",
+                "temperature" | "cost" => "1.5",
+                name if excluded.contains(&name) => continue,
+                name if name.ends_with("-bytes") => "4MiB",
+                _ if argument.get_action().takes_values() => "5000",
+                _ => {
+                    flags.push(format!("--{name}"));
+                    continue;
+                }
+            };
+            flags.push(format!("--{name}={value}"));
+        }
+        let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+        let given = options(&flags);
+        let form = stored_form(&given);
+        let restored = restored(RunOptions::default(), &journal(form.clone()).await, printer()).unwrap();
+        assert_eq!(stored_form(&restored), form);
+        let count: usize = form["options"].as_object().unwrap().values().map(leaves).sum();
+        assert_eq!(count, flags.len(), "each option is in {form}");
+    }
+
+    fn leaves(value: &Value) -> usize {
+        match value {
+            Value::Object(fields) if !fields.contains_key("plugin") => fields.values().map(leaves).sum(),
+            _ => 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn given_options_replace_stored_ones() {
+        let stored = [
+            "--model", "openai:a", "--system", "S", "--mcp", "m.toml", "--calls", "3",
+        ];
+        let journal = journal(stored_form(&options(&stored))).await;
+        let continued = |flags: &[&str]| restored(options(flags), &journal, printer()).unwrap();
+        let replaced = continued(&["--model", "openai:b", "--no-mcp"]);
+        assert_eq!(
+            (replaced.model.as_deref(), replaced.system.as_deref()),
+            (Some("openai:b"), Some("S"))
+        );
+        assert!(replaced.mcp.files().is_empty() && replaced.mcp.is_set());
+        assert_eq!(continued(&[]).mcp.files().len(), 1);
+    }
+
+    // attack: M3
+    #[tokio::test]
+    async fn hostile_stored_options_are_refused_as_on_the_command_line() {
+        let of = |options: Value| json!({"version": 1, "options": options});
+        let hostile = [
+            (json!([]), "version is missing"),
+            (json!({"version": 2}), "version 2 is not supported"),
+            (json!({"version": 1, "granted": true}), "unknown field `granted`"),
+            (of(json!({"allow_all": true})), "unknown field `allow_all`"),
+            (of(json!({"model": 7})), "invalid type"),
+            (of(json!({"plugins": ["/"]})), "invalid"),
+            (of(json!({"limits": {"nested_depth": 17}})), "17 is not in the range"),
+            (of(json!({"limits": {"wall": "-1s"}})), "is not a span of time"),
+            (of(json!({"model_options": {"max_tokens": 0}})), "0 is not in the range"),
+            (
+                of(json!({"run_limits": {"context_tokens": 999}})),
+                "999 is not in the range",
+            ),
+            (of(json!({"approvals": {"approve": "all"}})), "unknown variant `all`"),
+        ];
+        for (settings, reason) in hostile {
+            let journal = journal(settings).await;
+            let error = restored(RunOptions::default(), &journal, printer()).unwrap_err();
+            assert!(error.message.contains(reason), "{reason}: {error}");
+            assert!(
+                error
+                    .suggestion
+                    .as_deref()
+                    .unwrap()
+                    .contains("toolwit sessions fork s NEW --at 0")
+            );
+        }
+        let journal = journal(of(json!({"plugins": {"wasi": {"wasi_p3": true}}}))).await;
+        let restored = restored(RunOptions::default(), &journal, printer()).unwrap();
+        assert!(!restored.plugins.wasi.is_wasi3_enabled(), "it must be given again");
+    }
+
+    #[test]
+    fn urls_with_credentials_are_withheld() {
+        for (model, url, withheld) in [
+            ("openai:a", Some("http://localhost:1/v1"), &[][..]),
+            ("openai:a", Some("http://u:p@localhost/v1"), &["--base-url"]),
+            ("openai:a", Some("http://localhost/v1?key=k"), &["--base-url"]),
+            ("openai:a", Some("not a url"), &["--base-url"]),
+            ("openai:a@http://token@localhost/v1", None, &["--model"]),
+            ("openai:a@http://localhost/v1", None, &[]),
+        ] {
+            let mut options = RunOptions {
+                model: Some(model.to_owned()),
+                base_url: url.map(str::to_owned),
+                ..RunOptions::default()
+            };
+            let found: Vec<_> = withhold_credentials(&mut options)
+                .into_iter()
+                .map(WithheldOption::flag)
+                .collect();
+            assert_eq!(found, withheld, "{model} {url:?}");
+            assert_eq!(options.base_url.is_none(), url.is_none() || withheld == ["--base-url"]);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Runs that continue with the options of their session.
+
+use std::fs;
+
+use crate::guests::{NOTES, NOTES_GRANTS};
+use crate::support::{Run, Workspace};
+
+const CALL: &str = "[[turn]]\ncall = [{ tool = \"save\", id = \"call_7\" }]\n";
+const ANSWER: &str = "[[turn]]\nanswer = \"It says {{result}}.\"\n";
+const SESSION: [&str; 4] = ["--session", "s", "--sessions", "s.db"];
+
+fn workspace() -> Workspace {
+    Workspace::with("notes", NOTES)
+        .file("grants.toml", NOTES_GRANTS)
+        .file("save.toml", format!("{CALL}{ANSWER}"))
+}
+
+fn save(workspace: &Workspace, flags: &[&str]) -> Run {
+    let run = [
+        "run",
+        "Save.",
+        "--model",
+        "scripted:save.toml",
+        "--grants",
+        "grants.toml",
+    ];
+    workspace.run(&[&run[..], &SESSION, flags].concat())
+}
+
+/// Returns a run that waits for an approval.
+fn interrupted(flags: &[&str]) -> Workspace {
+    let workspace = workspace();
+    let left = save(&workspace, &[&["--ask-later"], flags].concat());
+    assert_eq!(left.code, Some(4), "{left}");
+    workspace.file("save.toml", ANSWER)
+}
+
+#[test]
+fn a_run_is_resumed_with_its_options_in_any_directory() {
+    let workspace = interrupted(&[]).file("elsewhere/file", "");
+    let resume = ["resume", "s", "--sessions", "../s.db", "--allow", "call_7"];
+    let mut command = workspace.command(&resume);
+    command.current_dir(workspace.path().join("elsewhere"));
+    // The session has precedence over the environment.
+    let resumed: Run = command.env("TOOLWIT_MODEL", "openai:other").output().unwrap().into();
+    assert_eq!(
+        (resumed.code, resumed.stdout.as_str()),
+        (Some(0), "It says 1.\n"),
+        "{resumed}"
+    );
+    assert!(resumed.stderr.contains("continuing with `--grants /"), "{resumed}");
+}
+
+#[test]
+fn options_of_the_command_line_replace_those_of_the_session() {
+    let workspace = interrupted(&[]).file("other.toml", "[[turn]]\nanswer = \"Other.\"\n");
+    let resume = ["resume", "s", "--sessions", "s.db", "--deny", "call_7"];
+    let other = workspace.run(&[&resume[..], &["--model", "scripted:other.toml"]].concat());
+    assert_eq!((other.code, other.stdout.as_str()), (Some(0), "Other.\n"), "{other}");
+    let next = workspace.run(&[&["run", "And now?"], &SESSION[..]].concat());
+    assert_eq!(next.stdout, "Other.\n", "they are stored: {next}");
+}
+
+#[test]
+fn grants_are_read_again_and_the_environment_replaces_their_file() {
+    let resume = ["resume", "s", "--sessions", "s.db", "--ask-later=1ms"];
+    let asked = interrupted(&[]).run(&resume);
+    assert_eq!(asked.code, Some(4), "it can change something: {asked}");
+    // Without the grant, the call changes nothing and needs no approval.
+    let revoked = interrupted(&[]).file("grants.toml", "version = 1\n").run(&resume);
+    assert_eq!(revoked.code, Some(0), "{revoked}");
+    let narrowed = interrupted(&[]).file("narrow.toml", "version = 1\n");
+    let run = narrowed.variable("TOOLWIT_GRANTS", "narrow.toml").run(&resume);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(!run.stderr.contains("continuing with"), "{run}");
+}
+
+// attack: M3
+#[test]
+fn fewer_approvals_are_not_restored_and_more_are() {
+    let workspace = workspace();
+    let allowed = save(&workspace, &["--approve", "never"]);
+    assert_eq!(allowed.stdout, "It says 1.\n", "{allowed}");
+    let again = |flags: &[&str]| workspace.run(&[&["run", "Again."], &SESSION[..], flags].concat());
+    let asked = again(&[]);
+    assert!(asked.stdout.contains("the call was not approved"), "{asked}");
+    let hint = "the run had `--approve never`, which weakens its protection and is not restored";
+    assert!(asked.stderr.contains(hint), "{asked}");
+    let named = again(&["--approve", "never"]);
+    assert_eq!(named.stdout, "It says 1.\n", "{named}");
+    let strict = again(&["--approve", "deny"]);
+    assert!(strict.stdout.contains("policy of the operator"), "{strict}");
+    let restored = again(&[]);
+    assert!(restored.stdout.contains("policy of the operator"), "{restored}");
+}
+
+#[test]
+fn no_credential_is_stored_with_a_session() {
+    let workspace = workspace()
+        .variable("OPENAI_API_KEY", "planted-key")
+        .variable("TOKEN", "planted-token")
+        .file(
+            "mcp.toml",
+            "[servers.a]\nurl = \"http://127.0.0.1:1/\"\nheaders = { authorization = { env = \"TOKEN\" } }\n",
+        );
+    let flags = ["--model", "openai:m", "--mcp", "mcp.toml", "--run-wall", "1s"];
+    let url = ["--base-url", "http://127.0.0.1:1/v1?key=planted-in-url"];
+    let run = |flags: &[&str]| workspace.run(&[&["run", "Hello."], &SESSION[..], flags].concat());
+    let failed = run(&[&flags[..], &url].concat());
+    assert_ne!(failed.code, Some(0), "{failed}");
+    let mut stored = Vec::new();
+    for file in fs::read_dir(workspace.path()).unwrap().map(|file| file.unwrap().path()) {
+        if file.file_name().unwrap().to_string_lossy().starts_with("s.db") && file.is_file() {
+            stored.extend(fs::read(file).unwrap());
+        }
+    }
+    let stored = String::from_utf8_lossy(&stored);
+    assert!(
+        stored.contains("settings_stored") && stored.contains("mcp.toml"),
+        "{failed}"
+    );
+    assert!(!stored.contains("planted"), "a credential is stored");
+    let continued = run(&[]);
+    assert_eq!(continued.code, Some(2), "{continued}");
+    assert!(
+        continued.stderr.contains("hint: pass `--base-url` again"),
+        "{continued}"
+    );
+}

@@ -1,0 +1,170 @@
+//! The time that counts for a run or a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::ToolContext;
+
+/// The latest deadline, for a limit that exceeds the range of the clock: thirty years.
+const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// A clock for the time limit of a run or a call. It stops while a person is asked whether a call in it may start, so that a late answer
+/// does not cost the run its time.
+///
+/// The clock of a call is within that of its run: a question about a nested call stops both, and a question about another call does not
+/// stop that of the call.
+#[derive(Debug)]
+pub struct WallClock {
+    started: Instant,
+    questions: watch::Sender<OpenQuestions>,
+    outer: Vec<Arc<Self>>,
+}
+
+/// The questions that stop a clock.
+#[derive(Debug, Default)]
+struct OpenQuestions {
+    count: usize,
+    /// The time since when there is one.
+    since: Option<Instant>,
+    /// The time for which the clock was stopped before.
+    stopped: Duration,
+}
+
+/// A question. The clock continues when the last one is dropped.
+#[derive(Debug)]
+pub struct StoppedClock {
+    clock: Arc<WallClock>,
+    _outer: Vec<Self>,
+}
+
+impl WallClock {
+    /// Starts a clock within others, which stop with it.
+    #[must_use]
+    pub fn start(outer: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self {
+            started: Instant::now(),
+            questions: watch::Sender::default(),
+            outer: outer.into_iter().collect(),
+        })
+    }
+
+    /// Returns the clock of a context.
+    #[must_use]
+    pub fn of(context: &ToolContext) -> Option<Arc<Self>> {
+        context.extension::<Arc<Self>>().cloned()
+    }
+
+    /// Returns the time since the start, without the time for which the clock was stopped.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.stopped())
+    }
+
+    /// Returns the time at which a limit is reached, if the clock is not stopped until then.
+    #[must_use]
+    pub fn deadline(&self, max: Duration) -> Instant {
+        let deadline = self.started.checked_add(max.saturating_add(self.stopped()));
+        deadline.unwrap_or_else(|| self.started + FAR_FUTURE)
+    }
+
+    /// Waits until a limit is reached.
+    pub async fn reach(&self, max: Duration) {
+        let mut questions = self.questions.subscribe();
+        loop {
+            let is_stopped = questions.borrow_and_update().count > 0;
+            tokio::select! {
+                biased;
+                // The sender is in `self`.
+                _ = questions.changed() => {}
+                () = sleep_until(self.deadline(max)), if !is_stopped => return,
+            }
+        }
+    }
+
+    /// Stops the clock, and those around it, until the result is dropped.
+    #[must_use]
+    pub fn stop(self: &Arc<Self>) -> StoppedClock {
+        self.questions.send_modify(|questions| {
+            questions.count += 1;
+            questions.since.get_or_insert_with(Instant::now);
+        });
+        StoppedClock {
+            clock: self.clone(),
+            _outer: self.outer.iter().map(Self::stop).collect(),
+        }
+    }
+
+    fn stopped(&self) -> Duration {
+        let questions = self.questions.borrow();
+        let open = questions.since.map_or(Duration::ZERO, |since| since.elapsed());
+        questions.stopped.saturating_add(open)
+    }
+}
+
+impl Drop for StoppedClock {
+    fn drop(&mut self) {
+        self.clock.questions.send_modify(|questions| {
+            questions.count = questions.count.saturating_sub(1);
+            if questions.count == 0
+                && let Some(since) = questions.since.take()
+            {
+                questions.stopped = questions.stopped.saturating_add(since.elapsed());
+            }
+        });
+    }
+}
+
+impl ToolContext {
+    /// Returns a copy with the clock of the run or the call.
+    #[must_use]
+    pub fn with_wall_clock(self, clock: Arc<WallClock>) -> Self {
+        self.with_extension(clock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn clock_stops_while_at_least_one_question_is_open() {
+        let run = WallClock::start([]);
+        let call = WallClock::start([run.clone()]);
+        let other = WallClock::start([run.clone()]);
+        advance(SECOND).await;
+        let first = call.stop();
+        advance(SECOND).await;
+        let second = other.stop();
+        drop(first);
+        advance(SECOND).await;
+        assert_eq!(
+            [run.elapsed(), call.elapsed(), other.elapsed()],
+            [SECOND, 2 * SECOND, 2 * SECOND]
+        );
+        drop(second);
+        advance(SECOND).await;
+        assert_eq!(run.elapsed(), 2 * SECOND);
+        assert_eq!(run.deadline(3 * SECOND), Instant::now() + SECOND);
+        assert!(run.deadline(Duration::MAX) > Instant::now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn limit_is_reached_without_the_time_of_a_question() {
+        let clock = WallClock::start([]);
+        let started = Instant::now();
+        let question = async {
+            let stopped = clock.stop();
+            tokio::time::sleep(60 * SECOND).await;
+            drop(stopped);
+        };
+        tokio::join!(clock.reach(5 * SECOND), question);
+        assert_eq!(started.elapsed(), 65 * SECOND);
+    }
+}
