@@ -9,6 +9,7 @@ use url::Url;
 use super::paths::absolute;
 use super::run_options::{RunOptions, compact};
 use crate::output::printer::Printer;
+use crate::shell::SuggestedCommand;
 use toolwit::agent::Journal;
 use toolwit::registry::Project;
 use toolwit::{Error, ErrorKind, Phase};
@@ -93,8 +94,12 @@ pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -
     let stored = parse(settings).map_err(|reason| {
         let session = journal.session();
         let message = format!("the options of the session `{session}` in its entry {entry} cannot be used: {reason}");
+        let fork = SuggestedCommand::new("sessions fork")
+            .operand(session.as_str())
+            .operand("NEW");
+        let fork = fork.option("at", &entry.to_string());
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-            "use a newer version of the program, or fork the session before this entry: `toolwit sessions fork {session} NEW --at {entry}`"
+            "use a newer version of the program, or fork the session before this entry: `{fork}`"
         ))
     })?;
     if let Some(option) = stored.withheld.iter().find(|option| !option.is_set(&given)) {
