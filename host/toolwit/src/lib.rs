@@ -35,7 +35,7 @@ extern crate self as toolwit;
 
 #[cfg(feature = "download")]
 pub mod download;
-mod host;
+pub mod host;
 #[cfg(feature = "build")]
 pub mod packing;
 pub mod strategy;
@@ -43,9 +43,7 @@ pub mod strategy;
 pub mod telemetry;
 pub mod testing;
 
-pub use host::{
-    CallSession, DiscoveryTask, Exposure, PLUGIN_SOURCE, SessionCall, Toolwit, ToolwitBuilder, UnreachableSource, find,
-};
+pub use host::{CallSession, Exposure, Toolwit, ToolwitBuilder, find};
 
 #[doc(inline)]
 pub use toolwit_agent::{
@@ -62,7 +60,7 @@ pub use toolwit_core::{
 #[doc(inline)]
 pub use toolwit_models::{Anthropic, Gemini, OpenAi, OpenAiResponses};
 #[doc(inline)]
-pub use toolwit_registry::{DynamicDiscovery, LiveRegistry, Registry};
+pub use toolwit_registry::Registry;
 #[doc(inline)]
 pub use toolwit_sandbox::{Runtime, Scope};
 

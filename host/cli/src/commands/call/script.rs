@@ -11,10 +11,11 @@ use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::{Format, Printer};
+use toolwit::host::SessionCall;
 use toolwit::limits::SCRIPT_BYTES_MAX;
 use toolwit::tool::text::{json_type, parse_json};
 use toolwit::tool::{Arguments, ToolId, ToolName};
-use toolwit::{CallSession, Error, ErrorKind, Phase, SessionCall, Toolwit};
+use toolwit::{CallSession, Error, ErrorKind, Phase, Toolwit};
 
 /// The behaviour after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
