@@ -7,7 +7,9 @@ mod answers;
 mod large_texts;
 mod lock;
 mod open;
+mod origin;
 mod session;
 mod store;
 
+pub use origin::FileOrigin;
 pub use store::SqliteJournalStore;

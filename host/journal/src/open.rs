@@ -16,7 +16,11 @@ const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 const APPLICATION_ID: u32 = 0x546c_7773;
 
 /// The changes of the schema, in order. A file has as many of them as its version counts.
-const SCHEMA: [&str; 2] = [include_str!("schema.sql"), include_str!("answers.sql")];
+const SCHEMA: [&str; 3] = [
+    include_str!("schema.sql"),
+    include_str!("answers.sql"),
+    include_str!("origin.sql"),
+];
 
 /// Opens a database file that only the owner can read, and creates it if it does not exist.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {

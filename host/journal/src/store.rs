@@ -13,6 +13,7 @@ use toolwit_core::ApprovalAnswer;
 
 use crate::answers;
 use crate::lock::{self, SessionLock};
+use crate::origin::{self, FileOrigin};
 use crate::session::{self, SessionKey};
 
 /// Maximum time to wait for the lock of a session.
@@ -58,6 +59,23 @@ impl SqliteJournalStore {
     #[must_use]
     pub fn paths(path: &Path) -> [PathBuf; 2] {
         [path.to_owned(), lock::directory(path)]
+    }
+
+    /// Returns the origin of the file.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`] if the file cannot be read.
+    pub async fn origin(&self) -> Result<FileOrigin, JournalError> {
+        self.query(|connection| origin::read(connection)).await
+    }
+
+    /// Stores a code with the file, by which a program recognizes it later.
+    ///
+    /// # Errors
+    /// [`JournalError::Store`] if the file cannot be written.
+    pub async fn store_origin_code(&self, code: String) -> Result<(), JournalError> {
+        self.query(move |connection| origin::store_code(connection, &code))
+            .await
     }
 
     /// Runs queries on a thread for blocking work.

@@ -235,13 +235,13 @@ async fn a_store_of_the_first_version_gets_answers() {
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
-        .execute_batch("DROP TABLE answers; PRAGMA user_version = 1")
+        .execute_batch("DROP TABLE answers; DROP TABLE origin; PRAGMA user_version = 1")
         .unwrap();
     drop(connection);
     let store = SqliteJournalStore::open(&path).await.unwrap();
     assert!(store.store_answer(&id("s"), 0, &denied("no")).await.unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.execute_batch("PRAGMA user_version = 3").unwrap();
+    connection.execute_batch("PRAGMA user_version = 4").unwrap();
     assert!(matches!(
         SqliteJournalStore::open(&path).await,
         Err(JournalError::Store { .. })

@@ -94,7 +94,7 @@ impl Journal {
             writer,
             state: Mutex::new(JournalState {
                 pending: Vec::new(),
-                next: earlier.last().map_or(0, |entry| entry.sequence + 1),
+                next: earlier.last().map_or(0, |entry| entry.sequence.saturating_add(1)),
                 questions: OpenQuestions::of(&earlier),
                 artifact_bytes: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
                 failed: None,

@@ -85,7 +85,7 @@ impl FromStr for Decision {
 
 impl Resume {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let store = self.flags.sessions.open().await?;
+        let store = self.flags.sessions.open_own().await?;
         let journal = Journal::open(&store, &self.session)
             .await
             .map_err(|error| match error {

@@ -57,6 +57,10 @@ enum Action {
         /// Name of the session
         session: SessionId,
     },
+    /// Accept a file of another user or machine
+    ///
+    /// Its sessions can be continued then, with the options and the approvals in them.
+    Accept,
 }
 
 impl Sessions {
@@ -73,6 +77,10 @@ impl Sessions {
             Action::Remove { session } => {
                 store.remove(&session).await.map_err(explained)?;
                 done(printer, "removed", &session)?;
+            }
+            Action::Accept => {
+                self.sessions.accept().await?;
+                accepted(printer)?;
             }
         }
         Ok(Exit::Success)
@@ -121,6 +129,16 @@ fn show(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
         }
     }
     printer.data(&page)
+}
+
+fn accepted(printer: Printer) -> Result<(), Failure> {
+    if printer.format() == Format::Json {
+        return printer.document(&json!({ "accepted": true }));
+    }
+    let mut page = Page::new();
+    page.text("accepted the sessions");
+    printer.message(page.end());
+    Ok(())
 }
 
 fn done(printer: Printer, verb: &str, session: &SessionId) -> Result<(), Failure> {

@@ -26,11 +26,9 @@ pub(crate) struct GrantFlags {
 }
 
 impl GrantFlags {
-    /// Uses the file of a trace if no option names another.
-    pub(crate) fn with_recorded(mut self, file: Option<&String>) -> Self {
-        if self.grants_file.is_none() {
-            self.grants_file = file.map(PathBuf::from);
-        }
+    /// Uses the file of a trace.
+    pub(crate) fn with_recorded(mut self, file: &str) -> Self {
+        self.grants_file = Some(PathBuf::from(file));
         self
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::input::configuration::data_path;
 use crate::input::environment::variable;
+use crate::input::user_key::UserKey;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::SessionId;
 use toolwit::journal::SqliteJournalStore;
@@ -11,6 +12,9 @@ use toolwit::{Error, ErrorKind, Phase};
 
 /// The environment variable with the path to the file.
 const VARIABLE: &str = "TOOLWIT_SESSIONS";
+
+/// The name of the file in the user's data directory.
+const FILE_NAME: &str = "sessions.db";
 
 /// Selects the file with the sessions.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -30,7 +34,7 @@ impl SessionFlags {
     /// Returns the path of the file; `None` without a home directory.
     fn path(&self) -> Option<PathBuf> {
         let explicit = self.file.clone().or_else(|| variable(VARIABLE).map(PathBuf::from));
-        explicit.or_else(|| data_path("sessions.db"))
+        explicit.or_else(|| data_path(FILE_NAME))
     }
 
     /// Adds the option of these flags to a command.
@@ -54,6 +58,63 @@ impl SessionFlags {
                 .with_source(error)
         })
     }
+}
+
+impl SessionFlags {
+    /// Opens the file to continue a session, or to answer its questions: the options and the approvals in it count.
+    ///
+    /// # Errors
+    /// If another user, or this one on another machine, created the file and it was not accepted.
+    pub(crate) async fn open_own(&self) -> Result<SqliteJournalStore, Error> {
+        let store = self.open().await?;
+        let origin = store.origin().await?;
+        let key = UserKey::find();
+        let is_own = match (&key, &origin.code) {
+            (Some(key), Some(code)) => key.verifies(&origin_text(&origin.id), code),
+            _ => false,
+        };
+        if is_own {
+            return Ok(store);
+        }
+        // A file in the user's data directory may be of an earlier version.
+        let is_new = origin.is_empty || (origin.code.is_none() && self.path() == data_path(FILE_NAME));
+        match key.filter(|_| is_new) {
+            Some(key) => store.store_origin_code(key.code(&origin_text(&origin.id))).await?,
+            None => return Err(self.foreign()),
+        }
+        Ok(store)
+    }
+
+    /// Accepts the file as one of this user.
+    ///
+    /// # Errors
+    /// If the key of the user cannot be created or the file cannot be written.
+    pub(crate) async fn accept(&self) -> Result<(), Error> {
+        let store = self.open().await?;
+        let key = UserKey::find().ok_or_else(|| {
+            let message = "the key of the user cannot be read or created in the data directory";
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        })?;
+        let origin = store.origin().await?;
+        Ok(store.store_origin_code(key.code(&origin_text(&origin.id))).await?)
+    }
+
+    fn foreign(&self) -> Error {
+        let path = self.path().unwrap_or_default();
+        let message = format!(
+            "this user did not create the sessions in {} on this machine: the options and approvals in it can be those of somebody else",
+            path.display()
+        );
+        let accept = self.suggest(SuggestedCommand::new("sessions accept"));
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
+            "`toolwit sessions show` only reads it; if you trust its sessions, accept them with `{accept}`"
+        ))
+    }
+}
+
+/// Returns the text whose code marks a file of the user.
+fn origin_text(id: &str) -> String {
+    format!("sessions file: {id}")
 }
 
 /// Returns the command that lists the sessions for an unknown one.

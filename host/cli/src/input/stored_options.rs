@@ -110,6 +110,10 @@ pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -
         );
     }
     let mut base = stored.options;
+    if given.model.is_some() && provider(&given) != provider(&base) {
+        // It would receive the key of the other provider.
+        base.base_url = None;
+    }
     if base.plugins.wasi.is_wasi3_enabled() && !given.plugins.wasi.is_wasi3_enabled() {
         base.plugins.wasi = given.plugins.wasi;
         not_restored(printer, "--wasi-p3");
@@ -126,6 +130,11 @@ pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -
     }
     announce(&given, &options, stored.project.as_deref(), printer)?;
     Ok(options)
+}
+
+/// Returns the provider of the model.
+fn provider(options: &RunOptions) -> Option<&str> {
+    options.model.as_deref()?.split(':').next()
 }
 
 fn not_restored(printer: Printer, option: &str) {
@@ -196,9 +205,11 @@ fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
 
 /// Returns whether a URL can contain credentials: a user, a password or a query. One that cannot be read may.
 fn has_credentials(text: &str, option: WithheldOption) -> bool {
+    // Schemes are not case-sensitive, and the letters before one have no other length in lower case.
+    let lower = text.to_ascii_lowercase();
     let start = ["http://", "https://"]
         .iter()
-        .filter_map(|scheme| text.find(scheme))
+        .filter_map(|scheme| lower.find(scheme))
         .min();
     match (start, option) {
         (None, WithheldOption::Model) => false,
@@ -351,6 +362,7 @@ mod tests {
             ("openai:a", Some("http://localhost/v1?key=k"), &["--base-url"]),
             ("openai:a", Some("not a url"), &["--base-url"]),
             ("openai:a@http://token@localhost/v1", None, &["--model"]),
+            ("openai:a@HTTP://user:password@localhost/v1", None, &["--model"]),
             ("openai:a@http://localhost/v1", None, &[]),
         ] {
             let mut options = RunOptions {
@@ -365,5 +377,18 @@ mod tests {
             assert_eq!(found, withheld, "{model} {url:?}");
             assert_eq!(options.base_url.is_none(), url.is_none() || withheld == ["--base-url"]);
         }
+    }
+
+    #[tokio::test]
+    async fn base_url_belongs_to_its_provider() {
+        let form = stored_form(&options(&["--model", "openai:a", "--base-url", "http://localhost:1"]));
+        let journal = journal(form).await;
+        let url = |model: &str| {
+            restored(options(&["--model", model]), &journal, printer())
+                .unwrap()
+                .base_url
+        };
+        assert_eq!(url("openai:b").as_deref(), Some("http://localhost:1"));
+        assert_eq!(url("anthropic:c"), None);
     }
 }

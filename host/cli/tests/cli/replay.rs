@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::guests::{COUNTER, PLAIN, masking};
+use crate::guests::{COUNTER, NOTES, NOTES_GRANTS, PLAIN, masking};
 use crate::support::{Run, Workspace};
 
 const COUNTING: &str = r#"
@@ -275,4 +275,41 @@ fn interceptors_of_the_run_are_restored() {
     let run = workspace.run(&["replay", "t.jsonl"]);
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.contains("mask"), "{run}");
+}
+
+// attack: M3
+#[test]
+fn trace_of_another_user_brings_no_grants() {
+    let workspace = Workspace::with("notes", NOTES)
+        .file("grants.toml", NOTES_GRANTS)
+        .file("hello.toml", "[[turn]]\nanswer = \"Hello.\"\n");
+    let model = ["--model", "scripted:hello.toml"];
+    let recorded = ["run", "Hi.", "--grants", "grants.toml", "--trace", "t.jsonl"];
+    let recorded = workspace.run(&[&recorded[..], &model].concat());
+    assert_eq!(recorded.code, Some(0), "{recorded}");
+    assert_eq!(
+        workspace.run(&["replay", "t.jsonl"]).code,
+        Some(0),
+        "the user recorded it"
+    );
+    let replayed_by_another = |flags: &[&str]| -> Run {
+        let mut command = workspace.command(&[&["replay", "t.jsonl"], flags].concat());
+        command.env("XDG_DATA_HOME", workspace.path().join("another"));
+        command.output().unwrap().into()
+    };
+    let refused = replayed_by_another(&[]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(
+        refused.stderr.contains("this user did not record the trace"),
+        "{refused}"
+    );
+    assert_eq!(replayed_by_another(&["--grants", "grants.toml"]).code, Some(0));
+    // The code is that of these plugins with these grants.
+    let changed = text(&workspace, "t.jsonl").replace("/grants.toml\"", "/other.toml\"");
+    fs::write(workspace.path().join("t.jsonl"), changed).unwrap();
+    let changed = workspace.run(&["replay", "t.jsonl"]);
+    assert!(
+        changed.stderr.contains("/other.toml`, and this user did not record"),
+        "{changed}"
+    );
 }

@@ -127,3 +127,41 @@ fn no_credential_is_stored_with_a_session() {
         "{continued}"
     );
 }
+
+// attack: M3
+#[test]
+fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
+    let workspace = interrupted(&[]);
+    let of_another = |arguments: &[&str]| -> Run {
+        let mut command = workspace.command(arguments);
+        command.env("XDG_DATA_HOME", workspace.path().join("another"));
+        command.output().unwrap().into()
+    };
+    let file = ["--sessions", "s.db"];
+    for arguments in [
+        &["resume", "s", "--allow", "call_7"][..],
+        &["run", "Go on.", "--session", "s"],
+        &["chat", "--session", "s"],
+        &["approve", "s", "call_7"],
+        &["deny", "s", "call_7", "--reason", "no"],
+    ] {
+        let refused = of_another(&[arguments, &file].concat());
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(
+            refused.stderr.contains("this user did not create the sessions in s.db"),
+            "{refused}"
+        );
+        assert!(
+            refused.stderr.contains("`toolwit sessions accept --sessions s.db`"),
+            "{refused}"
+        );
+    }
+    let shown = of_another(&[&["sessions", "show", "s"][..], &file].concat());
+    assert_eq!(shown.code, Some(0), "it can be read: {shown}");
+    let accepted = of_another(&[&["sessions", "accept"][..], &file].concat());
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    let resumed = of_another(&[&["resume", "s", "--allow", "call_7"][..], &file].concat());
+    assert_eq!(resumed.stdout, "It says 1.\n", "{resumed}");
+    let own = workspace.run(&[&["run", "Go on.", "--session", "s"][..], &file].concat());
+    assert_eq!(own.code, Some(2), "it is the file of one user: {own}");
+}

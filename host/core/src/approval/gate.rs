@@ -162,6 +162,41 @@ mod tests {
         );
     }
 
+    /// Edits the first call, and denies the others.
+    struct Editor;
+
+    #[async_trait]
+    impl Approver for Editor {
+        async fn approve(&self, request: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
+            if request.access.grant == ["write /tmp"] {
+                let arguments = Arguments::new();
+                return Approval::Edited { arguments }.into();
+            }
+            let reason = request.rejected_edit.unwrap_or_default();
+            Approval::Denied { reason }.into()
+        }
+    }
+
+    // attack: M1
+    #[tokio::test]
+    async fn an_edited_call_is_asked_about_again_when_the_grant_changes() {
+        for (looks, runs_once) in [(0, true), (2, false)] {
+            let runs = Arc::default();
+            let pay = Widened(counting_tool(&runs), AtomicUsize::new(looks)).with_approval(Editor);
+            let called = pay.call(Arguments::new(), &ToolContext::new()).await;
+            assert_eq!(
+                (called.is_ok(), runs.load(Ordering::Relaxed) == 1),
+                (runs_once, runs_once)
+            );
+            if let Err(error) = called {
+                assert!(
+                    error.to_string().contains("its grant changed while it was edited"),
+                    "{error}"
+                );
+            }
+        }
+    }
+
     #[tokio::test]
     async fn cancelling_ends_the_wait_for_an_approval() {
         let runs = Arc::default();

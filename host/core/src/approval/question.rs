@@ -49,6 +49,15 @@ impl Question<'_> {
                 remembered,
             } = self.answer(&request).await?;
             if let Approval::Edited { arguments } = &approval {
+                let now = self
+                    .approvals
+                    .access(self.call.tool, &self.call.arguments, self.call.context)
+                    .await;
+                if approval_digest(self.call.tool.definition(), &now) != request.digest {
+                    request = request_of(self.call, &now).await;
+                    request.rejected_edit = Some("the tool or its grant changed while it was edited".to_owned());
+                    continue;
+                }
                 match self.accept(&request, arguments).await {
                     Ok(access) => {
                         self.conclude(&request, &approval, basis, None)?;

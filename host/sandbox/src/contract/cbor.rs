@@ -28,11 +28,11 @@ impl<T> From<ciborium_ll::Error<T>> for CborError {
     }
 }
 
-/// Decodes one CBOR item as JSON. Bytes become base64, the content of a tag stands for the tagged item, and keys that are not text
-/// become the text of their JSON.
+/// Decodes one CBOR item as JSON. Bytes become base64, the content of a tag stands for the tagged item, and keys that are numbers,
+/// booleans or null become the text of their JSON.
 ///
 /// # Errors
-/// [`CborError`].
+/// [`CborError`], also for keys that are lists or maps.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
     let mut reader = Reader {
         decoder: Decoder::from(bytes),
@@ -92,7 +92,9 @@ impl Reader<'_> {
         while let Some(header) = self.next(length, count)? {
             let key = match self.value(header, depth + 1)? {
                 Value::String(text) => text,
-                other => other.to_string(),
+                // Each level of nested keys would escape those below it again, and double their length.
+                Value::Array(_) | Value::Object(_) => return Err(CborError::Invalid),
+                scalar => scalar.to_string(),
             };
             if fields.insert(key, self.item(depth + 1)?).is_some() {
                 return Err(CborError::Invalid);

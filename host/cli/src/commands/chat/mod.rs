@@ -75,7 +75,7 @@ impl Chat {
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
         let stored = match self.session {
-            Some(session) => Some((self.flags.sessions.open().await?, session)),
+            Some(session) => Some((self.flags.sessions.open_own().await?, session)),
             None => None,
         };
         let opened = match &stored {

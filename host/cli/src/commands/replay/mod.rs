@@ -93,7 +93,7 @@ impl ReplayTrace {
         let (trace, is_forked) = (self.trace.clone(), self.fork.is_some());
         let journal = match &self.session {
             Some(session) => Some(
-                Journal::create(&self.sessions.open().await?, session)
+                Journal::create(&self.sessions.open_own().await?, session)
                     .await
                     .map_err(Error::from)?,
             ),

@@ -107,7 +107,7 @@ pub(crate) struct RunFlags {
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let stored = match self.session {
-            Some(session) => Some((self.flags.sessions.open().await?, session)),
+            Some(session) => Some((self.flags.sessions.open_own().await?, session)),
             None => None,
         };
         let opened = match &stored {

@@ -1,6 +1,7 @@
 //! Traces of runs: what a replay needs to know of the options, and a conversation that replays one.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -9,14 +10,17 @@ use clap::ValueEnum;
 
 use super::RunFlags;
 use crate::input::budget::BudgetFlags;
+use crate::input::grants::GrantFlags;
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::model_options::ToolCallFlag;
+use crate::input::paths::absolute;
 use crate::input::plugins::{AuthorityFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::run_options::RunOptions;
 use crate::input::sessions::SessionFlags;
+use crate::input::user_key::UserKey;
 use toolwit::agent::{Event, Journal, LoopLimits, Observer, Recording, StartedReplay, Trace};
 use toolwit::model::{ChatModel, ChatOptions};
 use toolwit::registry::InterceptorSettings;
@@ -63,6 +67,13 @@ impl RunFlags {
         let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let one = |value: Option<String>| value.into_iter().collect();
         let grants = self.options.authority.grants.existing().ok().flatten();
+        let grants = grants.as_deref().map(absolute).transpose()?;
+        let plugins = self.options.plugins.directories().unwrap_or_default();
+        let plugins = plugins
+            .iter()
+            .map(|path| absolute(path))
+            .collect::<Result<Vec<_>, _>>()?;
+        let access = grants.as_deref().and_then(|grants| access_code(grants, &plugins));
         let options = self.options.model_options.options().ok();
         let options = options.filter(|options| *options != ChatOptions::default());
         let interceptors = self.options.interceptors.all()?;
@@ -70,13 +81,14 @@ impl RunFlags {
             .iter()
             .map(|setting| interceptor_digest(host, &setting.plugin));
         let (cost, table) = self.options.budget.recorded();
-        let settings: [(&str, Vec<String>); 15] = [
+        let settings: [(&str, Vec<String>); 16] = [
             (
                 "options",
                 one(options.and_then(|options| serde_json::to_string(&options).ok())),
             ),
-            ("plugins", paths(self.options.plugins.directories().unwrap_or_default())),
+            ("plugins", paths(plugins)),
             ("grants", paths(grants.into_iter().collect())),
+            ("access-code", one(access)),
             ("mcp", paths(self.options.mcp.files().to_vec())),
             ("interceptor", interceptors.iter().map(ToString::to_string).collect()),
             ("interceptor-digest", digests.collect()),
@@ -148,7 +160,9 @@ impl RunFlags {
         }
         let (sessions, is_forked) = (options.sessions, options.is_forked);
         let mut authority = options.authority;
-        authority.grants = authority.grants.with_recorded(first("grants"));
+        if let Some(file) = first("grants").filter(|_| authority.grants.named().is_none()) {
+            authority.grants = recorded_grants(recording, file, authority.grants)?;
+        }
         let mut options = RunOptions {
             system: first("system").cloned(),
             exposure: recorded_value(recording, "exposure"),
@@ -189,14 +203,49 @@ impl RunFlags {
     }
 }
 
+/// Returns the code with which a trace proves that this user recorded it with a grants file and with plugins.
+fn access_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
+    let plugins: Vec<_> = plugins.iter().map(|path| path.to_string_lossy()).collect();
+    Some(UserKey::find()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
+}
+
+fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
+    let mut text = format!("access of a trace: {grants:?}");
+    for path in plugins {
+        let _ = write!(text, " {:?}", path.as_ref());
+    }
+    text
+}
+
+/// Uses the grants of a trace if this user recorded it, or if they apply anyway.
+fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Result<GrantFlags, Error> {
+    if grants.existing()?.as_deref() == Some(Path::new(file)) {
+        return Ok(grants);
+    }
+    let text = access_text(file, recording.setting("plugins"));
+    if let (Some(key), Some(code)) = (UserKey::find(), recording.setting("access-code").first())
+        && key.verifies(&text, code)
+    {
+        return Ok(grants.with_recorded(file));
+    }
+    // A trace of somebody else must not give plugins access.
+    let message = format!(
+        "the run had the grants of `{}`, and this user did not record the trace on this machine",
+        file.escape_debug()
+    );
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("pass the grants that apply with `--grants FILE`"))
+}
+
 /// Checks that interceptors have the recorded digests, which are in the same order.
 fn check_digests(
     interceptors: &[InterceptorSettings],
     recorded: &[String],
     digest: impl Fn(&str) -> String,
 ) -> Result<(), Error> {
-    for (setting, recorded) in interceptors.iter().zip(recorded) {
+    for (index, setting) in interceptors.iter().enumerate() {
         let (plugin, digest) = (&setting.plugin, digest(&setting.plugin));
+        let recorded = recorded.get(index).map_or("", String::as_str);
         if digest != *recorded {
             let message = format!(
                 "the interceptor `{plugin}` is not the component of the trace: its digest is `{digest}`, not `{}`",

@@ -16,8 +16,11 @@ use toolwit_core::Arguments;
 /// The number of events that are read from a stream at once.
 const EVENTS_PER_READ: usize = 16;
 
-/// The size of an event without its content, in bytes.
-const EVENT_BYTES: usize = 16;
+/// The memory of an event without its content, as a part of the result and as an artifact, in bytes.
+const EVENT_BYTES: usize = 1 << 10;
+
+/// The memory of an entry of its metadata without the content, in bytes.
+const METADATA_BYTES: usize = 64;
 
 /// `call-tool`.
 pub(crate) struct CallTool {
@@ -56,7 +59,14 @@ impl ContractFunction for CallTool {
                 let arguments = (self.name, self.arguments, Metadata::new());
                 let (result,) = call.call_concurrent(accessor, arguments).await?;
                 let stream = match result {
-                    ToolResult::Immediate(events) => return Ok(events),
+                    ToolResult::Immediate(events) => {
+                        let bytes = events.iter().map(size).sum::<usize>() as u64;
+                        return if bytes > stream_bytes_max {
+                            Err(StreamsTooLarge(stream_bytes_max).into())
+                        } else {
+                            Ok(events)
+                        };
+                    }
                     ToolResult::Streaming(stream) => stream,
                 };
                 let (sender, receiver) = oneshot::channel();
@@ -145,7 +155,7 @@ fn size(event: &ToolEvent) -> usize {
         + match event {
             ToolEvent::Content(part) => {
                 let metadata = part.metadata.iter();
-                let metadata = metadata.map(|(key, value)| key.len() + value.len() + EVENT_BYTES);
+                let metadata = metadata.map(|(key, value)| key.len() + value.len() + METADATA_BYTES);
                 part.data.len() + part.mime_type.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
             }
             ToolEvent::Error(_) => 0,

@@ -1,0 +1,108 @@
+//! The key of the user, by which commands recognize files of the same user.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::configuration::data_path;
+use toolwit::sandbox::LockedFile;
+
+/// The length of the key in bytes: that of the digest.
+const KEY_BYTES: usize = 32;
+
+/// A key that only this user has on this machine. A text with its code was written by a command of the user, and not by somebody who
+/// gave them the file.
+pub(crate) struct UserKey(hmac::Key);
+
+impl UserKey {
+    /// Returns the path of the key, which no plugin may access; `None` without a home directory.
+    pub(crate) fn path() -> Option<PathBuf> {
+        data_path("user.key")
+    }
+
+    /// Reads the key, and creates it if it does not exist. `None` if it cannot be read: no code is valid then.
+    pub(crate) fn find() -> Option<Self> {
+        let key = read_or_create(&Self::path()?).ok()?;
+        Some(Self::from_bytes(key))
+    }
+
+    fn from_bytes(key: [u8; KEY_BYTES]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
+    }
+
+    /// Returns the authentication code of a text (HMAC-SHA-256, in hexadecimal digits).
+    pub(crate) fn code(&self, text: &str) -> String {
+        let code = hmac::sign(&self.0, text.as_bytes());
+        code.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns whether a code is that of a text. Compares in constant time.
+    pub(crate) fn verifies(&self, text: &str, code: &str) -> bool {
+        let bytes: Option<Vec<u8>> = code
+            .as_bytes()
+            .chunks(2)
+            .map(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok())
+            .collect();
+        bytes.is_some_and(|bytes| hmac::verify(&self.0, text.as_bytes(), &bytes).is_ok())
+    }
+}
+
+/// Replaces a key of another length, which a full disk left behind.
+fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    if let Some(key) = read(path)? {
+        return Ok(key);
+    }
+    let file = LockedFile::acquire(path)?;
+    if let Some(key) = read(path)? {
+        return Ok(key);
+    }
+    let mut key = [0; KEY_BYTES];
+    SystemRandom::new()
+        .fill(&mut key)
+        .map_err(|_| io::Error::other("no randomness"))?;
+    file.replace(&key)?;
+    Ok(key)
+}
+
+fn read(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
+    match fs::read(path) {
+        Ok(key) => Ok(key.try_into().ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_is_created_once_and_verifies_only_its_codes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data/user.key");
+        let created = read_or_create(&path).unwrap();
+        assert_eq!(read_or_create(&path).unwrap(), created);
+        let (own, other) = (UserKey::from_bytes(created), UserKey::from_bytes([7; KEY_BYTES]));
+        let code = own.code("text");
+        assert!(own.verifies("text", &code));
+        assert!(!own.verifies("other text", &code) && !other.verifies("text", &code));
+        for invalid in ["", "0", "zz", "é", &code[2..]] {
+            assert!(!own.verifies("text", invalid), "{invalid}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn key_is_readable_by_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("user.key");
+        fs::write(&path, "short").unwrap();
+        read_or_create(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
