@@ -45,7 +45,7 @@ bench:
 deny:
     cargo deny check
 
-# Fuzzes a target (values, component, settings, gate or directories) for a number of seconds; needs cargo-fuzz. Uses the locked
+# Fuzzes a target (values, cbor, component, settings, gate or directories) for a number of seconds; needs cargo-fuzz. Uses the locked
 # dependencies. Runs on stable Rust without a sanitizer: the host has no unsafe code, so that fuzzing looks for panics.
 fuzz TARGET SECONDS="60":
     cp Cargo.lock fuzz/Cargo.lock

@@ -18,6 +18,11 @@ pub fn values(data: &[u8]) {
     toolwit::sandbox::fuzz::values(data);
 }
 
+/// Decodes CBOR to JSON, as a component of ACT returns it, and encodes it again.
+pub fn cbor(data: &[u8]) {
+    toolwit::sandbox::fuzz::cbor(data);
+}
+
 /// Inspects bytes as a component. The cached inspection of a valid component must have the same tools.
 pub fn component(data: &[u8]) {
     let origin = ComponentOrigin {

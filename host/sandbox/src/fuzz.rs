@@ -1,11 +1,12 @@
-//! The entry points of the fuzzers to private code: the mapping between WIT and JSON, and the directories of grants. Not part of the
-//! public API.
+//! The entry points of the fuzzers to private code: the mappings between WIT and JSON and between CBOR and JSON, and the directories of
+//! grants. Not part of the public API.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::contract::cbor;
 use crate::grants::directories::{GrantableArea, OpenDirectory, WritableRoots};
 use crate::grants::{
     AccessMode, AccessRequest, DeclaredCapabilities, DirectoryRule, EffectiveRights, UnenforceableRule,
@@ -98,6 +99,14 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
 
 fn label(at: usize) -> Label {
     Label::new(&format!("item-{at}"))
+}
+
+/// Decodes CBOR. It must be refused, or decode within the limits to a value that encodes and decodes to itself.
+///
+/// # Panics
+/// If a step fails, which means that the fuzzer has found a bug.
+pub fn cbor(data: &[u8]) {
+    cbor::check_round_trip(data);
 }
 
 /// The maximum number of rules of one input of [`directories`].

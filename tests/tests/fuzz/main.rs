@@ -92,6 +92,12 @@ fn values_are_refused_or_round_trip() {
     run("values", fuzz::values);
 }
 
+// attack: B4
+#[test]
+fn cbor_is_refused_or_round_trips() {
+    run("cbor", fuzz::cbor);
+}
+
 // attack: A1
 #[test]
 fn component_is_refused_or_its_cached_inspection_round_trips() {

@@ -1,0 +1,46 @@
+//! The property of the mapping that a fuzzer checks.
+
+use serde_json::{Map, Value};
+use toolwit_core::limits::ARGUMENT_PARTS_MAX;
+
+use super::{CborError, DEPTH_MAX, decode, encode};
+
+/// Decodes CBOR. It must be refused, or decode within the limits to a value that encodes and decodes to itself.
+///
+/// # Panics
+/// If a step fails, which means that the fuzzer has found a bug.
+pub(crate) fn check_round_trip(data: &[u8]) {
+    let Ok(value) = decode(data) else { return };
+    let (depth, parts) = (depth(&value), parts(&value));
+    assert!(depth <= DEPTH_MAX, "{depth} levels: {value}");
+    // An item takes one byte at least, so that no input becomes much larger.
+    assert!(parts <= ARGUMENT_PARTS_MAX.min(data.len()), "{parts} parts: {value}");
+    let fields = Map::from_iter([("value".to_owned(), value)]);
+    match decode(&encode(&fields)) {
+        Ok(again) => assert_eq!(again, Value::Object(fields)),
+        // The map around the value is one more level, with two more parts.
+        Err(error) => {
+            let is_at_limit = depth == DEPTH_MAX || parts + 2 > ARGUMENT_PARTS_MAX;
+            assert_eq!((error, is_at_limit), (CborError::TooLarge, true), "{fields:?}");
+        }
+    }
+}
+
+/// Returns how deep the items of a value nest.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        _ => return 0,
+    };
+    inner.map_or(0, |depth| depth + 1)
+}
+
+/// Returns the number of items and keys of a value.
+fn parts(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(parts).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(|field| 1 + parts(field)).sum::<usize>(),
+        _ => 1,
+    }
+}
