@@ -70,13 +70,16 @@ impl Package {
         Ok(interfaces.into_document(name))
     }
 
-    /// Reads the permissions that a policy file next to the component requests. `None` if there is no such file.
+    /// Reads the permissions that a usable component requests, in itself or in a file next to it. `None` if it requests nothing.
     ///
     /// # Errors
     /// As [`RequestedPermissions::read`].
     pub async fn read_requested(&self) -> Result<Option<RequestedPermissions>, Error> {
-        let (name, path) = (self.name.clone(), self.path.clone());
-        let read = tokio::task::spawn_blocking(move || RequestedPermissions::read(&name, &path));
+        let Some(plugin) = self.plugin().cloned() else {
+            return Ok(None);
+        };
+        let path = self.path.clone();
+        let read = tokio::task::spawn_blocking(move || RequestedPermissions::read(&plugin, &path));
         read.await.unwrap_or_else(|error| {
             let message = "reading the policy file failed unexpectedly";
             Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))

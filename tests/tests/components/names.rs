@@ -193,6 +193,8 @@ fn tools_that_cannot_be_called_as_such_are_skipped_with_a_reason() {
         (func $run (result u32) (canon lift (core func $i "h")))
         (instance $odd-run (export "run" (func $run)))
         (export "wasi:cli/run@0.2.0" (instance $odd-run))
+        (export "wasi:cli/run@0.1.0" (instance $odd-run))
+        (export "wasi:keyvalue/watcher@0.2.0" (instance $server))
         (component $inner)
         (export "inner" (component $inner)))"#;
     let inspection = inspect_text(text);
@@ -209,8 +211,10 @@ fn tools_that_cannot_be_called_as_such_are_skipped_with_a_reason() {
             ("init", "it was added by the toolchain, not by the author"),
             (
                 "wasi:http/incoming-handler@0.2.0",
-                "it is an interface for servers, not a tool"
+                "it is an HTTP server, and this host calls functions"
             ),
+            ("wasi:cli/run@0.1.0", "this host runs programs of WASI 0.2 and 0.3"),
+            ("wasi:keyvalue/watcher@0.2.0", "it is an interface of WASI, not a tool"),
             ("wasi:cli/run@0.2.0", "it has no function `run: func() -> result`"),
             ("inner", "it is not a function"),
         ])

@@ -16,8 +16,7 @@ use crate::shell::shell_word;
 use toolwit::limits::EngineLimits;
 use toolwit::registry::{EnvironmentNeed, Manifest, TOOLS_NOT_DISCOVERED, inspect_package};
 use toolwit::sandbox::{
-    CodeCacheLocation, EntityType, Import, ImportSupport, Inspection, Profile, SkippedExport, component_wit,
-    read_component,
+    CodeCacheLocation, EntityType, Import, ImportSupport, Inspection, Profile, component_wit, read_component,
 };
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -45,7 +44,6 @@ struct Document<'a> {
     /// The interface by which it lists and calls them.
     contract: Option<&'a str>,
     entities: &'a [EntityType],
-    skipped: &'a [SkippedExport],
     imports: &'a [Import],
     /// The environment needs that the manifest declares. Imports are not needs: a component may import without using.
     requests: &'a [EnvironmentNeed],
@@ -119,7 +117,6 @@ fn document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Error>) -> Doc
         dynamic: !inspection.dynamic_tools().is_none(),
         contract: inspection.contract(),
         entities: &inspection.entities,
-        skipped: &inspection.skipped,
         imports: &inspection.imports,
         requests: manifest.map_or(&[], |manifest| &manifest.environment),
         wit: wit.as_deref(),

@@ -12,7 +12,7 @@ use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::PluginFlags;
 use crate::input::secrets::SecretFlags;
-use crate::output::package::{CodeStates, PackageDocument, methods, wit_warning};
+use crate::output::package::{CodeStates, PackageDocument, methods, reasons_without_tools, wit_warning};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
@@ -166,7 +166,9 @@ fn page(registry: &Registry) -> Page {
                     let role = "an interceptor, which wraps the calls of other tools";
                     page.indent(2).styled(FAINT, role).end();
                 } else if plugin.inspection().tools.is_empty() {
-                    page.indent(2).styled(FAINT, "no tools").end();
+                    for reason in reasons_without_tools(plugin.inspection()) {
+                        page.indent(2).styled(WARN, "no tools:").text(" ").text(reason).end();
+                    }
                 }
             }
             PackageStatus::Broken(_) => broken(&mut page, package),

@@ -9,10 +9,10 @@ use serde::Serialize;
 use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
-use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin};
+use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExport};
 use toolwit::tool::ToolDefinition;
 
-/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods"}`.
+/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -30,6 +30,8 @@ pub(crate) struct PackageDocument<'a> {
     tools: &'a [ToolDefinition],
     /// The methods of its entities, which become tools when a call returns an instance.
     methods: Vec<&'a ToolDefinition>,
+    /// The exports that are not tools, with the reasons.
+    skipped: &'a [SkippedExport],
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -86,6 +88,7 @@ impl<'a> PackageDocument<'a> {
             code: CompileStatus::NotStarted.word(),
             tools: inspection.map_or(&[], |inspection| &inspection.tools),
             methods: inspection.into_iter().flat_map(methods).collect(),
+            skipped: inspection.map_or(&[], |inspection| &inspection.skipped),
         }
     }
 
@@ -99,6 +102,30 @@ impl<'a> PackageDocument<'a> {
 /// Returns the methods of the entities of a component.
 pub(crate) fn methods(inspection: &Inspection) -> impl Iterator<Item = &ToolDefinition> {
     inspection.entities.iter().flat_map(|entity| &entity.methods)
+}
+
+/// The maximum number of exports that explain why a component has no tools.
+const REASONS_MAX: usize = 3;
+
+/// Returns the reasons why a component has no tools.
+pub(crate) fn reasons_without_tools(inspection: &Inspection) -> Vec<String> {
+    if !inspection.entities.is_empty() {
+        return vec!["no function returns one of its entities".to_owned()];
+    }
+    let mut skipped = inspection.skipped_exports_of_author();
+    let mut reasons: Vec<_> = skipped
+        .by_ref()
+        .take(REASONS_MAX)
+        .map(|skipped| format!("it exports `{}`: {}", skipped.export, skipped.reason))
+        .collect();
+    match skipped.count() {
+        0 if reasons.is_empty() => reasons.push("it exports no functions".to_owned()),
+        0 => {}
+        more => reasons.push(format!(
+            "it has {more} more exports, which `toolwit inspect FILE` lists"
+        )),
+    }
+    reasons
 }
 
 /// Returns the warning about a WIT file that does not describe the component next to it.

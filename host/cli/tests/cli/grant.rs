@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::guests::{FILES, PLAIN, SETTINGS};
+use crate::guests::{FILES, IRONCLAW, PLAIN, SETTINGS};
 use crate::support::Workspace;
 
 /// Returns a workspace with a plugin that reads settings, and a file of grants.
@@ -124,32 +124,47 @@ fn a_capability_file_of_ironclaw_is_a_list_of_requests() {
         "allowlist": [{"host": "api.example.com", "path_prefix": "/v1", "methods": ["GET", "POST"]}],
         "credentials": {"key": {"secret_name": "key", "location": {"type": "bearer"}, "host_patterns": ["api.example.com"]}}
     }, "tool_invoke": {"aliases": {"find": "search"}}}}"#;
-    let workspace = workspace().file("tools/settings.capabilities.json", file);
-    let shown = || workspace.run(&["grant", "settings"]).stdout;
+    let workspace = workspace()
+        .and("near", IRONCLAW)
+        .file("tools/near.capabilities.json", file);
+    let shown = || workspace.run(&["grant", "near"]).stdout;
     for line in [
         "requests: GET,POST https://api.example.com/v1, which is not granted\n",
-        "hint: toolwit grant settings --http 'GET,POST https://api.example.com/v1'\n",
+        "hint: toolwit grant near --http 'GET,POST https://api.example.com/v1'\n",
         "requests: secret key, which is not granted\n",
-        "hint: toolwit grant settings --secret key --to api.example.com --as bearer\n",
+        "hint: toolwit grant near --secret key --to api.example.com --as bearer\n",
         "requests: tool search, named find, which a grant cannot express\n",
         "has: nothing\n",
     ] {
         assert!(shown().contains(line), "{line}{}", shown());
     }
-    let denied = workspace.run(&["explain", "settings", "https://api.example.com/v1"]);
+    let denied = workspace.run(&["explain", "near", "https://api.example.com/v1"]);
     assert_eq!(denied.code, Some(4), "a request does not grant anything: {denied}");
-    workspace.run(&["grant", "settings", "--http", "https://api.example.com/v1"]);
+    workspace.run(&["grant", "near", "--http", "https://api.example.com/v1"]);
     assert!(
         shown().contains("GET,POST https://api.example.com/v1, which is not granted"),
         "{}",
         shown()
     );
-    workspace.run(&["grant", "settings", "--http", "GET,POST https://api.example.com/v1"]);
+    workspace.run(&["grant", "near", "--http", "GET,POST https://api.example.com/v1"]);
     assert!(
         shown().contains("GET,POST https://api.example.com/v1, which is granted"),
         "{}",
         shown()
     );
+    let broken = "{\"capabilities\": 7}";
+    let workspace = workspace
+        .file("tools/near.capabilities.json", broken)
+        .file("tools/settings.capabilities.json", broken);
+    let warned = workspace.run(&["grant", "near"]);
+    assert!(
+        warned
+            .stderr
+            .contains("warning: near.capabilities.json is not a capability file"),
+        "{warned}"
+    );
+    let other = workspace.run(&["grant", "settings"]);
+    assert_eq!(other.stderr, "", "the file of a component of no contract is not read");
 }
 
 #[test]

@@ -218,3 +218,10 @@ pub(crate) fn masking(text: &str) -> Vec<u8> {
     let mut encoder = wit_component::ComponentEncoder::default().module(&module).unwrap();
     encoder.encode().unwrap()
 }
+
+/// Imports the host of IronClaw and HTTP, and exports nothing.
+pub(crate) const IRONCLAW: &str = r#"
+(component
+  (import "near:agent/host@0.3.0" (instance (export "now-millis" (func (result u64)))))
+  (import "wasi:http/outgoing-handler@0.2.0" (instance)))
+"#;

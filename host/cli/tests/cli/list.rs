@@ -41,6 +41,58 @@ fn plugins_are_listed_with_their_tools_and_broken_ones_with_the_reason() {
 }
 
 #[test]
+fn component_without_tools_is_listed_with_the_reason() {
+    let exporting = |exports: &[&str]| {
+        let mut text = "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+            (func $f (canon lift (core func $i \"f\"))) (instance $other (export \"handle\" (func $f)))"
+            .to_owned();
+        for export in exports {
+            text.push_str(&format!("(export \"{export}\" (instance $other))"));
+        }
+        text + ")"
+    };
+    let many: Vec<_> = (0..5).map(|at| format!("wasi:keyvalue/watcher{at}@0.2.0")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    let workspace = Workspace::with("empty", "(component)")
+        .and(
+            "events",
+            &exporting(&["act:events/event-provider@0.1.0", "act:sessions/session-provider@0.2.0"]),
+        )
+        .and("future", &exporting(&["wasi:cli/run@0.9.0"]))
+        .and("many", &exporting(&many))
+        .and("server", &exporting(&["wasi:http/incoming-handler@0.2.6"]));
+    assert_snapshot!(workspace.run(&["list"]), @"
+    exit: 0
+
+    --- stdout
+    empty  tools/empty.wasm
+      no tools: it exports no functions
+
+    events  tools/events.wasm
+      no tools: it exports `act:events/event-provider@0.1.0`: events of ACT are not supported
+      no tools: it exports `act:sessions/session-provider@0.2.0`: sessions of ACT are not supported: each call has a fresh instance
+
+    future  tools/future.wasm
+      no tools: it exports `wasi:cli/run@0.9.0`: this host runs programs of WASI 0.2 and 0.3
+
+    many  tools/many.wasm
+      no tools: it exports `wasi:keyvalue/watcher0@0.2.0`: it is an interface of WASI, not a tool
+      no tools: it exports `wasi:keyvalue/watcher1@0.2.0`: it is an interface of WASI, not a tool
+      no tools: it exports `wasi:keyvalue/watcher2@0.2.0`: it is an interface of WASI, not a tool
+      no tools: it has 2 more exports, which `toolwit inspect FILE` lists
+
+    server  tools/server.wasm
+      no tools: it exports `wasi:http/incoming-handler@0.2.6`: it is an HTTP server, and this host calls functions
+    ");
+    let (_, document) = workspace.json(&["list", "--json"]);
+    let server = &document["plugins"][4];
+    assert_eq!(
+        server["skipped"][0]["export"], "wasi:http/incoming-handler@0.2.6",
+        "{server}"
+    );
+}
+
+#[test]
 fn methods_of_entities_are_listed_with_an_arrow_and_found_through_their_tool() {
     let workspace = Workspace::with("counter", COUNTER);
     let listed = workspace.run(&["list"]).to_string();
@@ -133,7 +185,7 @@ fn json_document_describes_ready_and_broken_plugins() {
         assert_eq!(
             keys,
             [
-                "name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods"
+                "name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"
             ]
         );
     }

@@ -7,12 +7,26 @@ use serde::Deserialize;
 use super::{RequestedPermissions, directory, http_grant, is_host};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_sandbox::Inspection;
 
 /// The extension of a capability file.
 pub(crate) const CAPABILITIES_EXTENSION: &str = "capabilities.json";
 
 /// The directory of the guest that is the workspace.
 const WORKSPACE: &str = "workspace";
+
+/// The package of the interfaces of IronClaw.
+const PACKAGE: &str = "near:agent/";
+
+/// Returns whether a component was built for IronClaw.
+pub(super) fn is_component(inspection: &Inspection) -> bool {
+    let imports = inspection.imports.iter().map(|import| import.name.as_str());
+    inspection
+        .contract()
+        .into_iter()
+        .chain(imports)
+        .any(|interface| interface.starts_with(PACKAGE))
+}
 
 /// Reads the requests of a capability file.
 ///

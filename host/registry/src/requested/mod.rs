@@ -1,7 +1,7 @@
 //! The permissions that a package requests in the form of another host.
 //!
 //! - `wassette`: `NAME.policy.yaml` next to `NAME.wasm`.
-//! - `ironclaw`: `NAME.capabilities.json` next to `NAME.wasm`.
+//! - `ironclaw`: `NAME.capabilities.json` next to the `NAME.wasm` of a component of IronClaw.
 //! - `act`: the section `act:component` of the component.
 
 mod act;
@@ -17,7 +17,7 @@ use crate::text_file;
 use toolwit_core::limits::{EngineLimits, REQUESTS_BYTES_MAX};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, MissingGrant};
-use toolwit_sandbox::{act_manifest, read_component};
+use toolwit_sandbox::{Plugin, act_manifest, read_component};
 
 /// Maximum number of requested permissions.
 const PERMISSIONS_MAX: usize = 256;
@@ -36,20 +36,23 @@ pub struct RequestedPermissions {
 }
 
 impl RequestedPermissions {
-    /// Reads the requests in a component and in the files next to it. `None` if there are no requests of a known form. Blocks.
+    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there are no requests of a known form.
+    /// A capability file is read only for a component of IronClaw: other programs may use its name for other content. Blocks.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if a file or the section of the component cannot be
     /// understood, [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
-    pub fn read(plugin: &str, component: &Path) -> Result<Option<Self>, Error> {
+    pub fn read(plugin: &Plugin, component: &Path) -> Result<Option<Self>, Error> {
         let mut requested: Option<Self> = None;
-        for (extension, parse) in [
-            (
-                POLICY_EXTENSION,
-                wassette::parse as fn(&str, &str, &str) -> Result<Self, Error>,
-            ),
-            (CAPABILITIES_EXTENSION, ironclaw::parse),
-        ] {
+        let mut forms = vec![(
+            POLICY_EXTENSION,
+            wassette::parse as fn(&str, &str, &str) -> Result<Self, Error>,
+        )];
+        if ironclaw::is_component(plugin.inspection()) {
+            forms.push((CAPABILITIES_EXTENSION, ironclaw::parse));
+        }
+        let plugin = plugin.name();
+        for (extension, parse) in forms {
             let path = component.with_extension(extension);
             let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(text) = text_file::read(&path, REQUESTS_BYTES_MAX)? {

@@ -11,10 +11,18 @@ const ACT_TOOLS: (&str, &str) = ("act:tools/tool-provider", ">=0.1.0, <0.3.0");
 const NEAR_TOOL: (&str, &str) = ("near:agent/tool", ">=0.2.0, <0.5.0");
 
 /// The other interfaces that components of these hosts export, with the reason why this host does not call them.
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 6] = [
     (
         "act:sessions/session-provider",
         "sessions of ACT are not supported: each call has a fresh instance",
+    ),
+    (
+        "act:sessions-sync/session-provider-sync",
+        "sessions of ACT are not supported: each call has a fresh instance",
+    ),
+    (
+        "act:tools-sync/tool-provider-sync",
+        "hosts do not call this interface: compose the component with the adapter `act:shim-tools-sync` of ACT",
     ),
     ("act:events/event-provider", "events of ACT are not supported"),
     ("act:resources/resource-provider", "resources of ACT are not supported"),
@@ -138,9 +146,14 @@ mod tests {
                 Some(ContractInterface::Unsupported(OTHER_NEAR)),
             ),
             ("near:agent/other@0.3.0", None),
+            ("act:events/types@0.1.0", None),
             ("act:core/types@0.4.0", None),
         ] {
             assert_eq!(ContractInterface::of(export), interface, "{export}");
+        }
+        for (name, reason) in OTHERS {
+            let unsupported = Some(ContractInterface::Unsupported(reason));
+            assert_eq!(ContractInterface::of(&format!("{name}@0.1.0")), unsupported);
         }
     }
 }

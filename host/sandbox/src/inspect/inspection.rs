@@ -18,7 +18,7 @@ use super::footprint::Footprint;
 use super::imports::{self, Import, WasiVersions};
 use super::package_docs;
 use super::profile::Profile;
-use super::reflect::reflect;
+use super::reflect::{ADDED_BY_TOOLCHAIN, reflect};
 use super::wit_text;
 use crate::values::dynamic_export::DiscoveredTool;
 use crate::values::types::{Function, FunctionKind, Resource, Shape, SkippedExport};
@@ -195,6 +195,13 @@ impl Inspection {
     pub fn contract(&self) -> Option<&str> {
         let call = self.shape.dynamic.as_ref()?.contract.call();
         self.shape.functions.get(call)?.interface.as_deref()
+    }
+
+    /// Returns the exports of the author that are not tools. Some toolchains add exports of their own.
+    pub fn skipped_exports_of_author(&self) -> impl Iterator<Item = &SkippedExport> {
+        self.skipped
+            .iter()
+            .filter(|skipped| skipped.reason != ADDED_BY_TOOLCHAIN)
     }
 
     /// Returns whether the component exports `toolwit:plugin/interceptor`, so that it can wrap the calls of other tools.

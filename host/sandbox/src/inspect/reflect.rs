@@ -31,6 +31,9 @@ const SKIPPED_MAX: usize = 1_024;
 /// name, it is a function of the author.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
+/// The reason why such an export is not a tool.
+pub(super) const ADDED_BY_TOOLCHAIN: &str = "it was added by the toolchain, not by the author";
+
 /// Reads the exports of a component, without docs and schemas.
 pub(crate) fn reflect(checked: &CheckedComponent<'_>, wit: Option<&Resolve>) -> Shape {
     let mut reader = ExportReader::new(checked, wit);
@@ -109,9 +112,7 @@ impl<'a> ExportReader<'a> {
             return;
         };
         match &item.ty {
-            _ if TOOLCHAIN_EXPORTS.contains(&name) && !self.is_authored(name) => {
-                self.skip(name, "it was added by the toolchain, not by the author")
-            }
+            _ if TOOLCHAIN_EXPORTS.contains(&name) && !self.is_authored(name) => self.skip(name, ADDED_BY_TOOLCHAIN),
             ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => self.read_command(name, *id),
             ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
@@ -119,7 +120,7 @@ impl<'a> ExportReader<'a> {
                 self.read_contract_export(name, *id, contract);
             }
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
-                self.skip(name, "it is an interface for servers, not a tool");
+                self.skip(name, wasi_reason(name));
             }
             ComponentEntityType::Instance(_) if name.len() > EXPORT_BYTES_MAX => {
                 self.skip(name, format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
@@ -264,6 +265,15 @@ impl<'a> ExportReader<'a> {
             ("", ..) => Ok((FunctionKind::Free, rest.to_owned())),
             _ => Err(format!("functions of the kind `[{tag}]` are not supported")),
         }
+    }
+}
+
+/// Returns the reason why an exported interface of WASI is not a tool.
+fn wasi_reason(interface: &str) -> &'static str {
+    match interface.split('@').next().unwrap_or_default() {
+        "wasi:http/incoming-handler" | "wasi:http/handler" => "it is an HTTP server, and this host calls functions",
+        "wasi:cli/run" => "this host runs programs of WASI 0.2 and 0.3",
+        _ => "it is an interface of WASI, not a tool",
     }
 }
 

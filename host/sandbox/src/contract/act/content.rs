@@ -16,6 +16,9 @@ const MEDIA_TYPE_CHARS_MAX: usize = 100;
 /// The media type of content without one.
 const BYTES: &str = "application/octet-stream";
 
+/// The kind of an error about a session that does not exist.
+const SESSION_NOT_FOUND: &str = "std:session-not-found";
+
 /// Converts the events of a call. Only an error ends them as a failure; what came before it is part of the failure.
 ///
 /// # Errors
@@ -106,6 +109,9 @@ impl Content {
             "std:capability-denied" => Some(ErrorKind::Denied),
             _ => None,
         };
+        if error.kind == SESSION_NOT_FOUND && self.pieces.is_empty() {
+            return Err(without_session(&message));
+        }
         if let Some(kind) = kind.filter(|_| self.pieces.is_empty()) {
             return Err(Error::new(kind, Phase::Execute, message));
         }
@@ -116,6 +122,13 @@ impl Content {
         failed.artifacts = self.artifacts;
         Ok(failed)
     }
+}
+
+/// Returns the error of a tool that needs a session, which no call of this host has.
+fn without_session(reason: &str) -> Error {
+    let message = format!("the tool needs a session of ACT, which this host does not support: {reason}");
+    Error::new(ErrorKind::Unsupported, Phase::Execute, message)
+        .with_suggestion("use tools that need no session, or run the component in a host of ACT")
 }
 
 fn json(data: &[u8]) -> Result<Value, Error> {
