@@ -8,7 +8,8 @@ use toolwit::limits::LimitRequest;
 use toolwit::tool::EffectClass;
 use toolwit::{Error, ErrorKind, Toolwit};
 
-use crate::host::{Setup, TestHost};
+use crate::host::{Setup, TestHost, contract_guests3};
+use crate::server::{Answer, Server};
 
 const RAW: &str = "actor/act:tools/tool-provider@0.2.0#raw";
 
@@ -73,6 +74,7 @@ async fn errors_of_act_are_never_successes() {
         ("missing", ErrorKind::ToolUnavailable),
         ("wrong", ErrorKind::InvalidArguments),
         ("forbidden", ErrorKind::Denied),
+        ("bound", ErrorKind::Unsupported),
         ("junk", ErrorKind::Tool),
         ("liar", ErrorKind::Tool),
         ("trap", ErrorKind::Trap),
@@ -91,6 +93,16 @@ async fn errors_of_act_are_never_successes() {
     }
     let odd = host.call("odd", json!({})).await.unwrap();
     assert_eq!(odd.value.unwrap()["kind"], "test:odd");
+}
+
+#[tokio::test]
+async fn tool_that_needs_a_session_is_refused_by_name() {
+    let error = act().await.call("bound", json!({})).await.unwrap_err();
+    assert_eq!(
+        error.message,
+        "the tool needs a session of ACT, which this host does not support: it failed"
+    );
+    assert!(error.suggestion.is_some(), "{error:?}");
 }
 
 #[tokio::test]
@@ -131,6 +143,59 @@ async fn act_reads_a_file_only_with_a_grant() {
     assert_eq!(host.call("read", json!({})).await.unwrap().for_llm, "granted");
     let denied = act().await.denial("read", json!({})).await;
     assert_eq!(denied.denied[0].access, "read `/data/note.txt`", "{denied:?}");
+}
+
+/// A request of a component of ACT without the grant is refused by name and opens no connection, and passes with the grant.
+async fn request_needs_the_grant(setup: fn() -> Setup) {
+    let server = Server::start(Answer::text("the page")).await;
+    let authority = format!("127.0.0.1:{}", server.port);
+    let arguments = json!({"authority": authority});
+    let denied = setup().start().await.denial("fetch", arguments.clone()).await;
+    let missing = denied.denied[0].missing_grant.as_ref().unwrap();
+    assert_eq!(
+        (&*missing.key, &*missing.value),
+        ("http", &*format!("GET http://{authority}/"))
+    );
+    assert_eq!(server.connections(), 0);
+    let lines = format!(
+        "http = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {} }}]",
+        server.port
+    );
+    let host = setup().grant(&lines).start().await;
+    assert_eq!(host.call("fetch", arguments).await.unwrap().for_llm, "the page");
+    host.denial("fetch", json!({"authority": "127.0.0.1:1"})).await;
+    assert_eq!(server.connections(), 1);
+    let limits = LimitRequest::default().with_http_requests_max(0);
+    let host = setup().grant(&lines).limits(limits).start().await;
+    let limited = host.denial("fetch", json!({"authority": authority})).await;
+    assert!(limited.message.contains("at most 0 requests"), "{limited}");
+    assert_eq!(server.connections(), 1);
+}
+
+// attack: C9
+#[tokio::test]
+async fn request_of_act_passes_the_gate_only_with_a_grant() {
+    request_needs_the_grant(|| Setup::new().contracts()).await;
+}
+
+// attack: C9
+#[tokio::test]
+async fn request_of_act_through_wasi_3_passes_the_same_gate() {
+    request_needs_the_grant(|| Setup::new().contracts().wasi3()).await;
+}
+
+// attack: A8
+#[tokio::test]
+async fn component_of_act_that_uses_wasi_3_needs_the_switch() {
+    let refused = Toolwit::builder()
+        .plugins(contract_guests3().await)
+        .build()
+        .await
+        .unwrap();
+    let registry = refused.registry();
+    let reason = registry.package("understudy").unwrap().reason().unwrap();
+    assert_eq!(reason.kind, ErrorKind::UnknownImport);
+    assert!(reason.message.contains("@0.3.0`"), "{reason}");
 }
 
 // attack: B1, attack: B2

@@ -24,6 +24,12 @@ const CONTRACTS: [&str; 3] = ["actor", "nearby", "neighbor"];
 /// The components of these guests.
 static CONTRACT_GUESTS: OnceCell<PathBuf> = OnceCell::const_new();
 
+/// The guest of a contract that uses WASI 0.3.
+const CONTRACTS3: [&str; 1] = ["understudy"];
+
+/// The component of this guest.
+static CONTRACT_GUESTS3: OnceCell<PathBuf> = OnceCell::const_new();
+
 /// The guest of WASI 0.3.
 static GUESTS3: OnceCell<PathBuf> = OnceCell::const_new();
 
@@ -40,6 +46,11 @@ pub(crate) async fn guests3() -> &'static Path {
 /// Returns the directory with the guests of the contracts of other hosts.
 pub(crate) async fn contract_guests() -> &'static Path {
     CONTRACT_GUESTS.get_or_init(|| built("contracts", &CONTRACTS)).await
+}
+
+/// Returns the directory with the guest of a contract that uses WASI 0.3.
+pub(crate) async fn contract_guests3() -> &'static Path {
+    CONTRACT_GUESTS3.get_or_init(|| built("contracts3", &CONTRACTS3)).await
 }
 
 async fn built(directory: &str, names: &[&str]) -> PathBuf {
@@ -123,7 +134,7 @@ impl Setup {
         self
     }
 
-    /// Uses the guests of the contracts of other hosts instead of the others.
+    /// Uses the guests of the contracts of other hosts instead of the others, or with [`Self::wasi3`] the one of them that uses WASI 0.3.
     pub(crate) fn contracts(mut self) -> Self {
         self.has_contracts = true;
         self
@@ -144,12 +155,11 @@ impl Setup {
         let directory = self.directory.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(directory.path().join("data")).unwrap();
         std::fs::create_dir_all(directory.path().join("own")).unwrap();
-        let (plugins, wasi) = if self.has_contracts {
-            (contract_guests().await, WasiVersions::Wasi2)
-        } else if self.has_wasi3 {
-            (guests3().await, WasiVersions::Wasi2And3)
-        } else {
-            (guests().await, WasiVersions::Wasi2)
+        let (plugins, wasi) = match (self.has_contracts, self.has_wasi3) {
+            (false, false) => (guests().await, WasiVersions::Wasi2),
+            (false, true) => (guests3().await, WasiVersions::Wasi2And3),
+            (true, false) => (contract_guests().await, WasiVersions::Wasi2),
+            (true, true) => (contract_guests3().await, WasiVersions::Wasi2And3),
         };
         let mut builder: ToolwitBuilder = Toolwit::builder()
             .plugins(plugins)
@@ -180,7 +190,8 @@ impl Setup {
         let host = builder.build().await?;
         if self.has_contracts {
             // The named ones are compiled first, which takes more than the time of a discovery on a busy machine.
-            let names = CONTRACTS.map(str::to_owned);
+            let names: &[&str] = if self.has_wasi3 { &CONTRACTS3 } else { &CONTRACTS };
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
             host.live_registry()
                 .discover_dynamic_tools(DiscoveryTargets::Named(&names))
                 .await?;
@@ -204,7 +215,7 @@ fn to(guest: &str, lines: &str) -> String {
 }
 
 fn to_all(lines: &str) -> String {
-    let guests = NAMES.iter().chain(&["river"]).chain(&CONTRACTS);
+    let guests = NAMES.iter().chain(&["river"]).chain(&CONTRACTS).chain(&CONTRACTS3);
     let grants: String = guests.map(|guest| to(guest, lines)).collect();
     format!("version = 1\n{grants}")
 }

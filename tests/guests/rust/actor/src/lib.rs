@@ -2,6 +2,8 @@
 
 wit_bindgen::generate!({ path: "wit", world: "actor", generate_all });
 
+mod web;
+
 use act::core::types::{Error, LocalizedString};
 use act::tools::types::{ContentPart, ToolDefinition};
 use exports::act::tools::tool_provider::{Guest, ListToolsResponse, ToolEvent, ToolResult};
@@ -33,12 +35,13 @@ const PLAIN: [&str; 15] = [
 ];
 
 /// The tools that fail, with the kinds of their errors.
-const FAILING: [(&str, &str); 5] = [
+const FAILING: [(&str, &str); 6] = [
     ("missing", "std:not-found"),
     ("wrong", "std:invalid-args"),
     ("forbidden", "std:capability-denied"),
     ("slow", "std:timeout"),
     ("odd", "test:odd"),
+    ("bound", "std:session-not-found"),
 ];
 
 fn mode() -> Option<String> {
@@ -80,7 +83,8 @@ fn tools() -> Vec<ToolDefinition> {
     let burn = tool("burn", OBJECT, vec![("std:destructive".to_owned(), yes)]);
     let plain = PLAIN.iter().chain(FAILING.iter().map(|(name, _)| name));
     let plain = plain.map(|name| tool(name, OBJECT, Vec::new()));
-    [echo, burn].into_iter().chain(plain).collect()
+    let fetch = tool("fetch", web::SCHEMA, Vec::new());
+    [echo, burn, fetch].into_iter().chain(plain).collect()
 }
 
 fn listed() -> Result<Vec<ToolDefinition>, String> {
@@ -169,6 +173,10 @@ impl Guest for Actor {
                 arguments.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
             )],
             "read" => vec![read()],
+            "fetch" => vec![match web::fetch(&arguments) {
+                Ok(body) => text(body),
+                Err(error) => failure("std:internal", &error),
+            }],
             "picture" => vec![part("image/png", vec![1, 2, 3])],
             "mixed" => vec![text("two"), part("application/json", r#"{"a": 1}"#), part("x/y z", "?")],
             "nothing" => Vec::new(),
