@@ -1,7 +1,9 @@
 //! Every language: a new project is created, built and tested by the command itself.
 //!
 //! The projects have the same tools and the same cases, so that they behave alike: text, numbers, records and variants, errors and
-//! entities; and, where the toolchain has them, async functions, streams and futures. A language whose toolchain is missing is skipped by name. `cargo test --test languages -- python` runs one language.
+//! entities; a library with flags, tuples, bytes, constructors and entities with ids of their own; and, where the toolchain has them, async
+//! functions, streams and futures. A language whose toolchain is missing is skipped by name. `cargo test --test languages -- python` runs one
+//! language.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,11 +21,74 @@ use serde_json::Value;
 const LANGUAGES: [&str; 8] = ["rust", "python", "js", "ts", "c", "cpp", "zig", "go"];
 
 /// The number of cases in the `tests.toml` of a new project.
-const CASES: u64 = 7;
+const CASES: u64 = 9;
 
 /// The number of calls that one instance executes in a loop, and of the shapes of each: enough for several garbage collections.
 const LOOP_CALLS: usize = 500;
 const LOOP_SHAPES: usize = 400;
+
+/// The sources of a library by language: path in a project, and text. They replace those of the new project, as an author does it.
+const LIBRARY_SOURCES: [(&str, &[(&str, &str)]); 8] = [
+    ("rust", &[("src/lib.rs", include_str!("library_tools/lib.rs"))]),
+    (
+        "python",
+        &[
+            ("app.py", include_str!("library_tools/app.py")),
+            ("catalog.py", include_str!("library_tools/catalog.py")),
+        ],
+    ),
+    ("js", &[("app.js", include_str!("library_tools/app.js"))]),
+    ("ts", &[("app.ts", include_str!("library_tools/app.ts"))]),
+    ("c", &[("plugin.c", include_str!("library_tools/plugin.c"))]),
+    (
+        "cpp",
+        &[
+            ("plugin.cpp", include_str!("library_tools/plugin.cpp")),
+            (
+                "exports-acme-library-catalog-Shelf.h",
+                include_str!("library_tools/shelf.h"),
+            ),
+        ],
+    ),
+    ("zig", &[("plugin.zig", include_str!("library_tools/plugin.zig"))]),
+    (
+        "go",
+        &[(
+            "export_acme_library_catalog/catalog.go",
+            include_str!("library_tools/catalog.go"),
+        )],
+    ),
+];
+
+/// Their WIT and their cases. Those of the second file consume an entity.
+const LIBRARY_WIT: &str = include_str!("library_tools/plugin.wit");
+const LIBRARY_FILES: [(&str, &str); 3] = [
+    ("wit/plugin.wit", LIBRARY_WIT),
+    ("tests.toml", include_str!("library_tools/tests.toml")),
+    ("consume.toml", include_str!("library_tools/consume.toml")),
+];
+
+/// The number of cases in the first file.
+const LIBRARY_CASES: u64 = 9;
+
+/// The function that consumes an entity, without its comment.
+const CONSUMING: &str = "close: static func(shelf: shelf) -> list<string>;";
+
+/// A plugin in JavaScript that reads the clock, and one of whose functions throws without a `result`.
+const SCRIPT_FILES: [(&str, &str); 3] = [
+    (
+        "wit/plugin.wit",
+        "package a:b;\nworld plugin {\n    export today: func() -> string;\n    export broken: func() -> string;\n}\n",
+    ),
+    (
+        "app.js",
+        "export function today() { return new Date().toISOString(); }\nexport function broken() { return undefined.x; }\n",
+    ),
+    (
+        "tests.toml",
+        "[[test]]\nname = \"a date\"\ntool = \"today\"\ncontains = \"T\"\n\n[[test]]\nname = \"the reason of a trap\"\ntool = \"broken\"\nerror = \"cannot read property\"\n",
+    ),
+];
 
 /// The files of a plugin with async functions, streams and futures, by language: path in a project, and text.
 const ASYNC_SOURCES: [(&str, &[(&str, &str)]); 4] = [
@@ -95,15 +160,68 @@ fn try_language(language: &str) -> Outcome {
     }
     std::fs::write(parent.path().join("loop.toml"), loop_case()).unwrap();
     let looped = toolwit(parent.path(), &["test", &name, "--cases", "loop.toml"]);
-    if looped["ok"] == true && looped["passed"] == 1 {
-        try_async(language)
+    if looped["ok"] != true || looped["passed"] != 1 {
+        return failed("many calls of one instance", &looped);
+    }
+    let library = try_library(language, parent.path(), &name);
+    match library {
+        Outcome::Passed if language == "js" => try_script(),
+        Outcome::Passed => try_async(language),
+        failed => failed,
+    }
+}
+
+fn failed(what: &str, report: &Value) -> Outcome {
+    Outcome::Failed(format!("{what}: {report:#}").chars().take(3000).collect())
+}
+
+/// Writes files into a project.
+fn write_files(project: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let file = project.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+}
+
+/// Replaces the WIT and the tools of a project by those of the library, and tests them.
+fn try_library(language: &str, parent: &Path, name: &str) -> Outcome {
+    let (_, sources) = LIBRARY_SOURCES.iter().find(|(name, _)| *name == language).unwrap();
+    let project = parent.join(name);
+    write_files(&project, &LIBRARY_FILES);
+    write_files(&project, sources);
+    if matches!(language, "js" | "ts") {
+        let built = toolwit(parent, &["build", name]);
+        let message = built["error"]["message"].as_str().unwrap_or_default();
+        if !message.contains("`close` consumes an instance") {
+            return failed("a function that consumes an entity is not refused", &built);
+        }
+        let wit = LIBRARY_WIT.replace(CONSUMING, "");
+        write_files(&project, &[("wit/plugin.wit", &wit)]);
     } else {
-        Outcome::Failed(
-            format!("many calls of one instance: {looped:#}")
-                .chars()
-                .take(3000)
-                .collect(),
-        )
+        let cases = project.join("consume.toml");
+        let consumed = toolwit(parent, &["test", name, "--cases", cases.to_str().unwrap()]);
+        if consumed["ok"] != true || consumed["passed"] != 1 {
+            return failed("a function that consumes an entity", &consumed);
+        }
+    }
+    let tested = toolwit(parent, &["test", name]);
+    if tested["ok"] == true && tested["passed"] == LIBRARY_CASES {
+        Outcome::Passed
+    } else {
+        failed("a library", &tested)
+    }
+}
+
+/// Tests that JavaScript has dates and reports why it trapped; then its async functions.
+fn try_script() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    write_files(&dir.path().join("script"), &SCRIPT_FILES);
+    let tested = toolwit(dir.path(), &["test", "script"]);
+    if tested["ok"] == true && tested["passed"] == 2 {
+        try_async("js")
+    } else {
+        failed("a script", &tested)
     }
 }
 
@@ -111,14 +229,9 @@ fn try_language(language: &str) -> Outcome {
 fn try_async(language: &str) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("later");
-    let write = |(name, text): &(&str, &str)| {
-        let file = project.join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    };
-    ASYNC_FILES.iter().for_each(write);
+    write_files(&project, &ASYNC_FILES);
     if language == "cpp" {
-        write(&("plugin.cpp", ""));
+        write_files(&project, &[("plugin.cpp", "")]);
         let built = toolwit(dir.path(), &["build", "later"]);
         let message = built["error"]["message"].as_str().unwrap_or_default();
         return if message.contains("async functions") && message.contains("C++") {
@@ -130,7 +243,7 @@ fn try_async(language: &str) -> Outcome {
     let Some((_, sources)) = ASYNC_SOURCES.iter().find(|(name, _)| *name == language) else {
         return Outcome::Passed;
     };
-    sources.iter().for_each(write);
+    write_files(&project, sources);
     let tested = toolwit(dir.path(), &["test", "later"]);
     if tested["ok"] == true && tested["passed"] == ASYNC_CASES {
         Outcome::Passed

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Language, LanguageBuild, MissingTool, is_async, tool::ToolProgram};
+use super::{
+    Language, LanguageBuild, MissingTool, consumed_resources::consuming_function, is_async, tool::ToolProgram,
+};
 use crate::{BuildError, Progress};
 
 /// The directory in which npm puts the programs of a project.
@@ -35,6 +37,7 @@ fn find(dir: &Path, language: Language, program: &'static str, package: &str) ->
 }
 
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
+    require_bindings(build, Language::JavaScript)?;
     let script = build.dir.join(Language::JavaScript.entry_file());
     componentize(build, &script, build.dir, progress).await
 }
@@ -43,6 +46,7 @@ pub(super) async fn build_typescript(
     build: &LanguageBuild<'_>,
     progress: &dyn Progress,
 ) -> Result<PathBuf, BuildError> {
+    require_bindings(build, Language::TypeScript)?;
     // Both are looked up before the first one runs.
     componentizer(build.dir)?;
     let checker = checker(build.dir)?;
@@ -57,7 +61,24 @@ pub(super) async fn build_typescript(
     componentize(build, &scripts.join("app.js"), &scripts, progress).await
 }
 
+/// Refuses a WIT whose functions would get other instances than those that the caller named: componentize-qjs takes the handle of a
+/// consumed instance for its representation.
+fn require_bindings(build: &LanguageBuild<'_>, language: Language) -> Result<(), BuildError> {
+    match consuming_function(build.wit, build.world)? {
+        None => Ok(()),
+        Some(function) => Err(BuildError::Bindings {
+            language,
+            message: format!(
+                "`{function}` consumes an instance of a resource of the plugin, which {COMPONENTIZER} does not support; take it as a \
+                 `borrow`"
+            ),
+        }),
+    }
+}
+
 /// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs. It never resolves promises.
+///
+/// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a clock.
 async fn componentize(
     build: &LanguageBuild<'_>,
     script: &Path,
@@ -73,20 +94,6 @@ async fn componentize(
     if !is_async(build.wit, build.world)? {
         arguments.push("--sync".into());
     }
-    if !imports_wasi(build)? {
-        arguments.push("--stub-wasi".into());
-    }
     componentizer.run(build.dir, arguments, build.limit, progress).await?;
     Ok(output)
-}
-
-/// Returns whether the world imports an interface of WASI. Without one, the interpreter does not get any either.
-fn imports_wasi(build: &LanguageBuild<'_>) -> Result<bool, BuildError> {
-    let resolve = build.wit.resolve();
-    let world = build.wit.world(build.world)?;
-    let mut names = resolve.worlds[world]
-        .imports
-        .keys()
-        .map(|key| resolve.name_world_key(key));
-    Ok(names.any(|name| name.starts_with("wasi:")))
 }

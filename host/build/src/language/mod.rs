@@ -4,6 +4,7 @@
 
 mod bindings;
 mod c;
+mod consumed_resources;
 mod go;
 mod go_scheduler;
 mod javascript;

@@ -6,6 +6,11 @@ const wit = @import("bindings/plugin.zig");
 // Memory of arguments and results: the caller of a tool frees it with the C library.
 const allocator = std.heap.c_allocator;
 
+// Converts a slice to a text or a list of the bindings. The pointer of an empty slice is outside of the memory, which the host refuses.
+fn list(comptime List: type, items: anytype) List {
+    return .{ .ptr = if (items.len == 0) null else items.ptr, .len = items.len };
+}
+
 // Arguments belong to the function, which frees them. Results belong to the caller.
 
 export fn exports_example_{{snake}}_tools_echo(text: *wit.plugin_string_t, ret: *wit.plugin_string_t) void {
@@ -33,7 +38,7 @@ export fn exports_example_{{snake}}_tools_greet(
     else
         std.fmt.allocPrint(allocator, "Hello, {s}!", .{name});
     const bytes = text catch @panic("out of memory");
-    ret.* = .{ .ptr = bytes.ptr, .len = bytes.len };
+    ret.* = list(wit.plugin_string_t, bytes);
     return true;
 }
 
@@ -50,7 +55,7 @@ export fn exports_example_{{snake}}_tools_areas(
             else => 0,
         };
     }
-    ret.* = .{ .ptr = areas.ptr, .len = areas.len };
+    ret.* = list(wit.plugin_list_f64_t, areas);
 }
 
 const Counter = struct { value: u32 };

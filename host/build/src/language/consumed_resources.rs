@@ -1,0 +1,70 @@
+//! Functions that consume an instance of a resource of the plugin itself.
+
+use wit_parser::{Function, Handle, LiveTypes, Resolve, TypeDefKind, TypeId, TypeOwner, World, WorldItem};
+
+use crate::{BuildError, ResolvedWit};
+
+/// Returns the name of an exported function with an `own` of an exported resource in its parameters.
+pub(super) fn consuming_function(wit: &ResolvedWit, world: Option<&str>) -> Result<Option<String>, BuildError> {
+    let resolve = wit.resolve();
+    let world = &resolve.worlds[wit.world(world)?];
+    let functions = world.exports.values().flat_map(|item| match item {
+        WorldItem::Function(function) => vec![function],
+        WorldItem::Interface { id, .. } => resolve.interfaces[*id].functions.values().collect(),
+        WorldItem::Type { .. } => Vec::new(),
+    });
+    let mut consuming = functions.filter(|function| consumes_exported_resource(resolve, world, function));
+    Ok(consuming.next().map(|function| function.item_name().to_owned()))
+}
+
+fn consumes_exported_resource(resolve: &Resolve, world: &World, function: &Function) -> bool {
+    let mut types = LiveTypes::default();
+    for param in &function.params {
+        types.add_type(resolve, &param.ty);
+    }
+    types.iter().any(|id| match resolve.types[id].kind {
+        TypeDefKind::Handle(Handle::Own(resource)) => is_exported(resolve, world, resource),
+        _ => false,
+    })
+}
+
+fn is_exported(resolve: &Resolve, world: &World, resource: TypeId) -> bool {
+    let mut definition = &resolve.types[resource];
+    while let TypeDefKind::Type(wit_parser::Type::Id(id)) = definition.kind {
+        definition = &resolve.types[id];
+    }
+    match definition.owner {
+        TypeOwner::Interface(interface) => world
+            .exports
+            .values()
+            .any(|item| matches!(item, WorldItem::Interface { id, .. } if *id == interface)),
+        TypeOwner::World(_) | TypeOwner::None => false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn consuming(exports: &str) -> Option<String> {
+        let text = format!(
+            "package a:b; interface r {{ resource thing; use-it: func(x: borrow<thing>); }}
+             interface other {{ use r.{{thing}}; record box {{ x: option<thing> }} eat: func(x: list<box>); }}
+             world w {{ {exports} }}"
+        );
+        let wit = ResolvedWit::parse(Path::new("plugin.wit"), &text).unwrap();
+        consuming_function(&wit, Some("w")).unwrap()
+    }
+
+    #[test]
+    fn only_instances_of_the_plugin_itself_count() {
+        assert_eq!(consuming("export r;"), None, "a borrow is not consumed");
+        assert_eq!(consuming("import r; export other;"), None, "the instances of the host");
+        assert_eq!(consuming("export r; export other;").as_deref(), Some("eat"));
+        let inline = "export i: interface { resource r { close: static func(r: r); } }";
+        assert_eq!(consuming(inline).as_deref(), Some("close"));
+    }
+}
