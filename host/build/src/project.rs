@@ -101,14 +101,14 @@ const GO: &[TemplateFile] = &[
 const ZIG: &[TemplateFile] = &[("plugin.zig", include_str!("../templates/zig/plugin.zig"))];
 
 impl NewProject {
-    /// Describes a project in `dir`, whose last part is the name.
+    /// Describes a project in `dir`, whose last part is the name. `.` has the name of the current directory.
     ///
     /// # Errors
     ///
     /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`, or is a keyword of WIT.
     pub fn new(dir: impl Into<PathBuf>, language: Language) -> Result<Self, ProjectError> {
         let dir = dir.into();
-        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = directory_name(&dir);
         match refusal(&name) {
             Some(reason) => Err(ProjectError::Name {
                 name,
@@ -203,6 +203,13 @@ fn refusal(name: &str) -> Option<&'static str> {
     }
 }
 
+fn directory_name(dir: &Path) -> String {
+    // The path `.` has no last part.
+    let absolute = std::path::absolute(dir).unwrap_or_default();
+    let name = dir.file_name().or_else(|| absolute.file_name());
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -228,6 +235,13 @@ mod tests {
             let again = project.write().unwrap_err();
             assert!(matches!(again, ProjectError::Exists(_)), "{again}");
         }
+    }
+
+    #[test]
+    fn the_current_directory_has_a_name() {
+        let current = std::env::current_dir().unwrap();
+        let project = NewProject::new(".", Language::Go).unwrap();
+        assert_eq!(Some(project.name()), current.file_name().unwrap().to_str());
     }
 
     #[test]

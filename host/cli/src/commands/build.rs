@@ -39,7 +39,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Build {
     /// Source directory of the plugin, or a component or core module
-    #[arg(value_name = "DIR|FILE")]
+    #[arg(value_name = "DIR|FILE", default_value = ".")]
     source: PathBuf,
     /// Output path: a .wasm file or a directory [default: `plugins` in the target directory]
     #[arg(long, value_name = "FILE")]
@@ -55,6 +55,8 @@ pub(crate) struct Build {
     profile: Option<String>,
     #[command(flatten)]
     compile: CompileFlags,
+    #[command(flatten)]
+    wasi: WasiFlags,
 }
 
 impl Build {
@@ -76,9 +78,11 @@ impl Build {
         let inspection = inspect::inspection_of(report.component.clone()).await?;
         let compilation = self
             .compile
-            .compile(&report.component, WasiFlags::default(), printer, cancel)
+            .compile(&report.component, self.wasi, printer, cancel)
             .await?;
         let mut warnings = report.warnings.clone();
+        let skipped = inspection.skipped_exports_of_author();
+        warnings.extend(skipped.map(|skipped| format!("`{}` is not a tool: {}", skipped.export, skipped.reason)));
         warnings.extend(compilation.warning(&report.name));
         for warning in &warnings {
             printer.warn(warning);

@@ -60,21 +60,35 @@ impl CompileFlags {
             return Ok(Compilation::Skipped);
         }
         let name = component.file_stem().unwrap_or_default().to_string_lossy();
-        let text = format!("compiling {name} for this machine");
-        let compiled = with_spinner(printer, &text, compile(component, wasi));
-        tokio::select! {
-            biased;
-            compiled = compiled => Ok(compiled.map_or_else(Compilation::Failed, |()| Compilation::Compiled)),
-            () = cancel.cancelled() => {
-                let message = format!("interrupted while compiling {name}; the component is complete");
-                Err(Error::new(ErrorKind::Cancelled, Phase::Build, message))
-            }
+        let plugins = PluginFlags::of_component(component).with_wasi(wasi);
+        compile_ahead(&plugins, &name, printer, cancel).await
+    }
+}
+
+/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. If it cannot be compiled, that call
+/// returns the reason.
+///
+/// # Errors
+/// Only if it is interrupted.
+pub(crate) async fn compile_ahead(
+    plugins: &PluginFlags,
+    name: &str,
+    printer: Printer,
+    cancel: &CancellationToken,
+) -> Result<Compilation, Error> {
+    let text = format!("compiling {name} for this machine");
+    let compiled = with_spinner(printer, &text, compile(plugins));
+    tokio::select! {
+        biased;
+        compiled = compiled => Ok(compiled.map_or_else(Compilation::Failed, |()| Compilation::Compiled)),
+        () = cancel.cancelled() => {
+            let message = format!("interrupted while compiling {name}; the component is complete");
+            Err(Error::new(ErrorKind::Cancelled, Phase::Build, message))
         }
     }
 }
 
-async fn compile(component: &Path, wasi: WasiFlags) -> Result<(), Error> {
-    let plugins = PluginFlags::of_component(component).with_wasi(wasi);
+async fn compile(plugins: &PluginFlags) -> Result<(), Error> {
     let host = plugins.load(&LimitFlags::default()).await?;
     for package in host.registry().packages() {
         if let Some(reason) = package.reason() {

@@ -7,14 +7,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::build::build;
 use crate::commands::call::call_component;
+use crate::commands::compilation::compile_ahead;
 use crate::commands::inspect;
 use crate::commands::test::{default_cases, run_cases};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
+use crate::input::plugins::PluginFlags;
+use crate::input::wasi::WasiFlags;
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted, first_sentence};
 use crate::output::printer::Printer;
-use toolwit::build::{Build as Request, BuildReport, SourceSnapshot};
+use toolwit::build::{Build as Request, SourceSnapshot};
 use toolwit::testing::TestSuite;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -41,6 +44,8 @@ pub(crate) struct Dev {
     /// Arguments: words NAME=VALUE, a JSON object or @FILE
     #[arg(value_name = "NAME=VALUE|JSON")]
     arguments: Vec<String>,
+    #[command(flatten)]
+    wasi: WasiFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -87,28 +92,28 @@ impl Dev {
                 .end();
         }
         printer.data(&page)?;
-        self.test(&report, printer, cancel).await?;
+        let plugins = PluginFlags::of_component(&report.component).with_wasi(self.wasi);
+        compile_ahead(&plugins, &report.name, printer, cancel).await?;
+        self.test(&plugins, &report.name, printer, cancel).await?;
         if let Some(tool) = &self.tool {
-            call_component(
-                &report.component,
-                tool,
-                self.arguments.clone(),
-                &self.limits,
-                printer,
-                cancel,
-            )
-            .await?;
+            call_component(&plugins, tool, self.arguments.clone(), &self.limits, printer, cancel).await?;
         }
         Ok(())
     }
 
-    async fn test(&self, report: &BuildReport, printer: Printer, cancel: &CancellationToken) -> Result<(), Failure> {
+    async fn test(
+        &self,
+        plugins: &PluginFlags,
+        name: &str,
+        printer: Printer,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
         let cases = default_cases(&self.source);
         if !cases.is_file() {
             return Ok(());
         }
-        let suite = TestSuite::read(&cases, &report.name)?;
-        let outcomes = run_cases(&report.component, &suite, &self.limits, printer, cancel).await?;
+        let suite = TestSuite::read(&cases, name)?;
+        let outcomes = run_cases(plugins, &suite, &self.limits, printer, cancel).await?;
         let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
         let mut page = Page::new();
         let style = if failed == 0 { GOOD } else { BAD };

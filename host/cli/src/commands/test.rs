@@ -6,10 +6,12 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::build::build;
+use crate::commands::compilation::compile_ahead;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
+use crate::input::wasi::WasiFlags;
 use crate::output::page::{BAD, FAINT, GOOD, Page, counted};
 use crate::output::printer::{Format, Printer};
 use crate::output::tool_output::ToolOutput;
@@ -51,6 +53,8 @@ pub(crate) struct Test {
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     #[command(flatten)]
+    wasi: WasiFlags,
+    #[command(flatten)]
     limits: LimitFlags,
 }
 
@@ -68,7 +72,9 @@ impl Test {
             let message = "no test case has a name with the text of the filter";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
         }
-        let outcomes = run_cases(&built.component, &suite, &self.limits, printer, cancel).await?;
+        let plugins = PluginFlags::of_component(&built.component).with_wasi(self.wasi);
+        compile_ahead(&plugins, &built.name, printer, cancel).await?;
+        let outcomes = run_cases(&plugins, &suite, &self.limits, printer, cancel).await?;
         let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
         match printer.format() {
             Format::Json => printer.document(&json!({
@@ -103,13 +109,12 @@ pub(crate) fn default_cases(source: &Path) -> PathBuf {
 
 /// Runs the cases of a component, and prints each outcome.
 pub(crate) async fn run_cases(
-    component: &Path,
+    plugins: &PluginFlags,
     suite: &TestSuite,
     limits: &LimitFlags,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Vec<CaseOutcome>, Failure> {
-    let plugins = PluginFlags::of_component(component);
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));

@@ -3,7 +3,6 @@
 mod outcome;
 mod script;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -107,7 +106,7 @@ impl Call {
 
 /// Calls a tool of a component without grants, and prints the outcome.
 pub(crate) async fn call_component(
-    component: &Path,
+    plugins: &PluginFlags,
     tool: &str,
     arguments: Vec<String>,
     limits: &LimitFlags,
@@ -115,7 +114,7 @@ pub(crate) async fn call_component(
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
     let arguments = CallArguments::read(arguments, cancel).await?;
-    let host = PluginFlags::of_component(component).ungranted(limits)?.build().await?;
+    let host = plugins.ungranted(limits)?.build().await?;
     call(&host, tool, arguments, printer, cancel).await
 }
 
