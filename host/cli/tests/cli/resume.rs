@@ -128,7 +128,7 @@ fn no_credential_is_stored_with_a_session() {
     );
 }
 
-// attack: M3
+// attack: M4
 #[test]
 fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
     let workspace = interrupted(&[]);
