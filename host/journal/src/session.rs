@@ -103,7 +103,14 @@ fn parse(connection: &Connection, session: SessionKey, text: &str) -> Result<Tra
         statement.query_row(params![session, digest], |row| row.get(0)).ok()
     };
     let value = large_texts::restore(value, &mut find).map_err(|digest| format!("the text {digest} is missing"))?;
-    serde_json::from_value(value).map_err(|error| error.to_string())
+    serde_json::from_value(value).map_err(|error| {
+        // The names of all kinds of events help nobody.
+        let reason = error.to_string();
+        match reason.split_once(", expected one of") {
+            Some((problem, _)) => problem.to_owned(),
+            None => reason,
+        }
+    })
 }
 
 pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, JournalError> {
@@ -115,9 +122,14 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     };
     let mut summaries = Vec::new();
     for (id, name, count) in rows().map_err(JournalError::store)? {
-        let entries = read(connection, id, SUMMARY)?;
         let count = u64::try_from(count).unwrap_or_default();
-        summaries.push(SessionSummary::of(name.parse()?, count, &entries));
+        let session = name.parse()?;
+        summaries.push(match read(connection, id, SUMMARY) {
+            Ok(entries) => SessionSummary::of(session, count, &entries),
+            // One session of a newer version does not hide the others.
+            Err(error @ JournalError::Entry { .. }) => SessionSummary::unreadable(session, count, &error),
+            Err(error) => return Err(error),
+        });
     }
     summaries.sort_by_key(|summary| std::cmp::Reverse(summary.changed_at_ms));
     Ok(summaries)

@@ -84,6 +84,31 @@ async fn a_fork_has_the_first_entries_and_is_independent() {
     .await;
 }
 
+#[tokio::test]
+async fn a_session_of_a_newer_version_does_not_hide_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("sessions.db");
+    let store = SqliteJournalStore::open(&file).await.unwrap();
+    for name in ["old", "new"] {
+        let writer = store.create(&id(name)).await.unwrap();
+        writer.append(vec![entry(0, name)]).await.unwrap();
+    }
+    let newer = "UPDATE entries SET entry = replace(entry, 'prompt_extended', 'dreamt') WHERE entry LIKE '%\"new\"%'";
+    let changed = rusqlite::Connection::open(&file).unwrap().execute(newer, []).unwrap();
+    assert_eq!(changed, 1);
+    let summaries = store.sessions().await.unwrap();
+    let [old, new] = summaries.as_slice() else {
+        panic!("{summaries:?}")
+    };
+    assert_eq!((old.session.as_str(), old.problem.as_deref()), ("old", None));
+    let problem = "entry 0 of the session cannot be read: unknown variant `dreamt`";
+    assert_eq!((new.entries, new.problem.as_deref()), (1, Some(problem)));
+    assert!(matches!(
+        store.entries(&id("new")).await,
+        Err(JournalError::Entry { sequence: 0, .. })
+    ));
+}
+
 fn question(sequence: u64, call: &str, callers: &[&str]) -> TraceEntry {
     let event = json!({
         "event": "approval_requested", "id": call, "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5},

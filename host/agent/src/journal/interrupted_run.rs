@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::{Event, RecordedOutcome, RecordedStart, RequestedApproval, Resolution};
@@ -65,7 +65,7 @@ pub(crate) struct StartedCall {
 }
 
 /// A call that changes something, and of which it is not known whether it did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnresolvedCall {
     /// The id of the call.
@@ -76,6 +76,12 @@ pub struct UnresolvedCall {
     pub tool: ToolId,
     /// The arguments, without secrets.
     pub arguments: Arguments,
+    /// The granted rules that applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grant: Vec<String>,
+    /// The digest of the code that ran, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 impl InterruptedRun {
@@ -83,17 +89,16 @@ impl InterruptedRun {
     #[must_use]
     pub fn unresolved(&self) -> Vec<UnresolvedCall> {
         let open = self.open.iter().filter(|open| open.is_unresolved());
-        let unresolved = open.filter_map(|open| {
-            let started = open.started.as_ref()?;
-            let arguments = started.start.as_ref().map(|start| start.arguments.clone());
-            Some(UnresolvedCall {
-                id: open.call.id.clone(),
-                name: started.name.clone(),
-                tool: started.tool.clone(),
-                arguments: arguments.unwrap_or_default(),
-            })
-        });
-        unresolved.collect()
+        open.filter_map(OpenCall::as_unresolved).collect()
+    }
+
+    /// Returns the calls that a person decided to run again and that have not started again. A program that asks for approvals can
+    /// take the decision as the approval of a call with the same arguments, grant and code.
+    #[must_use]
+    pub fn decided_again(&self) -> Vec<UnresolvedCall> {
+        let again = Some(Resolution::RunAgain);
+        let decided = self.open.iter().filter(|open| open.resolution == again);
+        decided.filter_map(OpenCall::as_unresolved).collect()
     }
 
     /// Returns the questions about calls that have no answer, in their order. The calls have not begun. The
@@ -106,6 +111,23 @@ impl InterruptedRun {
 }
 
 impl OpenCall {
+    /// Returns the call as it began, if it did.
+    fn as_unresolved(&self) -> Option<UnresolvedCall> {
+        let started = self.started.as_ref()?;
+        let (arguments, grant, code) = match started.start.clone() {
+            Some(start) => (start.arguments, start.grant, start.code),
+            None => Default::default(),
+        };
+        Some(UnresolvedCall {
+            id: self.call.id.clone(),
+            name: started.name.clone(),
+            tool: started.tool.clone(),
+            arguments,
+            grant,
+            code,
+        })
+    }
+
     /// Returns whether the call began, may have changed something, and has no decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };

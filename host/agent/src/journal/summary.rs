@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::error::JournalError;
 use super::port::SessionId;
 use crate::event::{Event, TraceEntry};
 
@@ -26,6 +27,9 @@ pub struct SessionSummary {
     pub prompt: String,
     /// Whether its last run did not end.
     pub is_interrupted: bool,
+    /// The reason why an entry that the summary needs cannot be read, such as one of a newer version. The turns are then unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 impl SessionSummary {
@@ -41,6 +45,7 @@ impl SessionSummary {
             turns: 0,
             prompt: String::new(),
             is_interrupted: false,
+            problem: None,
         };
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
             match &entry.event {
@@ -56,5 +61,14 @@ impl SessionSummary {
             }
         }
         summary
+    }
+
+    /// Describes a session of which an entry cannot be read.
+    #[must_use]
+    pub fn unreadable(session: SessionId, count: u64, error: &JournalError) -> Self {
+        Self {
+            problem: Some(error.to_string()),
+            ..Self::of(session, count, &[])
+        }
     }
 }

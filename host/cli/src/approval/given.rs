@@ -1,4 +1,4 @@
-//! Answers on the command line and in a chat to the questions of an earlier process.
+//! Answers on the command line and in a chat about the calls of an earlier process.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::terminal::unanswered;
 use toolwit::ToolContext;
-use toolwit::agent::RequestedApproval;
+use toolwit::agent::{RequestedApproval, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
 /// Answers on the command line to the questions of an earlier process, and the approver of all other questions. Clones share the
@@ -25,10 +25,31 @@ impl fmt::Debug for GivenAnswers {
     }
 }
 
-/// An answer, with the question as the person could read it.
-struct GivenAnswer {
-    question: RequestedApproval,
-    approval: Approval,
+/// An answer, with the call as the person could read it.
+enum GivenAnswer {
+    /// The answer to a question.
+    Question(Box<RequestedApproval>, Approval),
+    /// The decision that a call runs again, which began in an earlier process.
+    RunAgain(Box<UnresolvedCall>),
+}
+
+impl GivenAnswer {
+    /// Returns the answer if the request is about exactly the call that the person could read.
+    fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
+        match self {
+            Self::Question(question, approval) => (question.tool == request.tool
+                && question.arguments == request.arguments
+                && question.digest == request.digest
+                && question.callers == request.callers)
+                .then(|| approval.clone()),
+            Self::RunAgain(call) => (call.tool == request.tool
+                && call.arguments == request.arguments
+                && call.grant == request.access.grant
+                && call.code == request.access.code
+                && request.callers.is_empty())
+            .then_some(Approval::Approved),
+        }
+    }
 }
 
 impl GivenAnswers {
@@ -42,7 +63,13 @@ impl GivenAnswers {
     /// Answers a question. It is used once, and only for exactly the call that was asked about.
     pub(crate) fn answer(&self, question: RequestedApproval, approval: Approval) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(question.id.clone(), GivenAnswer { question, approval });
+        answers.insert(question.id.clone(), GivenAnswer::Question(question.into(), approval));
+    }
+
+    /// Allows a call to run again. The answer is used once, and only for the call as it began.
+    pub(crate) fn run_again(&self, call: UnresolvedCall) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(call.id.clone(), GivenAnswer::RunAgain(call.into()));
     }
 
     /// Returns whether a question has an answer that was not used yet.
@@ -61,18 +88,10 @@ impl Approver for GivenAnswers {
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
         let given = self.take(&request.id);
         let has_answer = given.is_some();
-        let is_same = |question: &RequestedApproval| {
-            question.tool == request.tool
-                && question.arguments == request.arguments
-                && question.digest == request.digest
-                && question.callers == request.callers
-        };
-        match (given.filter(|given| is_same(&given.question)), &self.others) {
-            (Some(given), _) => given.approval.into(),
+        match (given.and_then(|given| given.to(&request)), &self.others) {
+            (Some(approval), _) => approval.into(),
             (None, Some(others)) => others.approve(request, context).await,
-            (None, None) if has_answer => {
-                unanswered("the call, its tool or its grant has changed since the question was asked")
-            }
+            (None, None) if has_answer => unanswered("the call, its tool or its grant has changed since then"),
             (None, None) => unanswered("it needs an approval, and nobody can give one here"),
         }
     }
@@ -117,5 +136,30 @@ mod tests {
         answers.answer((&request(5)).into(), Approval::Approved);
         let changed = answers.approve(other_code, &context).await.approval;
         assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
+    }
+
+    // attack: M1
+    #[tokio::test]
+    async fn a_call_runs_again_with_the_grant_and_the_code_with_which_it_began() {
+        let began = || {
+            let began = json!({"id": "call-1", "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5}, "grant": ["write /a"], "code": "1"});
+            serde_json::from_value::<UnresolvedCall>(began).unwrap()
+        };
+        let asked = async |amount: u32, grant: &str, code: &str| {
+            let answers = GivenAnswers::new(None);
+            answers.run_again(began());
+            let mut request = request(amount);
+            request.access.grant = vec![grant.to_owned()];
+            request.access.code = Some(code.to_owned());
+            answers.approve(request, &ToolContext::new()).await.approval
+        };
+        assert_eq!(asked(5, "write /a", "1").await, Approval::Approved);
+        for changed in [
+            asked(6, "write /a", "1").await,
+            asked(5, "write /", "1").await,
+            asked(5, "write /a", "2").await,
+        ] {
+            assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use crate::output::page::{BAD, FAINT, NAME, Page, WARN};
+use crate::output::page::{BAD, FAINT, NAME, Page, WARN, counted};
 use crate::output::printer::escape_controls;
 use toolwit::Arguments;
 use toolwit::agent::RequestedApproval;
@@ -28,6 +28,11 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
         arguments: &request.arguments,
     }
     .write(&mut page);
+    if request.waiting > 0 {
+        let waiting = counted(request.waiting, "more call");
+        let verb = if request.waiting == 1 { "waits" } else { "wait" };
+        field(&mut page, "then", format_args!("{waiting} {verb} for your answer"));
+    }
     rejected_edit(&mut page, request.rejected_edit.as_deref());
     page
 }

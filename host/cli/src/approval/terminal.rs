@@ -181,6 +181,18 @@ mod tests {
     }
 
     #[test]
+    fn question_shows_how_many_further_calls_wait() {
+        let mut request = request(json!({}));
+        for (waiting, line) in [(1, "then       1 more call waits"), (3, "then       3 more calls wait")] {
+            request.waiting = waiting;
+            let (printed, _) = asked(&request, "y\n");
+            assert!(printed.contains(line), "{printed}");
+        }
+        request.waiting = 0;
+        assert!(!asked(&request, "y\n").0.contains("more call"));
+    }
+
+    #[test]
     fn answers_are_explained_and_edits_are_read_again() {
         let (printed, answer) = asked(&request(json!({})), "?\ne\nnot json\nedit\n{\"path\": \"/data/b\"}\n");
         let arguments = json!({"path": "/data/b"}).as_object().unwrap().clone();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::question::pending_question;
-use crate::input::sessions::{SessionFlags, missing};
+use crate::input::sessions::SessionFlags;
 use crate::output::page::{FAINT, NAME, Page, counted};
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{JournalError, JournalStore, PendingApproval, SessionId};
@@ -16,18 +16,25 @@ pub(crate) struct WaitingSession {
     /// Whether a process has the session open.
     pub(crate) is_open: bool,
     pub(crate) approvals: Vec<PendingApproval>,
+    /// The file of the session, for suggested commands.
+    sessions: SessionFlags,
 }
 
 impl WaitingSession {
-    pub(crate) async fn read(store: &dyn JournalStore, session: &SessionId) -> Result<Self, Error> {
+    pub(crate) async fn read(
+        store: &dyn JournalStore,
+        session: &SessionId,
+        sessions: &SessionFlags,
+    ) -> Result<Self, Error> {
         let explained = |error| match error {
-            JournalError::Missing(session) => missing(&session),
+            JournalError::Missing(session) => sessions.missing(&session),
             other => Error::from(other),
         };
         Ok(Self {
             session: session.clone(),
             is_open: store.is_open(session).await.map_err(explained)?,
             approvals: store.pending_approvals(session).await.map_err(explained)?,
+            sessions: sessions.clone(),
         })
     }
 
@@ -39,7 +46,9 @@ impl WaitingSession {
     /// Returns the question about a call. It must be the only one that was asked about the call, or have the given number.
     pub(crate) fn find(&self, call: &str, number: Option<u64>) -> Result<&PendingApproval, Error> {
         let session = self.session.as_str();
-        let list = SuggestedCommand::new("approvals").operand(session);
+        let list = self
+            .sessions
+            .suggest(SuggestedCommand::new("approvals").operand(session));
         let Some(pending) = self.approvals.iter().find(|pending| pending.question.id == call) else {
             let message = format!("the call `{call}` of the session `{session}` does not wait for an answer");
             return Err(wrong(message, format!("`{list}` lists the calls that do")));
@@ -47,6 +56,7 @@ impl WaitingSession {
         let hint = || {
             let command = SuggestedCommand::new("approve").operand(session).operand(call);
             let command = command.option("question", &pending.number.to_string());
+            let command = self.sessions.suggest(command);
             format!("read it with `{list}`, then run `{command}`")
         };
         match number {
@@ -125,13 +135,15 @@ impl WaitingSession {
             return "the process that has the session open continues".to_owned();
         }
         let resume = SuggestedCommand::new("resume").operand(self.session.as_str());
+        let resume = self.sessions.suggest(resume);
         format!("`{resume}` continues the run, with its options")
     }
 
     /// Returns the commands that answer the first call.
-    pub(crate) fn commands(&self, sessions: &SessionFlags) -> Option<String> {
+    pub(crate) fn commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
-        let command = |name| sessions.suggest(SuggestedCommand::new(name).operand(self.session.as_str()).operand(call));
+        let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);
+        let command = |name| self.sessions.suggest(command(name));
         Some(format!("`{}` or `{}`", command("approve"), command("deny")))
     }
 }

@@ -35,8 +35,8 @@ impl ListApprovals {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open().await?;
         let waiting = match &self.session {
-            Some(session) => vec![WaitingSession::read(&store, session).await?],
-            None => all(&store).await?,
+            Some(session) => vec![WaitingSession::read(&store, session, &self.sessions).await?],
+            None => all(&store, &self.sessions).await?,
         };
         if printer.format() == Format::Json {
             let documents: Vec<_> = waiting.iter().map(WaitingSession::document).collect();
@@ -46,7 +46,7 @@ impl ListApprovals {
         let mut page = Page::new();
         waiting.iter().for_each(|session| session.write(&mut page));
         printer.data(&page)?;
-        match waiting.iter().find_map(|session| session.commands(&self.sessions)) {
+        match waiting.iter().find_map(WaitingSession::commands) {
             Some(commands) => printer.hint(format_args!("{commands} answers")),
             None if page.is_empty() => printer.hint("no call waits for an approval"),
             None => {}
@@ -56,11 +56,11 @@ impl ListApprovals {
 }
 
 /// Returns the sessions in which calls wait.
-async fn all(store: &SqliteJournalStore) -> Result<Vec<WaitingSession>, Error> {
+async fn all(store: &SqliteJournalStore, sessions: &SessionFlags) -> Result<Vec<WaitingSession>, Error> {
     let mut waiting = Vec::new();
     for summary in store.sessions().await.map_err(Error::from)? {
         if summary.is_interrupted {
-            waiting.push(WaitingSession::read(store, &summary.session).await?);
+            waiting.push(WaitingSession::read(store, &summary.session, sessions).await?);
         }
     }
     waiting.retain(|session| !session.approvals.is_empty());

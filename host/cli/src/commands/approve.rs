@@ -75,7 +75,7 @@ enum Scope {
 impl Approve {
     pub(crate) async fn run(mut self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let store = self.sessions.open_own().await?;
-        let waiting = WaitingSession::read(&store, &self.session).await?;
+        let waiting = WaitingSession::read(&store, &self.session, &self.sessions).await?;
         let Some(call) = &self.call else {
             return ask_about_all(&waiting, &store, printer).await;
         };

@@ -36,7 +36,7 @@ pub(crate) struct Deny {
 impl Deny {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open_own().await?;
-        let waiting = WaitingSession::read(&store, &self.session).await?;
+        let waiting = WaitingSession::read(&store, &self.session, &self.sessions).await?;
         let pending = waiting.find(&self.call, self.question)?;
         waiting.answer(&store, pending, denied(&self.reason).into()).await?;
         print_answered("denied", &waiting, pending, printer)?;

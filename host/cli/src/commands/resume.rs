@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, WaitingSession, denied as refusal};
+use crate::approval::{GivenAnswers, denied as refusal};
 use crate::commands::run::{RunFlags, RunProgress, approver, later_answers, left_to_later, print_end, waiting};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
-use crate::input::sessions::missing;
+use crate::input::sessions::SessionFlags;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{Journal, JournalError, RequestedApproval, Resolution, SessionId, UnresolvedCall};
+use toolwit::agent::{Journal, JournalError, JournalStore, RequestedApproval, Resolution, SessionId, UnresolvedCall};
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::Span;
 use toolwit::tool::Approval;
@@ -28,20 +28,23 @@ Examples:
   toolwit resume rome --allow call_8 --deny call_9=\"not that one\"
   toolwit resume rome --model anthropic:claude-sonnet-4-5";
 
-/// Continue a run that was interrupted when its process ended
+/// Continue a run that was interrupted
 ///
-/// The options of the run are stored with the session; options of this command replace them. `--approve` with fewer approvals and
-/// `--wasi-p3` must be given again. Keys come from the environment, and grants are read again.
+/// The process of `toolwit run --session` or `toolwit chat --session` ended before the answer: it crashed, it was killed, or it left
+/// a call that waits for an approval. The run continues where it stopped. Calls that ended are not repeated.
 ///
-/// Calls that ended are not repeated. A call that was running and that may have changed something is
-/// reported: find out whether it did, and decide with `--resolve`. A call that waits for an approval is shown: answer at the terminal,
-/// with `--allow` and `--deny`, or with `toolwit approve` before.
+/// A call that was running and that may have changed something is listed: find out whether it did, and decide with `--resolve`.
+/// `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an approval is shown: answer at
+/// the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
+///
+/// The model, the plugins and the other options are those of the run, unless an option of this command replaces them. Two must be given
+/// again: `--wasi-p3`, and an `--approve` that asks less than the default. Keys come from the environment, and grants files are read again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
     /// Name of the session
     session: SessionId,
-    /// Decision about a call that may have taken effect: CALL=done, CALL=not-done or CALL=run-again; can be repeated
+    /// Decision about a call that was running: CALL=done, CALL=not-done or CALL=run-again; can be repeated
     #[arg(long = "resolve", value_name = "CALL=DECISION")]
     decisions: Vec<Decision>,
     /// Call that waits for an approval and may run; can be repeated
@@ -89,7 +92,7 @@ impl Resume {
         let journal = Journal::open(&store, &self.session)
             .await
             .map_err(|error| match error {
-                JournalError::Missing(session) => missing(&session),
+                JournalError::Missing(session) => self.flags.sessions.missing(&session),
                 other => other.into(),
             })?;
         let flags = self
@@ -102,22 +105,24 @@ impl Resume {
         let later = later_answers(wait, &self.session, &flags.sessions, &progress);
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
         let waits = wait.is_some_and(|Span(time)| !time.is_zero());
+        let sessions = flags.sessions.clone();
         let needs_answers = !can_ask() && !waits && !flags.asks_nothing();
         let flags = flags.answered_by(answers.clone(), later.clone());
         let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
-            return Err(nothing_to_resume(&self.session).into());
+            return Err(nothing_to_resume(&self.session, &sessions).into());
         };
         let unresolved = run.unresolved();
         if !unresolved.is_empty() {
             report(&unresolved, printer);
-            return Err(undecided(&self.session, &unresolved).into());
+            return Err(undecided(&self.session, &unresolved, &sessions).into());
         }
+        run.decided_again().into_iter().for_each(|call| answers.run_again(call));
         let questions = without_answer(run.pending_approvals(), &store, &self.session).await?;
         let open = answer(&questions, &answers, &self.allow, &self.deny)?;
         if needs_answers && !open.is_empty() {
-            return Err(waiting(&self.session, &open, printer).into());
+            return Err(waiting(&self.session, &open, &sessions, printer).into());
         }
         let suspension = conversation.suspension();
         let ended = tokio::select! {
@@ -129,8 +134,8 @@ impl Resume {
         drop(conversation);
         match ended {
             Ok(Some(ended)) => print_end(ended, &*model, printer),
-            Ok(None) => Err(nothing_to_resume(&self.session).into()),
-            Err(questions) => Err(waiting(&self.session, &questions, printer).into()),
+            Ok(None) => Err(nothing_to_resume(&self.session, &sessions).into()),
+            Err(questions) => Err(waiting(&self.session, &questions, &sessions, printer).into()),
         }
     }
 }
@@ -152,8 +157,9 @@ pub(crate) async fn without_answer(
     store: &SqliteJournalStore,
     session: &SessionId,
 ) -> Result<Vec<RequestedApproval>, Error> {
-    let pending = WaitingSession::read(store, session).await?;
-    let is_open = |question: &&RequestedApproval| pending.unanswered().any(|open| open.question.id == question.id);
+    let pending = store.pending_approvals(session).await?;
+    let unanswered = || pending.iter().filter(|pending| pending.answer.is_none());
+    let is_open = |question: &&RequestedApproval| unanswered().any(|open| open.question.id == question.id);
     Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
@@ -192,7 +198,7 @@ pub(crate) fn report(unresolved: &[UnresolvedCall], printer: Printer) {
     printer.message(&page);
 }
 
-fn undecided(session: &SessionId, unresolved: &[UnresolvedCall]) -> Error {
+fn undecided(session: &SessionId, unresolved: &[UnresolvedCall], sessions: &SessionFlags) -> Error {
     let calls: Vec<_> = unresolved.iter().map(|call| format!("`{}`", call.id)).collect();
     let message = format!(
         "the process ended while calls ran that may have changed something: {}",
@@ -202,16 +208,16 @@ fn undecided(session: &SessionId, unresolved: &[UnresolvedCall]) -> Error {
     let command = SuggestedCommand::new("resume")
         .operand(session.as_str())
         .option("resolve", &format!("{first}=done"));
+    let command = sessions.suggest(command);
     let hint = format!("find out whether they did, then run `{command}` (or `=not-done`, or `=run-again`)");
     Error::new(ErrorKind::Configuration, Phase::Execute, message).with_suggestion(hint)
 }
 
-fn nothing_to_resume(session: &SessionId) -> Error {
+fn nothing_to_resume(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` ended");
-    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-        "continue the conversation with `{}`",
-        SuggestedCommand::new("run")
-            .operand("PROMPT")
-            .option("session", session.as_str())
-    ))
+    let command = SuggestedCommand::new("run")
+        .operand("PROMPT")
+        .option("session", session.as_str());
+    let hint = format!("continue the conversation with `{}`", sessions.suggest(command));
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::sessions::{SessionFlags, missing};
+use crate::input::sessions::SessionFlags;
 use crate::output::conversation;
 use crate::output::page::{FAINT, NAME, Page, WARN, counted};
 use crate::output::printer::{Format, Printer};
@@ -66,6 +66,7 @@ enum Action {
 impl Sessions {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open().await?;
+        let explained = |error| explained(error, &self.sessions);
         match self.action {
             Action::List => list(&store.sessions().await.map_err(Error::from)?, printer)?,
             Action::Show { session } => show(&store.entries(&session).await.map_err(explained)?, printer)?,
@@ -88,9 +89,9 @@ impl Sessions {
 }
 
 /// Adds the command that helps.
-fn explained(error: JournalError) -> Error {
+fn explained(error: JournalError, sessions: &SessionFlags) -> Error {
     match error {
-        JournalError::Missing(session) => missing(&session),
+        JournalError::Missing(session) => sessions.missing(&session),
         other => other.into(),
     }
 }
@@ -105,8 +106,12 @@ fn list(sessions: &[SessionSummary], printer: Printer) -> Result<(), Failure> {
     }
     let mut page = Page::new();
     for session in sessions {
-        let turns = counted(session.turns as usize, "turn");
-        page.styled(NAME, &session.session).text("  ").text(turns);
+        page.styled(NAME, &session.session).text("  ");
+        if let Some(problem) = &session.problem {
+            page.styled(WARN, "unreadable").text("  ").styled(FAINT, problem).end();
+            continue;
+        }
+        page.text(counted(session.turns as usize, "turn"));
         if session.is_interrupted {
             page.text("  ").styled(WARN, "interrupted");
         }

@@ -45,6 +45,14 @@ impl SessionFlags {
         }
     }
 
+    /// Returns the error for a session that does not exist, with the command that lists the others.
+    pub(crate) fn missing(&self, session: &SessionId) -> Error {
+        let list = self.suggest(SuggestedCommand::new("sessions").operand("list"));
+        let message = format!("the session `{session}` does not exist");
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion(format!("`{list}` lists the sessions"))
+    }
+
     /// Opens the file, and creates it if it does not exist.
     pub(crate) async fn open(&self) -> Result<SqliteJournalStore, Error> {
         let path = self.path().ok_or_else(|| {
@@ -115,11 +123,4 @@ impl SessionFlags {
 /// Returns the text whose code marks a file of the user.
 fn origin_text(id: &str) -> String {
     format!("sessions file: {id}")
-}
-
-/// Returns the command that lists the sessions for an unknown one.
-pub(crate) fn missing(session: &SessionId) -> Error {
-    let message = format!("the session `{session}` does not exist");
-    Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion("`toolwit sessions list` lists the sessions")
 }

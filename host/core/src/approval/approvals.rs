@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::Mutex;
 
 use super::approver::Approver;
 use super::call_guard::{PermittedCall, StartingCall};
 use super::memory::{ApprovalMemory, RememberedAnswer};
 use super::policy::{ApprovalMode, ApprovalPolicy};
 use super::question::{Question, denied, request_of, validate};
+use super::question_queue::QuestionQueue;
 use super::request::{ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest};
 use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
 
@@ -32,8 +32,8 @@ pub struct Approvals {
     policy: ApprovalPolicy,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) memory: ApprovalMemory,
-    /// Held while a sequential approver is asked.
-    pub(super) asking: Mutex<()>,
+    /// The questions to a sequential approver.
+    pub(super) queue: QuestionQueue,
 }
 
 /// Receives the requests and decisions, such as to write them to a log.
@@ -101,7 +101,7 @@ impl Approvals {
             policy,
             approver: None,
             memory: ApprovalMemory::new(),
-            asking: Mutex::default(),
+            queue: QuestionQueue::default(),
         }
     }
 

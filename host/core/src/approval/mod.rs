@@ -9,6 +9,7 @@ mod memory;
 mod pattern;
 mod policy;
 mod question;
+mod question_queue;
 mod request;
 mod wall_clock;
 

@@ -102,7 +102,7 @@ impl Question<'_> {
         let memory = &self.approvals.memory;
         let approver = self.approvals.approver.as_ref();
         let _turn = match approver.filter(|approver| approver.is_sequential()) {
-            Some(_) => Some(self.approvals.asking.lock().await),
+            Some(_) => Some(self.approvals.queue.turn().await),
             None => None,
         };
         // An answer to a question before this one may have answered this one too.
@@ -116,7 +116,9 @@ impl Question<'_> {
             let reason = "it needs an approval, and nobody can give one here".to_owned();
             return Answered::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
         };
-        let asked = self.observer.ask(&**approver, request.clone(), self.call.context);
+        let mut question = request.clone();
+        question.waiting = self.approvals.queue.waiting();
+        let asked = self.observer.ask(&**approver, question, self.call.context);
         let (answer, basis) = asked.await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
         if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {

@@ -28,6 +28,8 @@ pub struct ApprovalRequest {
     pub digest: String,
     /// The reason why the arguments of the previous answer were not accepted.
     pub rejected_edit: Option<String>,
+    /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered this request.
+    pub waiting: usize,
 }
 
 impl ApprovalRequest {
@@ -43,6 +45,7 @@ impl ApprovalRequest {
             access,
             callers: Vec::new(),
             rejected_edit: None,
+            waiting: 0,
         }
     }
 }

@@ -39,6 +39,9 @@ impl Session<'_> {
             self.announce(conversation).await;
             return Exit::Usage;
         }
+        run.decided_again()
+            .into_iter()
+            .for_each(|call| self.answers.run_again(call));
         let turn = self.interrupts.begin_turn();
         match conversation.resume_run(turn).await {
             Some(ended) => self.end_turn(ended),

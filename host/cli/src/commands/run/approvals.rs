@@ -60,7 +60,12 @@ pub(crate) async fn left_to_later(
 }
 
 /// Prints the questions about calls that wait, and returns the error of a run that waits for them.
-pub(crate) fn waiting(session: &SessionId, questions: &[RequestedApproval], printer: Printer) -> Error {
+pub(crate) fn waiting(
+    session: &SessionId,
+    questions: &[RequestedApproval],
+    sessions: &SessionFlags,
+    printer: Printer,
+) -> Error {
     for question in questions {
         printer.message(&pending_question(question));
     }
@@ -73,6 +78,7 @@ pub(crate) fn waiting(session: &SessionId, questions: &[RequestedApproval], prin
     let command = SuggestedCommand::new("resume")
         .operand(session.as_str())
         .option("allow", first);
+    let command = sessions.suggest(command);
     Error::new(ErrorKind::Denied, Phase::Validate, message).with_suggestion(format!(
         "`{command}` continues it, or `--deny {first}=REASON`; `toolwit approve` stores an answer before"
     ))

@@ -138,10 +138,11 @@ impl Run {
             .as_ref()
             .and_then(|session| later_answers(flags.options.ask_later, session, &flags.sessions, &progress));
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
+        let sessions = flags.sessions.clone();
         let flags = flags.answered_by(answers, later.clone());
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
         if let (Some(session), Some(_)) = (&session, conversation.interrupted_run()) {
-            return Err(interrupted(session).into());
+            return Err(interrupted(session, &sessions).into());
         }
         let suspension = conversation.suspension();
         let turn = conversation.turn(prompt).cancel(cancel.clone());
@@ -160,7 +161,7 @@ impl Run {
         drop(conversation);
         match (ended, &session) {
             (Ok(ended), _) => print_end(ended, &*model, printer),
-            (Err(questions), Some(session)) => Err(waiting(session, &questions, printer).into()),
+            (Err(questions), Some(session)) => Err(waiting(session, &questions, &sessions, printer).into()),
             (Err(_), None) => Ok(Exit::Stopped),
         }
     }
@@ -194,12 +195,11 @@ pub(crate) async fn opened_or_created(
 }
 
 /// Returns the error for a session whose last run did not end.
-pub(crate) fn interrupted(session: &SessionId) -> Error {
+fn interrupted(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
-    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-        "continue it with `{}`",
-        SuggestedCommand::new("resume").operand(session.as_str())
-    ))
+    let command = sessions.suggest(SuggestedCommand::new("resume").operand(session.as_str()));
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion(format!("continue it with `{command}`"))
 }
 
 impl RunFlags {

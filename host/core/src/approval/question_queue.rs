@@ -1,0 +1,47 @@
+//! The questions that wait for an approver who answers one at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The order of the questions to a sequential approver.
+#[derive(Debug, Default)]
+pub(super) struct QuestionQueue {
+    /// Held while a question is open.
+    open: Mutex<()>,
+    /// The number of calls that wait for their question.
+    waiting: AtomicUsize,
+}
+
+impl QuestionQueue {
+    /// Waits until no earlier question is open. The calls that started together with this one then wait too, so that
+    /// [`waiting`](Self::waiting) counts them.
+    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
+        let waiting = WaitingCall::new(&self.waiting);
+        let turn = self.open.lock().await;
+        drop(waiting);
+        tokio::task::yield_now().await;
+        turn
+    }
+
+    /// Returns the number of calls that wait for their question.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+/// A call that is counted until its turn comes or its wait is cancelled.
+struct WaitingCall<'q>(&'q AtomicUsize);
+
+impl<'q> WaitingCall<'q> {
+    fn new(waiting: &'q AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
