@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{GivenAnswers, denied as refusal};
-use crate::commands::run::{RunFlags, RunProgress, approver, later_answers, left_to_later, print_end, waiting};
+use crate::commands::run::{
+    RunFlags, RunProgress, approver, later_answers, left_to_later, next_run, print_stored_end, waiting,
+};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
@@ -133,7 +135,7 @@ impl Resume {
         // Removes the spinner before the answer is printed.
         drop(conversation);
         match ended {
-            Ok(Some(ended)) => print_end(ended, &*model, printer),
+            Ok(Some(ended)) => print_stored_end(ended, &self.session, &sessions, &*model, printer),
             Ok(None) => Err(nothing_to_resume(&self.session, &sessions).into()),
             Err(questions) => Err(waiting(&self.session, &questions, &sessions, printer).into()),
         }
@@ -215,9 +217,6 @@ fn undecided(session: &SessionId, unresolved: &[UnresolvedCall], sessions: &Sess
 
 fn nothing_to_resume(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` ended");
-    let command = SuggestedCommand::new("run")
-        .operand("PROMPT")
-        .option("session", session.as_str());
-    let hint = format!("continue the conversation with `{}`", sessions.suggest(command));
+    let hint = format!("continue the conversation with `{}`", next_run(session, sessions));
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }

@@ -68,7 +68,10 @@ fn a_waiting_run_continues_with_the_answer_of_another_process() {
     }
     let unknown = on_session(&workspace, "approve", &["call_8"]);
     assert_eq!(unknown.code, Some(2), "{unknown}");
-    assert!(unknown.stderr.contains("hint: `toolwit approvals s`"), "{unknown}");
+    assert!(
+        unknown.stderr.contains("hint: `toolwit approvals s --sessions s.db`"),
+        "{unknown}"
+    );
     let allowed = on_session(&workspace, "approve", &["call_7"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
     assert!(

@@ -288,3 +288,48 @@ fn ctrl_c_at_the_prompt_needs_a_second_one() {
     assert_eq!(code, Some(130), "{output}");
     assert!(output.contains("session interrupted"), "{output}");
 }
+
+#[test]
+fn calls_that_wait_are_counted_and_nothing_is_printed_into_a_question() {
+    let calls = ["call_7", "call_8", "call_9"].map(|id| format!("{{ tool = \"save\", id = \"{id}\" }}"));
+    let script = format!("[[turn]]\ncall = [{}]\n", calls.join(", "));
+    let workspace = Workspace::with("notes", NOTES)
+        .file("grants.toml", NOTES_GRANTS)
+        .file("save.toml", script)
+        .file("answer.toml", "[[turn]]\nanswer = \"It says {{result}}.\"\n");
+    let run = [
+        "run",
+        "Save.",
+        "--model",
+        "scripted:save.toml",
+        "--grants",
+        "grants.toml",
+    ];
+    let stored = ["--session", "s", "--sessions", "s.db"];
+    let mut terminal = Terminal::start(&workspace, &[&run[..], &stored].concat());
+    terminal.wait_for("2 more calls wait for your answer");
+    terminal.wait_for("run it? ");
+    terminal.type_text("y\r");
+    terminal.wait_for("1 more call waits for your answer");
+    terminal.wait_for("run it? ");
+    // The first call ends while the second question is open.
+    let stored = || workspace.run(&["sessions", "show", "s", "--sessions", "s.db"]).stdout;
+    while !stored().contains("result     1") {}
+    let before = terminal.seen;
+    terminal.type_text("n too late\r");
+    terminal.wait_for("run it? ");
+    let printed = &terminal.output[before..terminal.seen];
+    let position = |text: &str| printed.find(text).unwrap_or_else(|| panic!("{text:?} in {printed}"));
+    assert!(position("too late") < position("result     1"), "{printed}");
+    assert!(!printed.contains("for your answer"), "no further call waits: {printed}");
+    // The process ends while the question is open.
+    terminal.child.kill().unwrap();
+    terminal.end();
+    let resume = ["resume", "s", "--sessions", "s.db", "--model", "scripted:answer.toml"];
+    let mut resumed = Terminal::start(&workspace, &resume);
+    resumed.wait_for("run it? ");
+    resumed.type_text("y\r");
+    resumed.wait_for("It says 1.");
+    let (code, output) = resumed.end();
+    assert_eq!(code, Some(0), "{output}");
+}

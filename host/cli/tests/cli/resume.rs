@@ -165,3 +165,36 @@ fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
     let own = workspace.run(&[&["run", "Go on.", "--session", "s"][..], &file].concat());
     assert_eq!(own.code, Some(2), "it is the file of one user: {own}");
 }
+
+/// Returns a run whose process ended in a call, and the id of that call.
+fn killed_in_a_call() -> Workspace {
+    let workspace = workspace();
+    let saved = save(&workspace, &["--approve", "never"]);
+    assert_eq!(saved.code, Some(0), "{saved}");
+    // The entries after the start of the call were not written.
+    let forked = ["sessions", "fork", "s", "t", "--at", "6", "--sessions", "s.db"];
+    let forked = workspace.run(&forked);
+    assert_eq!(forked.code, Some(0), "{forked}");
+    workspace.file("save.toml", ANSWER)
+}
+
+#[test]
+fn a_call_that_was_running_runs_again_by_a_decision_that_approves_it() {
+    let resume = ["resume", "t", "--sessions", "s.db"];
+    let again = [&resume[..], &["--resolve", "call_7=run-again"]].concat();
+    let workspace = killed_in_a_call();
+    let undecided = workspace.run(&resume);
+    assert_eq!(undecided.code, Some(2), "{undecided}");
+    let hint = "`toolwit resume t --resolve call_7=done --sessions s.db`";
+    assert!(undecided.stderr.contains(hint), "{undecided}");
+    let resumed = workspace.run(&again);
+    assert_eq!(
+        (resumed.code, resumed.stdout.as_str()),
+        (Some(0), "It says 1.\n"),
+        "{resumed}"
+    );
+    // Another grant is not what the person decided about.
+    let wider = NOTES_GRANTS.replace("1KiB", "2KiB");
+    let refused = killed_in_a_call().file("grants.toml", wider).run(&again);
+    assert!(refused.stdout.contains("has changed since then"), "{refused}");
+}

@@ -4,9 +4,11 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::sessions::SessionFlags;
 use crate::output::printer::{Format, Printer};
+use crate::shell::SuggestedCommand;
 use toolwit::Error;
-use toolwit::agent::{RunError, RunFailure, RunOutcome};
+use toolwit::agent::{RunError, RunFailure, RunOutcome, SessionId};
 use toolwit::model::ChatModel;
 
 /// Prints the end of a run.
@@ -19,6 +21,29 @@ pub(crate) fn print_end(
         Ok(outcome) => print_outcome(&outcome, model, printer),
         Err(error) => print_failure(&error, printer),
     }
+}
+
+/// Prints the end of a run of a session. The conversation of a cancelled one can be continued.
+pub(crate) fn print_stored_end(
+    ended: Result<RunOutcome, RunError>,
+    session: &SessionId,
+    sessions: &SessionFlags,
+    model: &dyn ChatModel,
+    printer: Printer,
+) -> Result<Exit, Failure> {
+    let is_cancelled = matches!(&ended, Err(error) if matches!(error.failure, RunFailure::Cancelled));
+    let exit = print_end(ended, model, printer)?;
+    if is_cancelled {
+        let command = next_run(session, sessions);
+        printer.hint(format_args!("continue the conversation with `{command}`"));
+    }
+    Ok(exit)
+}
+
+/// Returns the command that continues a conversation with another prompt.
+pub(crate) fn next_run(session: &SessionId, sessions: &SessionFlags) -> SuggestedCommand {
+    let command = SuggestedCommand::new("run").operand("PROMPT");
+    sessions.suggest(command.option("session", session.as_str()))
 }
 
 /// A failed run, with the part of the outcome that it reached.

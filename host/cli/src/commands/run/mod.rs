@@ -2,6 +2,7 @@
 
 mod approvals;
 mod ending;
+mod held_output;
 mod progress;
 mod recording;
 
@@ -40,7 +41,7 @@ use approvals::{approvals, forked_approvals};
 pub(crate) use approvals::{approver, later_answers, left_to_later, waiting};
 use recording::start_trace;
 
-pub(crate) use ending::{print_end, print_error_with_outcome, print_failure};
+pub(crate) use ending::{next_run, print_end, print_error_with_outcome, print_failure, print_stored_end};
 pub(crate) use progress::RunProgress;
 pub(crate) use recording::{Replaying, recorded_value};
 
@@ -160,7 +161,8 @@ impl Run {
         // Removes the spinner before the answer is printed.
         drop(conversation);
         match (ended, &session) {
-            (Ok(ended), _) => print_end(ended, &*model, printer),
+            (Ok(ended), Some(session)) => print_stored_end(ended, session, &sessions, &*model, printer),
+            (Ok(ended), None) => print_end(ended, &*model, printer),
             (Err(questions), Some(session)) => Err(waiting(session, &questions, &sessions, printer).into()),
             (Err(_), None) => Ok(Exit::Stopped),
         }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 
+use super::held_output::HeldOutput;
 use crate::approval::Screen;
 use crate::output::answer_stream::{AnswerStream, Piece};
 use crate::output::conversation;
@@ -22,6 +23,8 @@ pub(crate) struct RunProgress {
     printer: Printer,
     model: String,
     spinner: Spinner,
+    /// The prints of other calls while a question is open.
+    held: HeldOutput,
     /// The text of the current response so far.
     preview: Mutex<StreamPreview>,
     /// Prints the text of the model as it arrives, instead of a preview.
@@ -37,7 +40,7 @@ impl OutputSink for RunProgress {
         self.close_stream();
         let mut page = Page::new();
         conversation::message(&mut page, text);
-        self.spinner.suspend(|| self.printer.message(&page));
+        self.show(move |printer| printer.message(&page));
     }
 
     fn words(&self, text: &str, origin: &Origin) {
@@ -61,6 +64,12 @@ impl OutputSink for RunProgress {
 
 impl Screen for RunProgress {
     fn set_paused(&self, is_paused: bool) {
+        if is_paused {
+            self.held.hold();
+        } else {
+            let held = self.held.release();
+            held.into_iter().for_each(|print| self.spinner.suspend(print));
+        }
         self.spinner.set_paused(is_paused);
     }
 }
@@ -72,6 +81,7 @@ impl RunProgress {
             printer,
             model: model.to_owned(),
             spinner: Spinner::new(printer, "starting"),
+            held: HeldOutput::default(),
             preview: Mutex::default(),
             stream: None,
         }
@@ -117,6 +127,14 @@ impl RunProgress {
         }
     }
 
+    /// Prints when no question is open.
+    fn show(&self, print: impl FnOnce(Printer) + Send + 'static) {
+        let printer = self.printer;
+        if let Some(print) = self.held.due(move || print(printer)) {
+            self.spinner.suspend(print);
+        }
+    }
+
     /// Prints an event.
     pub(crate) fn print(&self, event: &Event) {
         self.close_stream();
@@ -129,7 +147,7 @@ impl RunProgress {
             }
             _ => conversation::event(&mut page, event),
         }
-        self.spinner.suspend(|| self.printer.message(&page));
+        self.show(move |printer| printer.message(&page));
     }
 
     /// Prints a question that another process can answer.
@@ -147,15 +165,17 @@ impl RunProgress {
         match (decided.decision, decided.basis) {
             (ApprovalDecision::Unanswered, _) => {
                 let reason = reason.unwrap_or("it needs an approval");
-                self.printer
-                    .warn(format_args!("`{}` did not run: {reason}", decided.tool));
-                self.printer.hint(NOBODY_ANSWERED);
+                let warning = format!("`{}` did not run: {reason}", decided.tool);
+                self.show(move |printer| {
+                    printer.warn(warning);
+                    printer.hint(NOBODY_ANSWERED);
+                });
             }
             (ApprovalDecision::Cancelled, _) => {}
             (_, ApprovalBasis::Stored) => {
                 let mut page = Page::new();
                 conversation::stored_answer(&mut page, reason);
-                self.printer.message(&page);
+                self.show(move |printer| printer.message(&page));
             }
             _ => {}
         }
@@ -172,10 +192,13 @@ impl RunProgress {
             Event::NestedCallFinished { .. } => {
                 let mut page = Page::new();
                 conversation::nested(&mut page, event);
-                self.spinner.suspend(|| self.printer.detail(&page));
+                self.show(move |printer| printer.detail(&page));
             }
-            Event::ApprovalDecided(decided) => self.spinner.suspend(|| self.print_decision(decided)),
-            Event::AccessDenied { denied, .. } => self.spinner.suspend(|| self.printer.denied(denied)),
+            Event::ApprovalDecided(decided) => self.print_decision(decided),
+            Event::AccessDenied { denied, .. } => {
+                let denied = denied.clone();
+                self.show(move |printer| printer.denied(&denied));
+            }
             Event::Finished {
                 iterations,
                 tool_calls,
@@ -197,7 +220,7 @@ impl RunProgress {
                     "{iterations} inferences, {tool_calls} tool calls, {tokens} tokens{cached}{injected}, {wall_ms} ms"
                 );
                 page.styled(FAINT, cost).end();
-                self.spinner.suspend(|| self.printer.detail(&page));
+                self.show(move |printer| printer.detail(&page));
             }
             _ => {}
         }
