@@ -313,3 +313,23 @@ fn trace_of_another_user_brings_no_grants() {
         "{changed}"
     );
 }
+
+#[test]
+fn another_version_of_a_plugin_gives_a_diff_and_fails() {
+    let script = "[[turn]]\ncall = [{ tool = \"add\", arguments = { a = 5, b = 2 } }]\n[[turn]]\nanswer = \"Done.\"\n";
+    let workspace = Workspace::with("plain", PLAIN).file("add.toml", script);
+    let run = ["run", "Add.", "--model", "scripted:add.toml", "--trace", "t.jsonl"];
+    let run = workspace.run(&run);
+    assert_eq!(run.code, Some(0), "{run}");
+    let workspace = workspace.and(
+        "plain",
+        &PLAIN.replace("i32.add (local.get 0)", "i32.sub (local.get 0)"),
+    );
+    let replayed = workspace.run(&["replay", "t.jsonl"]);
+    assert_eq!(replayed.code, Some(1), "{replayed}");
+    for line in ["-outcome.text: 7", "+outcome.text: 3"] {
+        assert!(replayed.stdout.contains(line), "{line} in {replayed}");
+    }
+    let again = workspace.run(&["replay", "t.jsonl"]);
+    assert_eq!(again.stdout, replayed.stdout, "the report is the same");
+}
