@@ -1,6 +1,6 @@
 //! Options for the cost of a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,8 @@ impl BudgetFlags {
         let default = || configuration_file("models.toml").ok().filter(|path| path.exists());
         if let Some(path) = self.model_table.clone().or_else(default) {
             let text = read_text(format!("@{}", path.display()), PROJECT_BYTES_MAX, cancel).await?;
-            table = table.extended_with(ModelTable::parse(&text)?);
+            let extension = ModelTable::parse(&text).map_err(|error| in_file(&path, error))?;
+            table = table.extended_with(extension);
         }
         let mut described = DescribedModel::new(model.clone());
         if model.context_tokens().is_none()
@@ -106,4 +107,10 @@ impl BudgetFlags {
         }
         Ok(Arc::new(described))
     }
+}
+
+/// Names the file of a table in its error, and the form of its sections.
+fn in_file(path: &Path, mut error: Error) -> Error {
+    error.message = format!("{}: {}", path.display(), error.message);
+    error.with_suggestion("write a section for each model, such as `[gpt-5]`, with `input` and `output` in dollars per million tokens, or `context`")
 }

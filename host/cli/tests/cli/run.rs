@@ -372,3 +372,16 @@ fn answer_that_never_fits_the_schema_fails_the_run() {
         assert!(refused.code == Some(2) && refused.stderr.contains(message), "{refused}");
     }
 }
+
+#[test]
+fn a_wrong_table_of_models_is_reported_with_its_file() {
+    let workspace = counting().file("models.toml", "[[model]]\nname = \"gpt-5\"\n");
+    let run = workspace.run(&[&COUNT[..], &["--model-table", "models.toml"]].concat());
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(
+        run.stderr
+            .contains("error: models.toml: the table of models is invalid"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("hint: write a section for each model"), "{run}");
+}

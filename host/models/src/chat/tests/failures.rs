@@ -1,7 +1,12 @@
 //! Failing, hanging and malformed providers.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::raw::{RawServer, ServerAction};
 use super::*;
+use toolwit_agent::Conversation;
+use toolwit_core::{NativeTool, ToolResult};
 
 fn failing(status: u16) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_json(json!({"error": {"message": "why", "type": "x"}}))
@@ -40,6 +45,31 @@ async fn permanent_failures_are_not_retried() {
             (ModelError::Refused { status, message }, 1)
         );
     }
+}
+
+// attack: F5
+#[tokio::test]
+async fn a_tool_that_ran_is_never_run_again_by_a_retry() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{}"}});
+    let calling = json!({"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+    let calling = ResponseTemplate::new(200).set_body_json(calling);
+    let server = server(vec![calling, failing(429), failing(503), response("Paid.")]).await;
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = runs.clone();
+    let pay = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| {
+        let run = counted.fetch_add(1, Ordering::Relaxed);
+        async move { Ok(ToolResult::text(format!("payment {run}"))) }
+    });
+    let model = client(&server.uri()).build().unwrap();
+    let conversation = Conversation::builder().model(model).tool(pay.unwrap()).build();
+    let outcome = conversation.unwrap().run("Pay.").await.unwrap();
+    assert_eq!(outcome.answer.as_deref(), Some("Paid."));
+    assert_eq!((runs.load(Ordering::Relaxed), requests(&server).await), (1, 4));
+    let sent = server.received_requests().await.unwrap();
+    assert!(
+        sent[1].body == sent[2].body && sent[2].body == sent[3].body,
+        "the same request is sent again"
+    );
 }
 
 // attack: F5
