@@ -110,7 +110,11 @@ impl BudgetFlags {
 }
 
 /// Names the file of a table in its error, and the form of its sections.
-fn in_file(path: &Path, mut error: Error) -> Error {
-    error.message = format!("{}: {}", path.display(), error.message);
-    error.with_suggestion("write a section for each model, such as `[gpt-5]`, with `input` and `output` in dollars per million tokens, or `context`")
+fn in_file(path: &Path, error: Error) -> Error {
+    let message = format!("{}: {}", path.display(), error.message);
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion(
+            "write a section for each model, such as `[gpt-5]`, with `input` and `output` in dollars per million tokens, or `context`",
+        )
+        .with_source(error)
 }
