@@ -171,5 +171,9 @@ fn keys_are_scalars_so_that_nested_ones_do_not_grow() {
         let bytes = [vec![0xa1; depth], vec![0x61, b'"'], vec![0x00; depth]].concat();
         assert_eq!(decode(&bytes).is_ok(), depth == 1, "{depth}");
     }
-    assert_eq!(decode(&[0xa1, 0xc1, 0x80, 0x00]), Err(CborError::Invalid), "a tagged list");
+    assert_eq!(
+        decode(&[0xa1, 0xc1, 0x80, 0x00]),
+        Err(CborError::Invalid),
+        "a tagged list"
+    );
 }
