@@ -1,6 +1,8 @@
 //! Questions that another process answers.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +20,8 @@ pub(crate) struct LaterAnswers {
     waiting: watch::Sender<Waiting>,
     /// The time for which the process waits for an answer.
     wait: Duration,
+    /// The calls that made a call about which nobody answered in time: their further ones wait no longer, however often they try.
+    unanswered: Mutex<HashSet<String>>,
     announce: Box<dyn Fn(&RequestedApproval) + Send + Sync>,
 }
 
@@ -47,6 +51,7 @@ impl LaterAnswers {
         Self {
             waiting: watch::Sender::default(),
             wait,
+            unanswered: Mutex::default(),
             announce: Box::new(announce),
         }
     }
@@ -68,11 +73,20 @@ impl LaterAnswers {
         }
     }
 
+    fn unanswered(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn wait_is_over(&self) {
         if !self.wait.is_zero() {
             sleep(self.wait).await;
         }
     }
+}
+
+/// Returns the id of the call of the conversation within which a call is made: `a` of `a/2/1`.
+fn outermost(id: &str) -> &str {
+    id.split('/').next().unwrap_or(id)
 }
 
 #[async_trait]
@@ -84,10 +98,17 @@ impl Approver for LaterAnswers {
                 "it needs an approval, and another call makes it, which cannot wait for a later process",
             );
         }
+        let calling = outermost(&request.id).to_owned();
+        if is_nested && self.unanswered().contains(&calling) {
+            return unanswered(
+                "it needs an approval, and nobody answered an earlier question of the same call in time",
+            );
+        }
         let question = RequestedApproval::from(&request);
         (self.announce)(&question);
         if is_nested {
             self.wait_is_over().await;
+            self.unanswered().insert(calling);
             return unanswered("it needs an approval, and nobody answered in time");
         }
         self.waiting.send_modify(|waiting| waiting.questions.push(question));
@@ -180,6 +201,26 @@ mod tests {
             );
             assert_eq!(start.elapsed(), Duration::from_secs(wait));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_once_for_all_calls_that_it_makes() {
+        let minute = Duration::from_secs(60);
+        let later = later(minute);
+        let ask = async |id: &str| {
+            let mut nested = request(5);
+            id.clone_into(&mut nested.id);
+            nested.callers = vec![ToolId::from_text("shop#order")];
+            later.approve(nested, &ToolContext::new()).await.approval
+        };
+        let start = Instant::now();
+        for number in 1..=32 {
+            let refused = ask(&format!("call-1/{number}")).await;
+            assert!(matches!(refused, Approval::Unanswered { .. }), "{refused:?}");
+        }
+        assert_eq!(start.elapsed(), minute);
+        ask("call-2/1").await;
+        assert_eq!(start.elapsed(), 2 * minute, "another call has its own time");
     }
 
     fn returned() -> Event {

@@ -9,7 +9,8 @@ use super::decisions::{CallDecision, CallOutcome, InterceptedCall, Interceptor, 
 use crate::context::{LateReview, LateReviews, PriorDecisions};
 use crate::text::parse_json;
 use crate::{
-    Arguments, Decorator, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult, ToolStatus,
+    Arguments, Decorator, Error, ErrorKind, Phase, RejectedProvider, Tool, ToolContext, ToolError, ToolId, ToolResult,
+    ToolStatus,
 };
 
 /// A decorator that passes the calls of tools and their outcomes to an [`Interceptor`].
@@ -253,6 +254,7 @@ fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<
             return Err(ToolError::Model(replaced.with_denied(report.denied.clone())));
         }
     };
+    reject_hidden(&mut result, &new.for_llm);
     result.value = match (new.value, &result.value) {
         (Some(value), _) => Some(value),
         (None, Some(value)) if is_text_of(&result.for_llm, value) => Some(match value {
@@ -274,4 +276,17 @@ fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<
     result.output = None;
     result.source = None;
     Ok(result)
+}
+
+/// Rejects the entities whose id is no longer in the text: it would be in the names of their tools.
+fn reject_hidden(result: &mut ToolResult, text: &str) {
+    for provider in std::mem::take(&mut result.providers) {
+        let is_hidden = |id: &String| result.for_llm.contains(id.as_str()) && !text.contains(id.as_str());
+        if provider.instance_id().as_ref().is_some_and(is_hidden) {
+            let reason = "an interceptor removed its id from the result";
+            result.rejected.push(RejectedProvider::new(provider.prefix(), reason));
+        } else {
+            result.providers.push(provider);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{
     Arguments, Artifact, BackgroundTasks, Error, ErrorKind, NativeTool, Phase, Tool, ToolCaller, ToolContext,
-    ToolError, ToolExt, ToolResult, ToolSelector, ToolSet,
+    ToolError, ToolExt, ToolProvider, ToolResult, ToolSelector, ToolSet,
 };
 
 /// Replaces `secret` in outcomes, and follows the argument `rule`.
@@ -196,4 +196,46 @@ async fn nested_calls_and_late_results_are_intercepted() {
     assert!(started.is_pending());
     assert_eq!(started.for_llm, "started with a ***");
     assert_eq!(background.next().await.unwrap().result.for_llm, "a late ***");
+}
+
+/// A customer without methods.
+struct Customer(&'static str);
+
+impl ToolProvider for Customer {
+    fn prefix(&self) -> &str {
+        "customer"
+    }
+
+    fn instance_id(&self) -> Option<String> {
+        Some(self.0.to_owned())
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+}
+
+// attack: Q8
+#[tokio::test]
+async fn an_id_that_an_interceptor_removes_is_in_no_name_of_a_tool() {
+    let list = NativeTool::new("list", "Lists.", json!({"type": "object"}), |_, _| async {
+        let mut result = ToolResult::value(json!([{"id": "c-1"}, {"id": "secret-2"}]));
+        result.providers = vec![Arc::new(Customer("c-1")), Arc::new(Customer("secret-2"))];
+        Ok(result)
+    });
+    let list = list
+        .unwrap()
+        .with_decorator(Interception::new(Arc::new(Rules::default())));
+    let result = call(&list, json!({})).await.unwrap();
+    assert_eq!(result.for_llm, r#"[{"id":"c-1"},{"id":"***-2"}]"#);
+    let ids: Vec<_> = result
+        .providers
+        .iter()
+        .filter_map(|provider| provider.instance_id())
+        .collect();
+    assert_eq!(ids, ["c-1"]);
+    assert_eq!(
+        result.rejected[0].reason,
+        "an interceptor removed its id from the result"
+    );
 }
