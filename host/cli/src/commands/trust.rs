@@ -15,22 +15,23 @@ use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit trust                    shows what the project in the current directory proposes
-  toolwit trust --accept 4f1c92d0  accepts it, unless it has changed since";
+  toolwit trust                            shows what the project in the current directory proposes
+  toolwit trust --accept 4f1c92d0a37be615  accepts it, unless it has changed since";
 
-/// The number of characters of a digest that a hint shows, and the minimum for `--accept`.
-const DIGEST_CHARS_SHOWN: usize = 16;
-const DIGEST_CHARS_MIN: usize = 8;
+/// The number of characters of a digest that a hint shows, which is the minimum for `--accept`. The author of a project could find
+/// another proposal with the same 8 characters within minutes.
+const DIGEST_CHARS_MIN: usize = 16;
 
 /// Show the grants, limits and MCP servers that a project proposes, or accept them
 ///
 /// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. It also proposes the limits
-/// in this file that are above the defaults, its package index, its interceptors, and MCP servers, also those of a `.mcp.json`. None of them applies until it is accepted. Accepted grants are a copy in the configuration
-/// directory and replace the user's grants in this directory. A later change of the project has no effect until it is accepted, too.
+/// in this file that are above the defaults, its package index, its interceptors, and MCP servers, also those of a `.mcp.json`. None
+/// of them applies until it is accepted. Accepted grants are a copy in the configuration directory and replace the user's grants in
+/// this directory. A later change of the project has no effect until it is accepted, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
-    /// Accept the proposal with this digest; its first characters are enough
+    /// Accept the proposal with this digest; its first 16 characters are enough
     #[arg(long, value_name = "DIGEST")]
     accept: Option<String>,
 }
@@ -47,7 +48,13 @@ impl TrustProject {
         let proposal = project.proposal()?;
         let digest = proposal.digest();
         if let Some(shown) = &self.accept {
-            if shown.len() < DIGEST_CHARS_MIN || !digest.starts_with(shown) {
+            if shown.len() < DIGEST_CHARS_MIN {
+                let message = format!("`{shown}` is not enough of a digest: it needs {DIGEST_CHARS_MIN} characters");
+                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                    .with_suggestion("`toolwit trust` shows the digest")
+                    .into());
+            }
+            if !digest.starts_with(shown) {
                 let message = format!("the project's proposal does not have the digest `{shown}`");
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                     .with_suggestion("`toolwit trust` shows the grants and limits, and their digest")
@@ -74,7 +81,7 @@ impl TrustProject {
         if is_accepted {
             printer.message(Page::new().text("the proposal is accepted").end());
         } else {
-            let accept = SuggestedCommand::new("trust").option("accept", &digest[..DIGEST_CHARS_SHOWN]);
+            let accept = SuggestedCommand::new("trust").option("accept", &digest[..DIGEST_CHARS_MIN]);
             printer.hint(format_args!("`{accept}` accepts this for this directory"));
         }
         Ok(Exit::Success)

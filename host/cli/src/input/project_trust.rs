@@ -1,21 +1,20 @@
-//! What the project in the current directory proposes, and what the user has accepted of it.
+//! The proposals of the project in the current directory, and the part that the user accepted.
 //!
-//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP servers. Anyone who can change the
-//! project, such as the author of a cloned repository, can change them, so they grant nothing and raise nothing by themselves. `toolwit trust --accept
-//! DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to the user's configuration directory. Later changes of the project
-//! have no effect on the copy. Servers apply as long as they are those that were accepted.
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP servers.
+//! Anyone who can change the project, such as the author of a cloned repository, can change them, so they grant nothing and raise
+//! nothing by themselves. `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the
+//! interceptors to the user's configuration directory. Later changes of the project have no effect on the copy. Servers apply as
+//! long as they are those that were accepted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
-use super::configuration::configuration_file;
+use super::acceptance::{AcceptanceFiles, AcceptanceRecord};
 use super::project_servers::ProjectServers;
 use toolwit::limits::LimitRequest;
 use toolwit::mcp::McpConfig;
 use toolwit::registry::{InterceptorSettings, Project, ProjectLimits, RemoteFile, RunSettings};
-use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
+use toolwit::sandbox::{GrantsContent, GrantsFile};
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -66,44 +65,6 @@ impl Proposal {
     }
 }
 
-/// The record of what was accepted.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AcceptanceRecord {
-    /// The digest of the proposal.
-    digest: String,
-    /// The index of packages.
-    index: Option<RemoteFile>,
-    /// The interceptors.
-    interceptors: Vec<InterceptorSettings>,
-    /// Whether WASI 0.3 is enabled.
-    wasi_p3: bool,
-    /// The digest of the MCP servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    servers: Option<String>,
-    /// The limits up to which the project may raise its own.
-    accepted: ProjectLimits,
-}
-
-/// The files in the configuration directory that belong to a project.
-struct AcceptanceFiles {
-    /// The copy of the grants.
-    grants: GrantsFile,
-    record: PathBuf,
-}
-
-impl AcceptanceFiles {
-    /// # Errors
-    /// If there is no configuration directory.
-    fn of_project(directory: &Path) -> Result<Self, Error> {
-        let name = file_name(directory);
-        Ok(Self {
-            grants: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
-            record: configuration_file(&format!("projects/{name}.accepted.toml"))?,
-        })
-    }
-}
-
 /// The project in the current directory.
 pub(crate) struct ProjectTrust {
     directory: PathBuf,
@@ -133,8 +94,7 @@ impl ProjectTrust {
         let project = Project::read(Path::new("."))?;
         // Without a configuration directory, nothing was accepted.
         let files = AcceptanceFiles::of_project(&directory).ok();
-        let grants = files.as_ref().map(|files| files.grants.path().to_owned());
-        let record = files.map(|files| read_record(&files.record)).transpose()?;
+        let record = files.as_ref().map(AcceptanceFiles::read).transpose()?.flatten();
         Ok(Self {
             limits: project.limits(),
             index: project.index.url,
@@ -142,8 +102,8 @@ impl ProjectTrust {
             wasi_p3: project.sandbox.wasi_p3,
             servers: ProjectServers::read(&directory)?,
             proposed: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
-            accepted: grants.filter(|grants| grants.exists()),
-            record: record.flatten(),
+            accepted: files.and_then(|files| files.accepted_grants(record.as_ref())),
+            record,
             directory,
         })
     }
@@ -190,15 +150,11 @@ impl ProjectTrust {
         }
     }
 
-    /// Replaces what was accepted by a proposal.
+    /// Replaces what was accepted by a proposal. Without grants in the proposal, the earlier ones no longer apply.
     ///
     /// # Errors
-    /// If there is no configuration directory, or the copy or the record cannot be written.
+    /// If there is no configuration directory, or the record or the copy of the grants cannot be written.
     pub(crate) fn accept(&mut self, proposal: &Proposal) -> Result<(), Error> {
-        let not_accepted = |why: &dyn std::fmt::Display| {
-            let message = format!("the proposal cannot be accepted: {why}");
-            Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        };
         let record = AcceptanceRecord {
             digest: proposal.digest(),
             index: proposal.index.clone(),
@@ -206,16 +162,10 @@ impl ProjectTrust {
             wasi_p3: proposal.wasi_p3,
             servers: proposal.servers.digest().map(str::to_owned),
             accepted: proposal.limits.clone(),
+            ..AcceptanceRecord::default()
         };
-        let text = toml::to_string(&record).map_err(|error| not_accepted(&error))?;
-        // Held while both files are written, so that the record belongs to the copy.
         let files = AcceptanceFiles::of_project(&self.directory)?;
-        let file = LockedFile::acquire(&files.record).map_err(|error| not_accepted(&error))?;
-        if let Some(grants) = &proposal.grants {
-            files.grants.replace(grants)?;
-        }
-        file.replace(text.as_bytes()).map_err(|error| not_accepted(&error))?;
-        self.record = Some(record);
+        self.record = Some(files.accept(record, proposal.grants.as_ref())?);
         Ok(())
     }
 
@@ -288,42 +238,5 @@ impl ProjectTrust {
             ),
             Trust::Accepted | Trust::NotAccepted => {}
         }
-    }
-}
-
-fn read_record(file: &Path) -> Result<Option<AcceptanceRecord>, Error> {
-    let unusable = |why: &dyn std::fmt::Display| {
-        let message = format!("{} cannot be used: {why}", file.display());
-        Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("remove the file, and accept the project again with `toolwit trust`")
-    };
-    match fs::read_to_string(file) {
-        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| unusable(&error)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unusable(&error)),
-    }
-}
-
-/// Returns a file name for a directory. Different directories have different names.
-fn file_name(directory: &Path) -> String {
-    let mut name = String::new();
-    for byte in directory.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
-            name.push(char::from(*byte));
-        } else {
-            name.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn different_directories_have_different_file_names() {
-        assert_eq!(file_name(Path::new("/srv/a-b")), "%2fsrv%2fa-b");
-        assert_ne!(file_name(Path::new("/srv/a/b")), file_name(Path::new("/srv/a%2fb")));
     }
 }

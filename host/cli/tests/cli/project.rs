@@ -1,7 +1,7 @@
 //! Grants and limits of a project, which apply after they are accepted.
 
 use crate::guests::SETTINGS;
-use crate::support::Workspace;
+use crate::support::{Workspace, accept};
 
 #[test]
 fn project_grants_apply_only_after_they_are_accepted() {
@@ -29,13 +29,16 @@ fn project_grants_apply_only_after_they_are_accepted() {
     assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");
     let accept = || {
         let (_, document) = workspace.json(&["trust", "--json"]);
-        workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..8]])
+        workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..16]])
     };
     assert_eq!(
-        workspace.run(&["trust", "--accept", "00000000"]).code,
+        workspace.run(&["trust", "--accept", "0000000000000000"]).code,
         Some(2),
         "other grants were shown"
     );
+    let (_, document) = workspace.json(&["trust", "--json"]);
+    let short = workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..15]]);
+    assert_eq!(short.code, Some(2), "another proposal may have the same characters: {short}");
     assert_eq!(greet().stdout.trim(), "nothing");
     assert_eq!(accept().code, Some(0));
     let called = greet();
@@ -71,6 +74,38 @@ fn project_grants_apply_only_after_they_are_accepted() {
     assert_eq!(unchanged, proposed("changed"));
     let elsewhere = Workspace::new().run(&["trust"]);
     assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
+}
+
+#[test]
+fn accepting_a_project_without_grants_ends_the_accepted_ones() {
+    let grants = "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = { greeting = \"hello\" }\n";
+    let workspace = Workspace::with("settings", SETTINGS)
+        .file("toolwit.toml", "[grants]\nfile = \"project.toml\"\n")
+        .file("project.toml", grants);
+    accept(&workspace);
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "hello");
+    std::fs::write(workspace.path().join("toolwit.toml"), "[run]\niterations = 50\n").unwrap();
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "hello");
+    accept(&workspace);
+    assert_eq!(workspace.run(&["call", "greet"]).stdout.trim(), "nothing");
+}
+
+#[test]
+fn a_project_in_a_directory_with_a_long_path_is_usable() {
+    let workspace = Workspace::with("settings", SETTINGS);
+    let inside = workspace.path().join("проект".repeat(10)).join("сервер".repeat(10));
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(inside.join("toolwit.toml"), "[run]\niterations = 50\n").unwrap();
+    let run = |arguments: &[&str]| {
+        let output = workspace.command(arguments).current_dir(&inside).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let proposal: serde_json::Value = serde_json::from_str(&run(&["trust", "--json"])).unwrap();
+    assert_eq!(proposal["accepted"], false);
+    run(&["trust", "--accept", proposal["digest"].as_str().unwrap()]);
+    let proposal: serde_json::Value = serde_json::from_str(&run(&["trust", "--json"])).unwrap();
+    assert_eq!(proposal["accepted"], true);
 }
 
 /// Grows its memory by a number of pages of 64 KiB, and returns the earlier number or -1.

@@ -1,4 +1,4 @@
-//! Reading files whose author may be anyone.
+//! Reading files whose author may be anyone, and making the replacement of a file durable.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -46,6 +46,26 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         return Err(too_large());
     }
     Ok(bytes)
+}
+
+/// Makes a rename in the directory of a file survive a loss of power.
+///
+/// # Errors
+/// If the directory cannot be opened or written.
+#[cfg(unix)]
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Does nothing, because a directory cannot be opened as a file on this platform.
+///
+/// # Errors
+/// None on this platform.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
+pub fn sync_directory_of(_path: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod json_weight;
 
 use sha2::{Digest, Sha256};
 
-pub use file::{read_file, read_text_file};
+pub use file::{read_file, read_text_file, sync_directory_of};
 pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
 pub(crate) use json_weight::weight_of;

@@ -86,6 +86,17 @@ pub(super) enum NewFiles {
     },
 }
 
+impl NewPackage {
+    /// Creates a package whose files are at its path.
+    pub(super) fn on_disk(package: Package) -> Self {
+        Self {
+            package,
+            files: NewFiles::OnDisk,
+            newest: None,
+        }
+    }
+}
+
 impl Installation {
     /// Adds packages to this directory, which is created if it does not exist.
     #[must_use]
@@ -276,11 +287,7 @@ impl Installation {
 /// Inspects the packages of a component file or a directory.
 async fn on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewPackage>, AddError> {
     let registry = Registry::scan(runtime, &[path.to_owned()]).await?;
-    let packages = registry.packages().iter().map(|package| NewPackage {
-        package: package.clone(),
-        files: NewFiles::OnDisk,
-        newest: None,
-    });
+    let packages = registry.packages().iter().cloned().map(NewPackage::on_disk);
     let packages: Vec<_> = packages.collect();
     if packages.is_empty() {
         return Err(AddError::NoComponent(path.to_owned()));

@@ -6,56 +6,121 @@ use std::path::Path;
 
 use super::add::{NewFiles, NewPackage};
 use super::remote_file::FileDigest;
-use super::write::write_atomically;
+use super::write::StagedFile;
 use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package};
+use crate::scan::{PackageContent, inspect_content};
 use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::read_component;
 
+/// The change of a file of a package.
+enum FileChange {
+    /// It has this new content.
+    Write(Vec<u8>),
+    /// It stays, because the source is the file itself. It has this content.
+    Keep(Vec<u8>),
+    /// Only an earlier version of the package has it.
+    Delete,
+}
+
+impl FileChange {
+    fn content(&self) -> Option<&[u8]> {
+        match self {
+            Self::Write(bytes) | Self::Keep(bytes) => Some(bytes),
+            Self::Delete => None,
+        }
+    }
+}
+
 /// Writes the files of a package, each atomically, and deletes files that only its earlier version had.
+///
+/// All of them are read and checked first, then their new content is on the disk before the first is replaced. The component is
+/// replaced last, and obsolete files are deleted after it.
+///
+/// # Errors
+/// If a file cannot be read or has changed since it was inspected: no file has changed then. If a file cannot be written.
 pub(super) fn write_files(new: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
-    let failed = |error: io::Error| {
+    let changes: Vec<_> = FILE_EXTENSIONS
+        .into_iter()
+        .map(|extension| Ok((extension, change(new, target, extension)?)))
+        .collect::<Result<_, Error>>()?;
+    require_inspected(&changes, &new.package)?;
+    apply(&changes, target, directory).map_err(|error| {
         let message = format!("{} could not be written: {error}", target.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
-    };
-    fs::create_dir_all(directory).map_err(failed)?;
-    for extension in FILE_EXTENSIONS {
-        let (from, to) = (
-            new.package.path.with_extension(extension),
-            target.with_extension(extension),
-        );
-        match &new.files {
-            NewFiles::Downloaded { component, .. } if extension == EXTENSION => {
-                write_atomically(&to, component).map_err(failed)?;
+    })
+}
+
+/// Returns the change of the file with an extension.
+fn change(new: &NewPackage, target: &Path, extension: &str) -> Result<FileChange, Error> {
+    let from = new.package.path.with_extension(extension);
+    match &new.files {
+        NewFiles::Downloaded { component, .. } if extension == EXTENSION => Ok(FileChange::Write(component.clone())),
+        NewFiles::OnDisk if from.exists() => {
+            let bytes = read_component(&from, bytes_max(extension)).map_err(|error| {
+                let message = format!("{} cannot be copied: {}", from.display(), error.message);
+                Error::new(error.kind, Phase::Registry, message).with_source(error)
+            })?;
+            if is_same_file(&from, &target.with_extension(extension)) {
+                Ok(FileChange::Keep(bytes))
+            } else {
+                Ok(FileChange::Write(bytes))
             }
-            NewFiles::OnDisk if is_same_file(&from, &to) => {}
-            NewFiles::OnDisk if from.is_file() => {
-                let bytes = read_component(&from, bytes_max(extension)).map_err(|error| {
-                    let message = format!("{} cannot be copied: {}", from.display(), error.message);
-                    Error::new(error.kind, Phase::Registry, message).with_source(error)
-                })?;
-                if extension == EXTENSION {
-                    require_inspected(&bytes, &new.package)?;
-                }
-                write_atomically(&to, &bytes).map_err(failed)?;
-            }
-            _ if to.is_file() => fs::remove_file(&to).map_err(failed)?,
-            _ => {}
         }
+        _ => Ok(FileChange::Delete),
+    }
+}
+
+fn apply(changes: &[(&str, FileChange)], target: &Path, directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let mut staged = Vec::new();
+    let mut obsolete = Vec::new();
+    for (extension, change) in changes {
+        let file = target.with_extension(extension);
+        match change {
+            FileChange::Write(bytes) => staged.push(StagedFile::write(&file, bytes)?),
+            FileChange::Keep(_) => {}
+            FileChange::Delete if file.is_file() => obsolete.push(file),
+            FileChange::Delete => {}
+        }
+    }
+    for file in staged {
+        file.commit()?;
+    }
+    for file in obsolete {
+        fs::remove_file(file)?;
     }
     Ok(())
 }
 
-/// Checks that the content of a component file is what was inspected.
-fn require_inspected(component: &[u8], package: &Package) -> Result<(), Error> {
-    let inspected = package.plugin().map(|plugin| plugin.digest());
-    if inspected == Some(FileDigest::of(component).to_string().as_str()) {
-        return Ok(());
+/// Checks that the content of the files is what was inspected: the component, and the manifest and the WIT that apply to it.
+fn require_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
+    let changed = || {
+        let message = format!("{} changed after it was inspected", package.path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again")
+    };
+    let content = |extension: &str| {
+        let (_, change) = changes.iter().find(|(other, _)| *other == extension)?;
+        change.content()
+    };
+    let plugin = package.plugin().ok_or_else(changed)?;
+    let component = content(EXTENSION).ok_or_else(changed)?;
+    if plugin.digest() != FileDigest::of(component).to_string() {
+        return Err(changed());
     }
-    let message = format!("{} changed after it was inspected", package.path.display());
-    Err(Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again"))
+    let manifest_file = package.path.with_extension(MANIFEST_EXTENSION);
+    let manifest_name = manifest_file.file_name().unwrap_or_default().to_string_lossy();
+    let content = PackageContent {
+        component,
+        manifest: content(MANIFEST_EXTENSION).map(|text| (text, &*manifest_name)),
+        wit: content(WIT_EXTENSION),
+    };
+    let (inspection, manifest) = inspect_content(&package.name, &content).map_err(|error| changed().with_source(error))?;
+    let is_same = manifest.as_ref() == package.manifest.as_deref()
+        && inspection.to_cache_text() == plugin.inspection().to_cache_text();
+    if is_same { Ok(()) } else { Err(changed()) }
 }
 
 /// Returns the size up to which a host reads a file of a package.
@@ -71,4 +136,122 @@ fn bytes_max(extension: &str) -> u64 {
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     canonical(one).is_some_and(|one| Some(one) == canonical(other))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+    use toolwit_sandbox::{CodeCacheLocation, Runtime, RuntimeOptions};
+
+    fn component(result: u8) -> Vec<u8> {
+        let text = format!(
+            r#"(component
+                (core module $m (func (export "f") (result i32) i32.const {result}))
+                (core instance $i (instantiate $m))
+                (func (export "f") (result s32) (canon lift (core func $i "f"))))"#
+        );
+        wat::parse_str(text).unwrap()
+    }
+
+    /// A package that was inspected and is not installed, and an installed package of its name, each with all files.
+    struct Setup {
+        source: tempfile::TempDir,
+        installed: tempfile::TempDir,
+        new: NewPackage,
+    }
+
+    impl Setup {
+        async fn new() -> Self {
+            let (source, installed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            for (directory, result, version) in [(&source, 1, "2.0.0"), (&installed, 2, "1.0.0")] {
+                let file = |extension: &str| directory.path().join("calc").with_extension(extension);
+                fs::write(file("wasm"), component(result)).unwrap();
+                fs::write(file("toml"), format!("version = \"{version}\"")).unwrap();
+                fs::write(file("wit"), wit(version)).unwrap();
+            }
+            fs::write(installed.path().join("calc.policy.yaml"), "version: \"1.0\"").unwrap();
+            let runtime = Runtime::new(RuntimeOptions {
+                code_cache: CodeCacheLocation::Off,
+                ..RuntimeOptions::default()
+            });
+            let registry = Registry::scan(&runtime.unwrap(), &[source.path().to_owned()]).await;
+            let package = registry.unwrap().packages()[0].clone();
+            Self {
+                source,
+                installed,
+                new: NewPackage::on_disk(package),
+            }
+        }
+
+        /// Installs the package, and returns the error and whether a file of the installed package has changed.
+        fn install(&self) -> (Result<(), Error>, bool) {
+            let before = files(self.installed.path());
+            let target = self.installed.path().join("calc.wasm");
+            let outcome = write_files(&self.new, &target, self.installed.path());
+            (outcome, files(self.installed.path()) != before)
+        }
+    }
+
+    fn wit(version: &str) -> String {
+        format!("package demo:calc@{version};\n\nworld calc {{\n  export f: func() -> s32;\n}}\n")
+    }
+
+    fn files(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+        files.sort();
+        files
+    }
+
+    #[tokio::test]
+    async fn an_unchanged_package_replaces_all_files_of_the_installed_one() {
+        let setup = Setup::new().await;
+        setup.install().0.unwrap();
+        let content = |directory: &Path| files(directory).into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>();
+        assert_eq!(content(setup.installed.path()), content(setup.source.path()));
+        // The package is now its own source.
+        let target = setup.installed.path().join("calc.wasm");
+        write_files(&setup.new, &target, setup.installed.path()).unwrap();
+    }
+
+    // attack: L16
+    #[tokio::test]
+    async fn a_file_that_changed_after_the_inspection_leaves_the_installed_package_unchanged() {
+        let changes: [(&str, &[u8]); 3] = [
+            ("calc.wasm", &component(3)),
+            ("calc.toml", b"version = \"2.0.0\"\n[limits]\nwall = \"1h\""),
+            ("calc.wit", b"package demo:calc@2.0.0;\n\nworld calc {\n  /// Deletes nothing.\n  export f: func() -> s32;\n}\n"),
+        ];
+        for (name, content) in changes {
+            let setup = Setup::new().await;
+            fs::write(setup.source.path().join(name), content).unwrap();
+            let (outcome, has_changed) = setup.install();
+            let error = outcome.unwrap_err();
+            assert!(error.message.contains("changed after it was inspected"), "{name}: {error}");
+            assert!(!has_changed, "{name}");
+        }
+        for name in ["calc.wasm", "calc.toml", "calc.wit"] {
+            let setup = Setup::new().await;
+            fs::remove_file(setup.source.path().join(name)).unwrap();
+            let (outcome, has_changed) = setup.install();
+            assert!(outcome.is_err() && !has_changed, "{name} was removed");
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_failed_write_leaves_the_installed_package_unchanged() {
+        let setup = Setup::new().await;
+        // The temporary file of the component cannot be created.
+        let blocked = format!(".calc.wasm.{}.new", std::process::id());
+        fs::create_dir(setup.installed.path().join(&blocked)).unwrap();
+        let before = |name: &str| fs::read(setup.installed.path().join(name)).unwrap();
+        let earlier = ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before);
+        let target = setup.installed.path().join("calc.wasm");
+        write_files(&setup.new, &target, setup.installed.path()).unwrap_err();
+        assert_eq!(["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before), earlier);
+        assert_eq!(fs::read_dir(setup.installed.path()).unwrap().count(), 5, "no temporary file is left");
+    }
 }

@@ -3,26 +3,55 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes a file atomically: a reader sees either the old content or the new. Creates missing directories.
+use toolwit_core::text::sync_directory_of;
+
+/// Writes a file atomically: a reader sees either the old content or the new, also after a loss of power. Creates missing
+/// directories.
 ///
 /// # Errors
 /// Errors of the file system. The old file is unchanged then.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
+    StagedFile::write(path, bytes)?.commit()
+}
+
+/// The new content of a file, complete and on the disk next to it. It is deleted on drop unless it was committed.
+pub(super) struct StagedFile {
+    path: PathBuf,
+    temporary: PathBuf,
+}
+
+impl StagedFile {
+    /// Writes the new content of `path`. Creates missing directories.
+    pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        // A scan skips hidden files.
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.new", std::process::id()));
+        let staged = Self {
+            path: path.to_owned(),
+            temporary: path.with_file_name(name),
+        };
+        write_new(&staged.temporary, bytes)?;
+        Ok(staged)
     }
-    // A scan skips hidden files.
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.new", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+
+    /// Replaces the file by the new content.
+    pub(super) fn commit(self) -> io::Result<()> {
+        fs::rename(&self.temporary, &self.path)?;
+        sync_directory_of(&self.path)
     }
-    written
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        // It does not exist after a commit.
+        let _ = fs::remove_file(&self.temporary);
+    }
 }
 
 /// Writes a file that did not exist. A link with its name, which a repository of someone else can contain, is removed, and not followed.
@@ -33,7 +62,8 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return Err(error);
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 #[cfg(all(test, unix))]

@@ -14,6 +14,9 @@ use crate::store::{Store, ToolHealth, ToolKey};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
+/// The number of other packages with the same name that an error lists. Each of many packages with one name has such an error.
+const CLAIMANTS_SHOWN: usize = 3;
+
 /// The part of the previous snapshot that the next one reuses.
 struct Previous {
     catalog: Catalog,
@@ -118,16 +121,51 @@ fn reject_shared_names(packages: &mut [Package]) {
             .map(|index| packages[*index].path.display().to_string())
             .collect();
         for (own, index) in indices.into_iter().enumerate() {
-            let others: Vec<_> = (0..paths.len())
-                .filter(|other| *other != own)
-                .map(|other| paths[other].as_str())
-                .collect();
-            let message = format!("its name is also claimed by {}", others.join(", "));
+            let others = (0..paths.len()).filter(|other| *other != own);
+            let shown: Vec<_> = others.take(CLAIMANTS_SHOWN).map(|other| paths[other].as_str()).collect();
+            let more = match paths.len() - 1 - shown.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let message = format!("its name is also claimed by {}{more}", shown.join(", "));
             let package = &mut packages[index];
             let error = Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("remove or rename one of them")
                 .with_plugin(&*package.name);
             package.status = PackageStatus::Broken(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn messages(count: usize) -> Vec<String> {
+        let package = |index: usize| {
+            let error = Error::new(ErrorKind::Io, Phase::Registry, "it is not a component");
+            Package::broken(Path::new(&format!("/plugins/{index:04}/calc.wasm")), error)
+        };
+        let mut packages: Vec<_> = (0..count).map(package).collect();
+        reject_shared_names(&mut packages);
+        let reasons = packages.iter().filter_map(Package::reason);
+        reasons.map(|reason| reason.message.to_string()).collect()
+    }
+
+    #[test]
+    fn a_package_with_a_taken_name_names_a_few_of_the_others() {
+        assert_eq!(
+            messages(2),
+            ["/plugins/0001", "/plugins/0000"]
+                .map(|directory| format!("its name is also claimed by {directory}/calc.wasm"))
+        );
+        assert_eq!(
+            messages(5)[1],
+            "its name is also claimed by /plugins/0000/calc.wasm, /plugins/0002/calc.wasm, /plugins/0003/calc.wasm and 1 more"
+        );
+        let longest = messages(4_096).iter().map(String::len).max();
+        assert!(longest < Some(200), "{longest:?} for each of many packages");
     }
 }

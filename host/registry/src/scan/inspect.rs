@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crate::manifest::Manifest;
 use crate::manifest::interfaces::Interfaces;
+use crate::text_file;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
-use toolwit_sandbox::{ComponentOrigin, Inspection, Lint, lint, read_component, read_wit};
+use toolwit_sandbox::{AdjacentWit, ComponentOrigin, Inspection, Lint, lint, read_component, read_wit};
 use toolwit_sections::custom_section;
 
 /// The standard custom sections for a component's version and description.
@@ -29,6 +30,35 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
         adjacent_wit: wit.as_ref(),
     };
     inspect_component(&bytes, origin, manifest)
+}
+
+/// The content of the files of a package.
+pub(crate) struct PackageContent<'a> {
+    pub(crate) component: &'a [u8],
+    /// The manifest file and its name, if there is one.
+    pub(crate) manifest: Option<(&'a [u8], &'a str)>,
+    /// The WIT file, if there is one.
+    pub(crate) wit: Option<&'a [u8]>,
+}
+
+/// Inspects the content of a package's files, as [`inspect_package`] does with the files.
+pub(crate) fn inspect_content(
+    name: &str,
+    content: &PackageContent<'_>,
+) -> Result<(Inspection, Option<Manifest>), Error> {
+    let manifest = content.manifest.map(|(text, origin)| {
+        let text = std::str::from_utf8(text).map_err(|_| text_file::refused(origin, "it is not UTF-8 text"))?;
+        Manifest::parse(text, origin)
+    });
+    let wit = content.wit.map(|text| match std::str::from_utf8(text) {
+        Ok(text) => AdjacentWit::Text(text.to_owned()),
+        Err(_) => AdjacentWit::Unreadable("it is not UTF-8 text".to_owned()),
+    });
+    let origin = ComponentOrigin {
+        name,
+        adjacent_wit: wit.as_ref(),
+    };
+    inspect_component(content.component, origin, manifest.transpose()?)
 }
 
 /// Inspects a component with its manifest, which is the embedded one unless another is given.

@@ -29,7 +29,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Runtime;
 
 pub(crate) use assemble::next_registry;
-pub(crate) use inspect::{DESCRIPTION_SECTION, VERSION_SECTION};
+pub(crate) use inspect::{DESCRIPTION_SECTION, PackageContent, VERSION_SECTION, inspect_content};
 pub(crate) use read::{FailedDiscovery, ScannedFile, downloaded_package};
 pub(crate) use record::{content_hash, indexed_tools, package_record};
 

@@ -94,6 +94,8 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
     }
     let client = Client::builder()
         .tls_backend_preconfigured(tls_config().map_err(&unusable)?)
+        // A proxy would read the headers of a collector on this machine.
+        .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .default_headers(headers)
         .connect_timeout(CONNECT_WALL_MAX)

@@ -1,6 +1,6 @@
 //! Opening the directories of grants.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,8 +111,10 @@ impl DirectoryOpener {
                     .get(path)
                     .is_none_or(|earlier| !earlier.is_replaceable && earlier != now)
             });
+            let unrecorded: HashSet<_> = new.keys().cloned().collect();
             if let Err(error) = self.record.add(new) {
                 tracing::warn!(%error, "granted directories could not be recorded");
+                close_unrecorded(&mut opened, grants, &unrecorded, &error);
             }
         }
         opened
@@ -143,6 +145,29 @@ impl DirectoryOpener {
     }
 }
 
+/// Closes the directories that could be replaced unnoticed before the next start, because they are not recorded. The path of the
+/// others leads to the same directory for as long as no plugin can write to a directory above it; it must be recorded from then on.
+fn close_unrecorded(
+    opened: &mut [Vec<OpenedRule>],
+    grants: &[Grant],
+    unrecorded: &HashSet<PathBuf>,
+    error: &io::Error,
+) {
+    let why = io::Error::new(error.kind(), format!("it cannot be recorded, so that another one could take its place: {error}"));
+    for (grant, opened) in grants.iter().zip(opened) {
+        for (rule, opened) in grant.rules.files.iter().zip(opened) {
+            let is_open = opened.directory.as_ref().is_ok_and(|directory| directory.must_be_recorded());
+            if is_open && unrecorded.contains(&rule.host) {
+                opened.directory = Err(RefusedDirectory {
+                    // The directory exists: it is the record that may be missing.
+                    missing: None,
+                    ..refused(rule, grant.position, &grant.plugin, &why)
+                });
+            }
+        }
+    }
+}
+
 fn refused(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, error: &io::Error) -> RefusedDirectory {
     let unenforceable = UnenforceableRule {
         position,
@@ -157,4 +182,53 @@ fn refused(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, e
 
 fn not_grantable(rule: &DirectoryRule, error: &io::Error) -> String {
     format!("the directory `{}` cannot be granted: {error}", rule.host.display())
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::grants::Grants;
+
+    /// Opens the directories of two rules, and returns for each whether it is open.
+    fn open(grants_file: &Path, rules: [(&Path, &str); 2]) -> [bool; 2] {
+        let [(one, one_access), (other, other_access)] = rules;
+        let text = format!(
+            r#"
+            version = 1
+            [[grant]]
+            plugin = "calc"
+            any-version = true
+            files = [
+                {{ host = {one:?}, guest = "/one", access = "{one_access}" }},
+                {{ host = {other:?}, guest = "/other", access = "{other_access}" }},
+            ]"#
+        );
+        let grants = Grants::parse(text.as_bytes()).unwrap().grants;
+        let opened = DirectoryOpener::new(Some(grants_file.to_owned()), &[], &[]).open(&grants);
+        let is_open = |index: usize| opened[0][index].directory.is_ok();
+        [is_open(0), is_open(1)]
+    }
+
+    // attack: L1
+    #[test]
+    fn a_directory_that_could_be_replaced_is_open_only_if_it_is_recorded() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let (work, inside, link) = (root.join("work"), root.join("work/inside"), root.join("link"));
+        fs::create_dir_all(&inside).unwrap();
+        std::os::unix::fs::symlink(&inside, &link).unwrap();
+        let nested = [(&*work, "read-write"), (&*inside, "read")];
+        let linked = [(&*link, "read"), (&*work, "read")];
+        // A directory is where the lock of the grants file would be.
+        let unrecordable = root.join("unrecordable.toml");
+        fs::create_dir(root.join("unrecordable.toml.lock")).unwrap();
+        assert_eq!(open(&unrecordable, nested), [true, false]);
+        assert_eq!(open(&unrecordable, linked), [false, true]);
+        let recordable = root.join("grants.toml");
+        assert_eq!(open(&recordable, nested), [true, true]);
+        assert_eq!(open(&recordable, linked), [true, true]);
+    }
 }

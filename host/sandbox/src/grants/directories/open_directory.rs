@@ -20,6 +20,8 @@ pub(crate) struct OpenDirectory {
     pub(crate) identity: DirectoryIdentity,
     /// Whether it is inside a directory that some grant can write to, so that a plugin can replace it.
     pub(crate) is_replaceable: bool,
+    /// Whether a link led to it.
+    pub(crate) has_link: bool,
     /// The path at which the guest sees it.
     pub(crate) guest: String,
     pub(crate) quota: Arc<DirectoryQuota>,
@@ -61,6 +63,7 @@ impl OpenDirectory {
             path: directory.path,
             identity: directory.identity,
             is_replaceable: directory.is_inside_writable,
+            has_link: directory.has_link,
             guest: rule.guest.clone(),
             files: files.clone(),
         })
@@ -72,6 +75,11 @@ impl OpenDirectory {
     /// Those of [`OpenDirectory::open`].
     pub(crate) fn check(rule: &DirectoryRule, area: &GrantableArea) -> io::Result<DirectoryIdentity> {
         Ok(area.resolve(rule)?.identity)
+    }
+
+    /// Returns whether its path can lead to another directory later, which only the record notices.
+    pub(crate) fn must_be_recorded(&self) -> bool {
+        self.is_replaceable || self.has_link
     }
 
     pub(crate) fn handle(&self) -> io::Result<File> {

@@ -14,7 +14,7 @@ use super::format::{NewGrant, issue_time, now, remove_rules};
 use super::private_file::{self, LockedFile, sibling};
 use super::use_record::UseRecord;
 use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
-use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants};
+use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
 
@@ -61,6 +61,21 @@ pub struct GrantsContent {
 }
 
 impl GrantsContent {
+    /// Checks the text of a grants file.
+    ///
+    /// # Errors
+    /// If it is not valid. The error is that of the parser.
+    pub fn parse(text: String) -> Result<Self, GrantsError> {
+        let grants = Grants::parse(text.as_bytes())?;
+        Ok(Self { text, grants })
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the grants.
     #[must_use]
     pub fn grants(&self) -> &Grants {

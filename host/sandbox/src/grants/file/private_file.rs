@@ -4,6 +4,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use toolwit_core::text::sync_directory_of;
+
 /// Returns the path of a file next to another one: its name with `ending` appended.
 #[must_use]
 pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
@@ -86,20 +88,6 @@ pub(super) fn check_replaceable(path: &Path) -> io::Result<()> {
 
 fn temporary(path: &Path) -> PathBuf {
     sibling(path, &format!(".{}.new", std::process::id()))
-}
-
-/// Makes a rename in the directory of a file survive a loss of power.
-#[cfg(unix)]
-fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    std::fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-/// A directory cannot be opened as a file on other platforms.
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
-fn sync_directory_of(_path: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

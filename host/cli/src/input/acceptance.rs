@@ -1,0 +1,283 @@
+//! The files in the configuration directory that have the accepted proposal of a project.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::configuration::configuration_file;
+use toolwit::limits::GRANTS_BYTES_MAX;
+use toolwit::registry::{InterceptorSettings, ProjectLimits, RemoteFile};
+use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
+use toolwit::tool::text::{read_text_file, sha256};
+use toolwit::{Error, ErrorKind, Phase};
+
+/// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.
+const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
+
+/// Maximum length of the name that the path of a directory is encoded to. The suffixes of its files are shorter than 50 characters,
+/// and file systems allow 255.
+const NAME_CHARS_MAX: usize = 200;
+
+/// The record of what was accepted. Its replacement is the moment of the acceptance.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct AcceptanceRecord {
+    /// The digest of the proposal.
+    pub(super) digest: String,
+    /// The accepted grants. Records of earlier versions do not have it: the copy applies if it exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grants: Option<AcceptedGrants>,
+    /// The index of packages.
+    pub(super) index: Option<RemoteFile>,
+    /// The interceptors.
+    pub(super) interceptors: Vec<InterceptorSettings>,
+    /// Whether WASI 0.3 is enabled.
+    pub(super) wasi_p3: bool,
+    /// The digest of the MCP servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) servers: Option<String>,
+    /// The limits up to which the project may raise its own.
+    pub(super) accepted: ProjectLimits,
+}
+
+/// The grants of an accepted proposal.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum AcceptedGrants {
+    /// The proposal has none.
+    None,
+    /// The copy, which the user may have changed since.
+    Copy,
+    /// This text, which has not been copied yet.
+    Uncopied(String),
+}
+
+/// The files in the configuration directory that belong to a project.
+pub(super) struct AcceptanceFiles {
+    /// The copy of the grants.
+    grants: GrantsFile,
+    record: PathBuf,
+}
+
+impl AcceptanceFiles {
+    /// # Errors
+    /// If there is no configuration directory.
+    pub(super) fn of_project(directory: &Path) -> Result<Self, Error> {
+        let name = file_name(directory);
+        Ok(Self {
+            grants: GrantsFile::new(configuration_file(&format!("projects/{name}.toml"))?),
+            record: configuration_file(&format!("projects/{name}.accepted.toml"))?,
+        })
+    }
+
+    /// Reads the record. `None` if nothing was accepted. Completes an acceptance that was interrupted.
+    ///
+    /// # Errors
+    /// If the record cannot be read or is invalid, or its grants cannot be copied.
+    pub(super) fn read(&self) -> Result<Option<AcceptanceRecord>, Error> {
+        let is_uncopied =
+            |record: &AcceptanceRecord| matches!(record.grants, Some(AcceptedGrants::Uncopied(_)));
+        match self.read_record()? {
+            Some(record) if is_uncopied(&record) => {
+                let file = self.lock()?;
+                // Another process may have completed it meanwhile.
+                let record = self.read_record()?;
+                record.map(|record| self.complete(&file, record)).transpose()
+            }
+            record => Ok(record),
+        }
+    }
+
+    /// Returns the path of the accepted grants.
+    pub(super) fn accepted_grants(&self, record: Option<&AcceptanceRecord>) -> Option<PathBuf> {
+        match record?.grants {
+            Some(AcceptedGrants::None) => None,
+            Some(_) | None => Some(self.grants.path().to_owned()).filter(|grants| grants.exists()),
+        }
+    }
+
+    /// Replaces the record and the copy of the grants. If the record cannot be written, nothing changes.
+    ///
+    /// # Errors
+    /// If the record or the copy cannot be written.
+    pub(super) fn accept(
+        &self,
+        mut record: AcceptanceRecord,
+        grants: Option<&GrantsContent>,
+    ) -> Result<AcceptanceRecord, Error> {
+        // Held while both files are written, so that the record belongs to the copy.
+        let file = self.lock()?;
+        record.grants = Some(grants.map_or(AcceptedGrants::None, |grants| {
+            AcceptedGrants::Uncopied(grants.text().to_owned())
+        }));
+        write(&file, &record)?;
+        self.complete(&file, record)
+    }
+
+    /// Copies the grants of the record, if that is left to do.
+    fn complete(&self, file: &LockedFile, mut record: AcceptanceRecord) -> Result<AcceptanceRecord, Error> {
+        if let Some(AcceptedGrants::Uncopied(text)) = &record.grants {
+            let content = GrantsContent::parse(text.clone()).map_err(|error| self.unusable(&error))?;
+            self.grants.replace(&content)?;
+            record.grants = Some(AcceptedGrants::Copy);
+            write(file, &record)?;
+        }
+        Ok(record)
+    }
+
+    fn lock(&self) -> Result<LockedFile, Error> {
+        LockedFile::acquire(&self.record).map_err(|error| not_accepted(&error))
+    }
+
+    fn read_record(&self) -> Result<Option<AcceptanceRecord>, Error> {
+        match read_text_file(&self.record, RECORD_BYTES_MAX) {
+            Ok(text) => toml::from_str(&text).map(Some).map_err(|error| self.unusable(&error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.unusable(&error)),
+        }
+    }
+
+    fn unusable(&self, why: &dyn std::fmt::Display) -> Error {
+        let message = format!("{} cannot be used: {why}", self.record.display());
+        Error::new(ErrorKind::Configuration, Phase::Registry, message)
+            .with_suggestion("remove the file, and accept the project again with `toolwit trust`")
+    }
+}
+
+fn write(file: &LockedFile, record: &AcceptanceRecord) -> Result<(), Error> {
+    let text = toml::to_string(record).map_err(|error| not_accepted(&error))?;
+    file.replace(text.as_bytes()).map_err(|error| not_accepted(&error))
+}
+
+fn not_accepted(why: &dyn std::fmt::Display) -> Error {
+    let message = format!("the proposal cannot be accepted: {why}");
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+}
+
+/// Returns a file name for a directory. Different directories have different names.
+fn file_name(directory: &Path) -> String {
+    let mut name = String::new();
+    for byte in directory.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
+            name.push(char::from(*byte));
+        } else {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    if name.len() > NAME_CHARS_MAX {
+        // Not the name of another directory: the names of absolute paths have a `%`.
+        return sha256(&name);
+    }
+    name
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn grants(greeting: &str) -> GrantsContent {
+        let text = format!(
+            "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = {{ greeting = \"{greeting}\" }}\n"
+        );
+        GrantsContent::parse(text).unwrap()
+    }
+
+    fn record(digest: &str) -> AcceptanceRecord {
+        AcceptanceRecord {
+            digest: digest.to_owned(),
+            ..AcceptanceRecord::default()
+        }
+    }
+
+    fn files(directory: &Path) -> AcceptanceFiles {
+        AcceptanceFiles {
+            grants: GrantsFile::new(directory.join("p.toml")),
+            record: directory.join("p.accepted.toml"),
+        }
+    }
+
+    /// Returns the digest of the accepted proposal, and the text of the grants that apply.
+    fn in_force(files: &AcceptanceFiles) -> (Option<String>, Option<String>) {
+        let record = files.read().unwrap();
+        let grants = files.accepted_grants(record.as_ref());
+        (
+            record.map(|record| record.digest),
+            grants.map(|grants| fs::read_to_string(grants).unwrap()),
+        )
+    }
+
+    #[test]
+    fn an_acceptance_that_fails_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = files(directory.path());
+        // The record cannot be replaced, because a directory has the name of its temporary file.
+        let blocked = directory.path().join(format!("p.accepted.toml.{}.new", std::process::id()));
+        fs::create_dir(&blocked).unwrap();
+        assert!(files.accept(record("one"), Some(&grants("one"))).is_err());
+        assert_eq!(in_force(&files), (None, None));
+        fs::remove_dir(&blocked).unwrap();
+        files.accept(record("one"), Some(&grants("one"))).unwrap();
+        let one = (Some("one".to_owned()), Some(grants("one").text().to_owned()));
+        assert_eq!(in_force(&files), one);
+        fs::create_dir(&blocked).unwrap();
+        assert!(files.accept(record("two"), Some(&grants("two"))).is_err());
+        assert!(files.accept(record("three"), None).is_err());
+        assert_eq!(in_force(&files), one);
+    }
+
+    #[test]
+    fn an_interrupted_acceptance_is_completed_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = files(directory.path());
+        files.accept(record("one"), Some(&grants("one"))).unwrap();
+        // The process ended between the record and the copy.
+        let mut interrupted = record("two");
+        interrupted.grants = Some(AcceptedGrants::Uncopied(grants("two").text().to_owned()));
+        write(&files.lock().unwrap(), &interrupted).unwrap();
+        let two = |text: String| (Some("two".to_owned()), Some(text));
+        assert_eq!(in_force(&files), two(grants("two").text().to_owned()));
+        // The user's later change of the copy stays.
+        files.grants.revoke("settings").unwrap();
+        let (_, changed) = in_force(&files);
+        assert!(!changed.unwrap().contains("greeting"));
+    }
+
+    #[test]
+    fn accepting_a_proposal_without_grants_ends_the_earlier_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = files(directory.path());
+        files.accept(record("one"), Some(&grants("one"))).unwrap();
+        files.accept(record("two"), None).unwrap();
+        assert_eq!(in_force(&files), (Some("two".to_owned()), None));
+    }
+
+    #[test]
+    fn the_grants_of_an_earlier_version_stay_accepted() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = files(directory.path());
+        files.grants.replace(&grants("one")).unwrap();
+        assert_eq!(in_force(&files), (None, None), "a copy without a record grants nothing");
+        fs::write(&files.record, "digest = \"one\"\n[accepted]\n").unwrap();
+        let text = grants("one").text().to_owned();
+        assert_eq!(in_force(&files), (Some("one".to_owned()), Some(text)));
+    }
+
+    #[test]
+    fn different_directories_have_different_file_names() {
+        assert_eq!(file_name(Path::new("/srv/a-b")), "%2fsrv%2fa-b");
+        assert_ne!(file_name(Path::new("/srv/a/b")), file_name(Path::new("/srv/a%2fb")));
+    }
+
+    #[test]
+    fn file_names_of_long_paths_are_short_and_different() {
+        let long = format!("/home/{}", "ж".repeat(100));
+        let names = [&*long, &format!("{long}/a"), &format!("{long}/b")].map(|path| file_name(Path::new(path)));
+        assert!(names.iter().all(|name| name.len() <= NAME_CHARS_MAX), "{names:?}");
+        assert_ne!(names[0], names[1]);
+        assert_ne!(names[1], names[2]);
+    }
+}
