@@ -9,7 +9,7 @@ use crate::commands::build::build;
 use crate::commands::call::call_component;
 use crate::commands::compilation::compile_ahead;
 use crate::commands::inspect;
-use crate::commands::test::{default_cases, run_cases};
+use crate::commands::test::{CaseGrantFlags, CaseOptions, default_cases, run_cases};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
@@ -46,6 +46,8 @@ pub(crate) struct Dev {
     arguments: Vec<String>,
     #[command(flatten)]
     wasi: WasiFlags,
+    #[command(flatten)]
+    grants: CaseGrantFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -113,7 +115,12 @@ impl Dev {
             return Ok(());
         }
         let suite = TestSuite::read(&cases, name)?;
-        let outcomes = run_cases(plugins, &suite, &self.limits, printer, cancel).await?;
+        self.grants.check(&suite)?;
+        let run = CaseOptions {
+            limits: &self.limits,
+            grants: self.grants,
+        };
+        let outcomes = run_cases(plugins, &suite, run, printer, cancel).await?;
         let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
         let mut page = Page::new();
         let style = if failed == 0 { GOOD } else { BAD };

@@ -27,6 +27,7 @@ Examples:
   toolwit test                                  build the plugin in the current directory and run its tests.toml
   toolwit test weather --filter error           run the cases whose name contains `error`
   toolwit test weather.wasm --cases smoke.toml
+  toolwit test weather --allow-grants           allow grants of the cases for other directories, the network and keys
 
 A case calls a tool, or several tools in one conversation:
   [[test]]
@@ -34,12 +35,15 @@ A case calls a tool, or several tools in one conversation:
   tool = \"add\"
   arguments = { a = 2, b = 3 }
   result = 5                                    or contains = \"TEXT\", or error = \"TEXT\"
-  grants = { env = [{ name = \"LANG\" }] }        keys as in a grants file; none without it";
+  grants = { config = { unit = \"C\" } }         keys as in a grants file; none without it";
 
 /// Build a plugin and run its test cases
 ///
 /// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error. Each case runs
 /// in a new conversation, without grants except its own. Exits with 1 if a case fails.
+///
+/// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the host, and the
+/// network. `--allow-grants` allows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Test {
@@ -55,26 +59,49 @@ pub(crate) struct Test {
     #[command(flatten)]
     wasi: WasiFlags,
     #[command(flatten)]
+    grants: CaseGrantFlags,
+    #[command(flatten)]
     limits: LimitFlags,
+}
+
+/// Options for the grants of test cases.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct CaseGrantFlags {
+    /// Allow grants of the cases that reach outside of their directory: other directories, variables and secrets of the host, the network
+    #[arg(long)]
+    allow_grants: bool,
+}
+
+impl CaseGrantFlags {
+    /// Checks that the user consents to the grants of the cases.
+    pub(crate) fn check(self, suite: &TestSuite) -> Result<(), Error> {
+        if self.allow_grants {
+            return Ok(());
+        }
+        suite
+            .require_grants_inside()
+            .map_err(|error| error.with_suggestion("remove them, or allow all of them with `--allow-grants`"))
+    }
 }
 
 impl Test {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let cases = self.cases.clone().unwrap_or_else(|| default_cases(&self.source));
         // An error in the cases is reported before a long build.
-        TestSuite::read(&cases, "plugin")?;
+        self.suite(&cases, "plugin")?;
         let built = build(Request::new(&self.source), printer, cancel).await?;
-        let mut suite = TestSuite::read(&cases, &built.name)?;
-        if let Some(filter) = &self.filter {
-            suite.retain_named(filter);
-        }
+        let suite = self.suite(&cases, &built.name)?;
         if suite.cases.is_empty() {
             let message = "no test case has a name with the text of the filter";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
         }
         let plugins = PluginFlags::of_component(&built.component).with_wasi(self.wasi);
         compile_ahead(&plugins, &built.name, printer, cancel).await?;
-        let outcomes = run_cases(&plugins, &suite, &self.limits, printer, cancel).await?;
+        let run = CaseOptions {
+            limits: &self.limits,
+            grants: self.grants,
+        };
+        let outcomes = run_cases(&plugins, &suite, run, printer, cancel).await?;
         let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
         match printer.format() {
             Format::Json => printer.document(&json!({
@@ -95,6 +122,23 @@ impl Test {
         }
         Ok(if failed == 0 { Exit::Success } else { Exit::Failed })
     }
+
+    /// Reads the cases to run, and checks their grants.
+    fn suite(&self, cases: &Path, plugin: &str) -> Result<TestSuite, Error> {
+        let mut suite = TestSuite::read(cases, plugin)?;
+        if let Some(filter) = &self.filter {
+            suite.retain_named(filter);
+        }
+        self.grants.check(&suite)?;
+        Ok(suite)
+    }
+}
+
+/// The options of a run of cases.
+#[derive(Clone, Copy)]
+pub(crate) struct CaseOptions<'a> {
+    pub(crate) limits: &'a LimitFlags,
+    pub(crate) grants: CaseGrantFlags,
 }
 
 /// Returns the path of the cases of a plugin.
@@ -111,14 +155,17 @@ pub(crate) fn default_cases(source: &Path) -> PathBuf {
 pub(crate) async fn run_cases(
     plugins: &PluginFlags,
     suite: &TestSuite,
-    limits: &LimitFlags,
+    options: CaseOptions<'_>,
     printer: Printer,
     cancel: &CancellationToken,
 ) -> Result<Vec<CaseOutcome>, Failure> {
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));
-    let mut run = CaseRun::new(|| plugins.ungranted(limits), context);
+    let mut run = CaseRun::new(|| plugins.ungranted(options.limits), context);
+    if options.grants.allow_grants {
+        run = run.allow_outside_grants();
+    }
     let mut outcomes = Vec::with_capacity(suite.cases.len());
     for case in &suite.cases {
         if cancel.is_cancelled() {

@@ -33,5 +33,6 @@ mod secret;
 mod show;
 mod support;
 mod terminal;
+mod test_cases;
 mod trace;
 mod vectors;

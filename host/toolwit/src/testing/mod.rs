@@ -26,9 +26,11 @@
 //! ```
 //!
 //! The calls of a case run in one conversation, so that the methods of an entity are tools of the next calls. Cases share nothing.
-//! `grants` has the keys of a grant in a grants file; at the top of the file, it applies to the cases without one of their own.
+//! `grants` has the keys of a grant in a grants file; at the top of the file, it applies to the cases without one of their own. A grant
+//! that reaches outside of the directory of the file needs the consent of the user.
 
 mod expectation;
+mod outside;
 mod run;
 mod suite;
 

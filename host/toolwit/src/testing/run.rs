@@ -39,6 +39,7 @@ pub struct CaseOutcome {
 pub struct CaseRun<F> {
     builder: F,
     context: ToolContext,
+    are_outside_grants_allowed: bool,
     /// A host for each set of grants, by its text.
     hosts: HashMap<String, Toolwit>,
 }
@@ -52,14 +53,23 @@ where
         Self {
             builder,
             context,
+            are_outside_grants_allowed: false,
             hosts: HashMap::new(),
         }
+    }
+
+    /// Allows grants of cases that reach outside of the directory of the file; see [`TestSuite::require_grants_inside`].
+    #[must_use]
+    pub fn allow_outside_grants(mut self) -> Self {
+        self.are_outside_grants_allowed = true;
+        self
     }
 
     /// Runs a case in a new conversation. It ends at the first call whose outcome differs from the expectation.
     ///
     /// # Errors
-    /// If the host cannot be built, for example because of invalid grants.
+    /// If the host cannot be built, for example because of invalid grants, and for a grant that reaches outside of the directory of
+    /// the file unless that is allowed.
     pub async fn run(&mut self, case: &TestCase) -> Result<CaseOutcome, Error> {
         let host = self.host(case).await?;
         let start = Instant::now();
@@ -74,6 +84,10 @@ where
     async fn host(&mut self, case: &TestCase) -> Result<Toolwit, Error> {
         if let Some(host) = self.hosts.get(&case.grants_text) {
             return Ok(host.clone());
+        }
+        // At this time, because a plugin that can write to the directory could have put a link there in an earlier case.
+        if !self.are_outside_grants_allowed {
+            case.require_grants_inside()?;
         }
         let mut builder = (self.builder)()?;
         for grant in &case.grants {

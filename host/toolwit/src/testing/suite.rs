@@ -1,6 +1,6 @@
 //! Reads the cases of a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,6 +32,8 @@ pub struct TestCase {
     pub grants: Vec<NewGrant>,
     /// The text of the grants. Cases with the same text have the same grants.
     pub(super) grants_text: String,
+    /// The directory of the file with the case.
+    pub(super) directory: PathBuf,
     /// The calls.
     pub calls: Vec<TestCall>,
 }
@@ -94,7 +96,8 @@ impl TestSuite {
         let text = read_text_file(path, SUITE_BYTES_MAX).map_err(|error| {
             invalid(format!("it cannot be read: {error}")).with_suggestion("write the test cases of the plugin there")
         })?;
-        Self::parse(&text, plugin, path.parent().unwrap_or(path)).map_err(invalid)
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        Self::parse(&text, plugin, directory.unwrap_or(Path::new("."))).map_err(invalid)
     }
 
     /// Parses the cases. `dir` is the directory of granted files whose `host` starts with `./`.
@@ -139,6 +142,7 @@ impl CaseFormat {
             name: String::new(),
             grants,
             grants_text,
+            directory: dir.to_owned(),
             calls: calls.into_iter().map(CallFormat::check).collect::<Result<_, _>>()?,
         })
     }
