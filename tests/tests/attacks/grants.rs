@@ -138,7 +138,9 @@ async fn a_component_with_another_digest_has_no_grants() {
 async fn a_grant_for_one_call_or_one_conversation_is_used_up() {
     let once = Setup::new().grant(&format!("scope = \"once\"\n{READ}")).start().await;
     fs::write(once.data().join("a"), "inside").unwrap();
-    assert!(may_read(&once).await);
+    let invalid = once.call("read", json!({"path": 1})).await.unwrap_err();
+    assert_eq!(invalid.kind, ErrorKind::InvalidArguments, "{invalid}");
+    assert!(may_read(&once).await, "a call that could not start did not use it");
     assert!(!may_read(&once).await, "the grant was for one call");
     let session = Setup::new()
         .grant(&format!("scope = \"session\"\n{READ}"))
@@ -153,6 +155,34 @@ async fn a_grant_for_one_call_or_one_conversation_is_used_up() {
         .unwrap();
     assert!(refused.is_error(), "the grant was for the first conversation");
     assert!(may_read(&session).await);
+}
+
+// attack: D7
+#[tokio::test]
+async fn invalid_arguments_of_a_session_do_not_use_a_grant() {
+    let host = Setup::new().grant(&format!("scope = \"once\"\n{READ}")).start().await;
+    let record = host.grants_file().with_extension("toml.used");
+    for arguments in [json!({"content": 1}), json!({})] {
+        let invalid = host.call("jar_new", arguments).await.unwrap_err();
+        assert_eq!(invalid.kind, ErrorKind::InvalidArguments, "{invalid}");
+        assert!(!record.exists(), "{invalid}");
+    }
+    host.call("jar_new", json!({"content": "sweets"})).await.unwrap();
+    assert_eq!(fs::read_to_string(&record).unwrap().lines().count(), 1);
+}
+
+// attack: D7
+#[tokio::test]
+async fn an_entity_that_was_made_after_a_change_of_rights_and_variables_stays() {
+    let host = host_with_read_grant().await;
+    let make = || host.call("jar_new", json!({"content": "sweets"}));
+    make().await.unwrap();
+    // The rights and the variables of the instance change at once.
+    host.regrant("env = [{ name = \"A\", value = \"1\" }]");
+    let jar = make().await.unwrap();
+    let tools: Vec<_> = jar.providers.iter().flat_map(|provider| provider.tools()).collect();
+    let looked = host.call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"})).await;
+    assert!(looked.is_ok(), "{looked:?}");
 }
 
 // attack: C19

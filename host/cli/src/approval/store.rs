@@ -1,17 +1,22 @@
 //! The file with the answers that are valid in later conversations.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use toolwit::limits::ByteCount;
 use toolwit::sandbox::LockedFile;
+use toolwit::tool::text::read_text_file;
 use toolwit::tool::{ApprovalStore, RememberedAnswer};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of the file, in bytes.
 const BYTES_MAX: u64 = 4 << 20;
+
+/// Maximum size of an answer that is remembered, in bytes. An answer for exact arguments contains them.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// The file with the answers that are valid in later conversations. Only its owner can read and write it.
 pub(crate) struct AnswerFile(PathBuf);
@@ -32,14 +37,42 @@ impl AnswerFile {
     }
 
     fn read(&self) -> Result<Content, Error> {
-        match fs::metadata(&self.0) {
-            Ok(metadata) if metadata.len() > BYTES_MAX => return Err(self.failed(&"the file is too large")),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
-            Err(error) => return Err(self.failed(&error)),
+        match read_text_file(&self.0, BYTES_MAX) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| self.failed(&error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Content::default()),
+            Err(error) => Err(self.failed(&error)),
         }
-        let text = fs::read_to_string(&self.0).map_err(|error| self.failed(&error))?;
-        serde_json::from_str(&text).map_err(|error| self.failed(&error))
+    }
+}
+
+impl Content {
+    /// Removes the answers that are no longer valid.
+    fn forget_expired(&mut self, now: u64) {
+        self.answers
+            .retain(|answer| answer.expires_at.is_none_or(|expires_at| expires_at > now));
+    }
+
+    /// Returns the text of the file, of at most `bytes_max` bytes. Removes the oldest approvals if it would be larger: the user is asked
+    /// again. Denials stay, because an approval of more calls could apply in place of one.
+    fn into_text(mut self, bytes_max: u64) -> io::Result<String> {
+        loop {
+            let text = serde_json::to_string_pretty(&self)?;
+            if text.len() as u64 <= bytes_max {
+                return Ok(text);
+            }
+            let excess = text.len() as u64 - bytes_max;
+            let mut removed = 0;
+            self.answers.retain(|answer| {
+                if removed >= excess || answer.denied.is_some() {
+                    return true;
+                }
+                removed += bytes_of(answer);
+                false
+            });
+            if removed == 0 {
+                return Err(io::Error::other("it is full of denials"));
+            }
+        }
     }
 }
 
@@ -49,10 +82,89 @@ impl ApprovalStore for AnswerFile {
     }
 
     fn add(&self, answer: &RememberedAnswer) -> Result<(), Error> {
+        if bytes_of(answer) > ANSWER_BYTES_MAX {
+            let message = format!("an answer with more than {} is not remembered", ByteCount(ANSWER_BYTES_MAX));
+            return Err(Error::new(ErrorKind::Io, Phase::Registry, message));
+        }
         let file = LockedFile::acquire(&self.0).map_err(|error| self.failed(&error))?;
         let mut content = self.read()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        content.forget_expired(now.as_secs());
         content.answers.push(answer.clone());
-        let text = serde_json::to_string_pretty(&content).map_err(|error| self.failed(&error))?;
+        let text = content.into_text(BYTES_MAX).map_err(|error| self.failed(&error))?;
         file.replace(text.as_bytes()).map_err(|error| self.failed(&error))
+    }
+}
+
+/// Returns the size of an answer in JSON without line breaks, which is less than its part of the file.
+fn bytes_of(answer: &RememberedAnswer) -> u64 {
+    serde_json::to_string(answer).map_or(0, |text| text.len() as u64)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(fields: serde_json::Value) -> RememberedAnswer {
+        let mut answer = json!({"tool": "demo#write", "digest": "d", "is_lasting": true});
+        answer.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        serde_json::from_value(answer).unwrap()
+    }
+
+    fn exactly(length: usize) -> RememberedAnswer {
+        answer(json!({"arguments": {"exactly": {"text": "x".repeat(length)}}}))
+    }
+
+    #[test]
+    fn expired_answers_are_forgotten_and_valid_ones_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = AnswerFile::new(directory.path().join("approvals.json"));
+        let (expired, valid) = (answer(json!({"expires_at": 1})), answer(json!({"expires_at": u64::MAX})));
+        for answer in [&expired, &valid] {
+            file.add(answer).unwrap();
+        }
+        file.add(&answer(json!({}))).unwrap();
+        assert_eq!(file.load().unwrap(), [valid, answer(json!({}))]);
+    }
+
+    #[test]
+    fn the_file_stays_usable_with_any_number_of_answers() {
+        let denial = answer(json!({"denied": "no"}));
+        let mut answers = vec![denial.clone()];
+        answers.extend((0..20).map(|length| exactly(1_000 + length)));
+        let text = Content { answers }.into_text(10_000).unwrap();
+        assert!(text.len() <= 10_000);
+        let kept: Content = serde_json::from_str(&text).unwrap();
+        assert_eq!(kept.answers[0], denial);
+        assert_eq!(kept.answers.last(), Some(&exactly(1_019)), "the newest");
+        assert!(kept.answers.len() > 5, "no more than necessary is removed");
+        let denials = vec![denial; 200];
+        assert!(Content { answers: denials }.into_text(10_000).is_err());
+    }
+
+    #[test]
+    fn an_answer_with_large_arguments_is_not_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = AnswerFile::new(directory.path().join("approvals.json"));
+        file.add(&exactly(60 << 10)).unwrap();
+        assert!(file.add(&exactly(65 << 10)).is_err());
+        assert_eq!(file.load().unwrap().len(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("approvals.json");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let file = AnswerFile::new(path.clone());
+        assert!(file.load().is_err() && file.add(&answer(json!({}))).is_err());
+        fs::remove_file(&path).unwrap();
+        file.add(&answer(json!({}))).unwrap();
     }
 }

@@ -15,3 +15,16 @@ pub struct CallUsage {
     /// Peak memory of the instance, in bytes.
     pub memory_bytes: u64,
 }
+
+impl CallUsage {
+    /// Returns the usage of this call and one that ran after it: the sums, and the higher peak of memory.
+    #[must_use]
+    pub fn followed_by(self, next: Self) -> Self {
+        Self {
+            fuel: self.fuel.saturating_add(next.fuel),
+            wall: self.wall.saturating_add(next.wall),
+            queued: self.queued.saturating_add(next.queued),
+            memory_bytes: self.memory_bytes.max(next.memory_bytes),
+        }
+    }
+}

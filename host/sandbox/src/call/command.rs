@@ -44,7 +44,7 @@ impl CommandCall {
 }
 
 impl GuestWork for CommandCall {
-    fn check(&mut self, call: &GuardedCall<'_>, _authority: &Authority) -> Result<(), Error> {
+    fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         let arguments = std::mem::take(&mut self.arguments);
         // By convention the name of a program is its first argument.
         (self.args, self.stdin) = decode(arguments, call.plugin.name()).map_err(invalid_arguments)?;

@@ -31,10 +31,6 @@ impl<'a> ContractCall<'a> {
 }
 
 impl GuestWork for ContractCall<'_> {
-    fn check(&mut self, _call: &GuardedCall<'_>, _authority: &Authority) -> Result<(), Error> {
-        Ok(())
-    }
-
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let mut guest = Guest { instance, call };
         let result = match &self.request {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::tool::PluginTool;
 use toolwit_core::{
-    Arguments, CallAccess, CallChain, Guards, StartingCall, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
+    Arguments, CallAccess, CallChain, FollowUpCall, Guards, StartingCall, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
     ToolStatus, parse_arguments,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -22,14 +22,10 @@ pub(super) async fn run_follow_up(
     let Some(follow_up) = result.follow_up.take() else {
         return Ok(result);
     };
-    let next = tool.sibling(&follow_up.tool).ok_or_else(|| {
-        let why = "the plugin has no such function for this conversation";
-        invalid_follow_up(&follow_up.tool, why)
-    })?;
-    let next = Guards::of(context).applied(Arc::new(FollowUp(next)));
-    let arguments = parse_arguments(&follow_up.arguments)
-        .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
-        .arguments;
+    let (next, arguments) = match prepared(tool, &follow_up, context) {
+        Ok(prepared) => prepared,
+        Err(error) => return Ok(failed(result, error)),
+    };
     if let Ok(completion) = context.background_task() {
         // The current tools of the conversation may be locked or removed when the follow-up call runs.
         let context = completion.context().clone().without_tools().for_new_call();
@@ -45,23 +41,70 @@ pub(super) async fn run_follow_up(
         Ok(arguments) => arguments,
         Err(error) => return Ok(not_continued(result, &error.into())),
     };
-    let mut rest = match next.call(arguments, context).await.map_err(Error::from) {
-        Ok(rest) => rest,
+    match next.call(arguments, context).await.map_err(Error::from) {
+        Ok(rest) => Ok(joined(result, rest)),
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
-            return Ok(not_continued(result, &error));
+            Ok(not_continued(result, &error))
         }
-        Err(error) => return Err(error),
+        // The run ends, so that nobody reads a result.
+        Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
+        Err(error) => Ok(failed(result, error)),
+    }
+}
+
+/// Returns the tool and the arguments of a follow-up call.
+fn prepared(
+    tool: &PluginTool,
+    follow_up: &FollowUpCall,
+    context: &ToolContext,
+) -> Result<(Arc<dyn Tool>, Arguments), Error> {
+    let next = tool.sibling(&follow_up.tool).ok_or_else(|| {
+        let why = "the plugin has no such function for this conversation";
+        invalid_follow_up(&follow_up.tool, why)
+    })?;
+    let next = Guards::of(context).applied(Arc::new(FollowUp(next)));
+    let arguments = parse_arguments(&follow_up.arguments)
+        .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
+        .arguments;
+    Ok((next, arguments))
+}
+
+/// Returns the result of both parts of the work.
+fn joined(first: ToolResult, mut rest: ToolResult) -> ToolResult {
+    rest.for_llm = format!("{}\n{}", first.for_llm, rest.for_llm);
+    rest.for_user = rest.for_user.or(first.for_user);
+    rest.artifacts.splice(0..0, first.artifacts);
+    rest.denied.splice(0..0, first.denied);
+    rest.accesses.splice(0..0, first.accesses);
+    rest.usage = match (first.usage, rest.usage) {
+        (Some(first), Some(rest)) => Some(first.followed_by(rest)),
+        (first, rest) => first.or(rest),
     };
-    rest.for_llm = format!("{}\n{}", result.for_llm, rest.for_llm);
-    rest.for_user = rest.for_user.or(result.for_user);
-    rest.artifacts.splice(0..0, result.artifacts);
-    Ok(rest)
+    rest.log = match (first.log, rest.log) {
+        (Some(first), Some(rest)) => Some(format!("{first}{rest}").into()),
+        (first, rest) => first.or(rest),
+    };
+    rest
 }
 
 /// Returns the result of the first part of the work, which is done, so that it is not lost.
 fn not_continued(mut result: ToolResult, error: &Error) -> ToolResult {
     let note = format!("\n[the work does not continue: {}]", error.message);
     result.for_llm.push_str(&note);
+    result
+}
+
+/// Returns the result of the first part of the work after the second part failed. It is an error, with the effects, the log and the
+/// denied accesses of both parts.
+fn failed(result: ToolResult, error: Error) -> ToolResult {
+    let mut result = not_continued(result, &error);
+    result.status = ToolStatus::Error;
+    result.denied.extend(error.denied.iter().cloned());
+    if let Some(log) = &error.log {
+        let first = result.log.take();
+        result.log = Some(first.map_or_else(|| log.clone(), |first| format!("{first}{log}").into()));
+    }
+    result.source = Some(Arc::new(error));
     result
 }
 
@@ -109,4 +152,61 @@ fn invalid_follow_up(tool: &str, why: &str) -> Error {
     let tool: String = tool.chars().take(200).collect();
     let message = format!("the follow-up call of `{tool}` is not possible: {why}");
     Error::new(ErrorKind::Tool, Phase::Execute, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use toolwit_core::{CallUsage, DeniedAccess};
+
+    fn denied(access: &str) -> DeniedAccess {
+        DeniedAccess {
+            plugin: "courier".to_owned(),
+            access: access.to_owned(),
+            reason: "no grant names the plugin".to_owned(),
+            suggestion: "grant it".to_owned(),
+            missing_grant: None,
+        }
+    }
+
+    fn part(name: &str, fuel: u64, memory_bytes: u64) -> ToolResult {
+        let mut usage = CallUsage::default();
+        (usage.fuel, usage.memory_bytes, usage.wall) = (fuel, memory_bytes, Duration::from_secs(fuel));
+        let mut result = ToolResult::text(name);
+        result.denied = vec![denied(name)];
+        result.accesses = vec![name.to_owned()];
+        result.usage = Some(usage);
+        result.log = Some(format!("{name}\n").into());
+        result
+    }
+
+    fn accesses(denied: &[DeniedAccess]) -> Vec<&str> {
+        denied.iter().map(|denied| &*denied.access).collect()
+    }
+
+    #[test]
+    fn the_result_of_both_parts_has_the_accesses_usage_and_log_of_both() {
+        let both = joined(part("first", 2, 9), part("second", 3, 5));
+        assert_eq!(both.for_llm, "first\nsecond");
+        assert_eq!(accesses(&both.denied), ["first", "second"]);
+        assert_eq!(both.accesses, ["first", "second"]);
+        assert_eq!(both.log.as_deref(), Some("first\nsecond\n"));
+        let usage = both.usage.unwrap_or_default();
+        assert_eq!((usage.fuel, usage.memory_bytes, usage.wall.as_secs()), (5, 9, 5));
+    }
+
+    #[test]
+    fn a_failed_second_part_keeps_the_first_and_is_an_error() {
+        let error = Error::new(ErrorKind::Fuel, Phase::Execute, "the fuel is used up")
+            .with_denied(vec![denied("second")])
+            .with_log(Some("second\n".into()));
+        let both = failed(part("first", 2, 9), error);
+        assert!(both.is_error());
+        assert_eq!(both.for_llm, "first\n[the work does not continue: the fuel is used up]");
+        assert_eq!(accesses(&both.denied), ["first", "second"]);
+        assert_eq!((both.accesses.len(), both.log.as_deref()), (1, Some("first\nsecond\n")));
+        assert_eq!(both.usage.map(|usage| usage.fuel), Some(2));
+    }
 }

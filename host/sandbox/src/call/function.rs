@@ -32,7 +32,7 @@ impl<'a> FunctionCall<'a> {
 }
 
 impl GuestWork for FunctionCall<'_> {
-    fn check(&mut self, _call: &GuardedCall<'_>, _authority: &Authority) -> Result<(), Error> {
+    fn check(&mut self, _call: &GuardedCall<'_>) -> Result<(), Error> {
         self.params =
             decode_arguments(&self.function.params, &self.arguments, &mut NoHandles).map_err(invalid_arguments)?;
         Ok(())

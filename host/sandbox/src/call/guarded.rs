@@ -1,6 +1,6 @@
 //! The common path of all calls into guests.
 //!
-//! A [`GuardedCall`] resolves the authority, computes the limits, waits for compiled code and a permit, runs the guest under
+//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code and a permit, runs the guest under
 //! its deadline, accounts for what it used, redacts secrets from result, log, artifacts and error, and maps failures to
 //! errors. A tool, a session, a command and the discovery of dynamic tools differ only in their [`GuestWork`].
 
@@ -14,6 +14,7 @@ use super::plugin::Plugin;
 use super::tool_result::require_artifacts_within;
 use crate::grants::authority::{Authority, ConversationNumber};
 use crate::link::compile::linked_component::LinkedComponent;
+use crate::link::host::host_api::CallStack;
 use crate::link::host::wasi::Stdio;
 use crate::link::limits::call_clock::CallClock;
 use toolwit_core::limits::CallLimits;
@@ -42,8 +43,15 @@ pub(crate) struct RunningCall<'a> {
 
 /// The part of a call that differs between its entry points. The methods are called in this order, each at most once.
 pub(crate) trait GuestWork: Send {
-    /// Checks the call before anything is compiled or waited for.
-    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error>;
+    /// Checks the arguments before the authority is resolved, so that a call that cannot start uses up no grant.
+    fn check(&mut self, _call: &GuardedCall<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Checks the authority before anything is compiled or waited for.
+    fn check_authority(&self, _authority: &Authority) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Waits for the resources that the work needs in addition to a permit. Returns the waiting time.
     fn enter(
@@ -80,13 +88,16 @@ impl<'a> GuardedCall<'a> {
     /// # Errors
     /// Those of authority, limits, compiling and waiting, of the work, and of guest code. Secrets are redacted.
     pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
+        if let Err(error) = work.check(&self) {
+            return Err(self.redacted(error).await);
+        }
         let authority = self.plugin.authority(self.conversation, self.context).await?;
         let outcome = self.run_within(&authority, work).await;
         authority.conclude(outcome)
     }
 
     async fn run_within(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
-        work.check(&self, authority)?;
+        work.check_authority(authority)?;
         let mut limits = self.plugin.limits_for(self.context, self.is_long_running)?;
         let linked = match self.deadline {
             None => self.plugin.linked(self.context).await?,
@@ -117,6 +128,16 @@ impl<'a> GuardedCall<'a> {
             _ => work.keep(instance),
         }
         outcome
+    }
+
+    /// Redacts the error of a call that has no authority. It can name the error of an earlier call, which can contain a secret.
+    async fn redacted(&self, error: Error) -> Error {
+        let caller = CallStack::of(self.context).map(CallStack::caller);
+        match self.plugin.redactor(self.conversation, caller, self.context).await {
+            Ok(redactor) => error.redacted(&|text| redactor.text(text).into_owned(), &|value| redactor.value(value)),
+            // Without the secrets, no text can be recognised as one of them.
+            Err(error) => error,
+        }
     }
 
     /// Lowers the time limit of the call to the time that remains until its deadline.

@@ -100,12 +100,15 @@ struct InterceptorWork<'a> {
 }
 
 impl GuestWork for InterceptorWork<'_> {
-    fn check(&mut self, _call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
-        // With only a part of its rights, it would decide on other grounds than the operator expects.
-        authority.require_full_rights()?;
+    fn check(&mut self, _call: &GuardedCall<'_>) -> Result<(), Error> {
         self.params =
             decode_arguments(&self.function.params, &self.arguments, &mut NoHandles).map_err(invalid_arguments)?;
         Ok(())
+    }
+
+    fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
+        // With only a part of its rights, it would decide on other grounds than the operator expects.
+        authority.require_full_rights()
     }
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {

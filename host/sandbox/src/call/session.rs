@@ -106,6 +106,14 @@ impl Session {
         true
     }
 
+    /// Returns the state unless an earlier call is using it.
+    pub(super) fn try_enter(&self) -> Option<MutexGuard<'_, SessionState>> {
+        static CLOCK: AtomicU64 = AtomicU64::new(1);
+        self.last_used
+            .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.state.try_lock().ok()
+    }
+
     /// Waits for earlier calls to end. Also returns the waiting time.
     ///
     /// # Errors
@@ -115,10 +123,7 @@ impl Session {
         context: &ToolContext,
         limits: &CallLimits,
     ) -> Result<(MutexGuard<'_, SessionState>, Duration), Error> {
-        static CLOCK: AtomicU64 = AtomicU64::new(1);
-        self.last_used
-            .store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        if let Ok(state) = self.state.try_lock() {
+        if let Some(state) = self.try_enter() {
             return Ok((state, Duration::ZERO));
         }
         let started = Instant::now();
@@ -149,8 +154,10 @@ impl Session {
 impl SessionState {
     /// Drops an instance that this call must not enter. Returns whether an instance was dropped.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
-        self.drop_abandoned();
-        self.drop_if_rights_changed(&authority.rights) || self.drop_if_variables_changed(authority)
+        // Both, because each also stores the current state for the next call.
+        let have_rights_changed = self.drop_if_rights_changed(&authority.rights);
+        let have_variables_changed = self.drop_if_variables_changed(authority);
+        have_rights_changed || have_variables_changed
     }
 
     /// Drops the instance with its entities.
@@ -184,7 +191,7 @@ impl SessionState {
     }
 
     /// Removes the entities of an instance that was not put back because the future of its call was dropped.
-    fn drop_abandoned(&mut self) {
+    pub(super) fn drop_abandoned(&mut self) {
         if self.instance.is_none() && !self.entities.is_empty() {
             self.drop_instance("an earlier call was abandoned while it ran");
         }

@@ -136,9 +136,18 @@ impl<'a> SessionCall<'a> {
         }
     }
 
+    /// Decodes the arguments, and keeps the state for this call.
+    fn hold(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
+        state.drop_abandoned();
+        self.decode(&state.entities)?;
+        self.state = Some(state);
+        Ok(())
+    }
+
     /// Decodes the arguments, with the handle of the entity first.
     fn decode(&mut self, entities: &EntityTable) -> Result<(), Error> {
         let shape = self.shape();
+        self.params.clear();
         if let Some(key) = &self.own {
             let entity = entities.get(key).ok_or_else(|| match self.target {
                 EntityTarget::ByParameter(index) if entities.gone_reason(key).is_none() => {
@@ -164,8 +173,17 @@ impl<'a> SessionCall<'a> {
 }
 
 impl GuestWork for SessionCall<'_> {
-    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
+    fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         CallStack::require_outside(call.context, self.session.number())?;
+        self.own = self.take_target()?;
+        // While an earlier call uses the session, the entities of this one may not exist yet.
+        if let Some(state) = self.session.try_enter() {
+            self.hold(state)?;
+        }
+        Ok(())
+    }
+
+    fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
         authority.require_full_rights()
     }
 
@@ -175,13 +193,18 @@ impl GuestWork for SessionCall<'_> {
         authority: &Authority,
         limits: &CallLimits,
     ) -> Result<Duration, Error> {
-        let (mut state, waited) = self.session.enter(call.context, limits).await?;
-        if state.drop_outdated(authority) {
-            self.session.is_alive.store(false, Ordering::Relaxed);
+        let mut waited = Duration::ZERO;
+        if self.state.is_none() {
+            let (state, time) = self.session.enter(call.context, limits).await?;
+            waited = time;
+            self.hold(state)?;
         }
-        self.own = self.take_target()?;
-        self.decode(&state.entities)?;
-        self.state = Some(state);
+        let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
+        if is_outdated && let Some(state) = self.state.take() {
+            self.session.is_alive.store(false, Ordering::Relaxed);
+            // The entities in the arguments are gone.
+            self.hold(state)?;
+        }
         Ok(waited)
     }
 
