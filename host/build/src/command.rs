@@ -1,15 +1,17 @@
-//! Runs an external program of a build: its output is streamed, its time is limited, and it is killed on drop.
+//! Runs an external program of a build: its output is streamed, its time is limited, and it is killed on drop with the programs that
+//! it started.
 
 use std::{
     collections::VecDeque,
     ffi::OsStr,
+    io,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
-    process::Command,
+    process::{Child, Command},
 };
 
 use super::{BuildError, BuildEvent, Progress};
@@ -20,6 +22,12 @@ const STDOUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// The maximum size of the diagnostics in an error. Longer ones are truncated at the start, because compilers print their
 /// summary at the end.
 const DIAGNOSTICS_BYTES_MAX: usize = 64 * 1024;
+
+/// The maximum length of a line. A longer one is forwarded in parts.
+const LINE_BYTES_MAX: u64 = 16 * 1024;
+
+/// The time after a program has exited in which the programs that it started can finish their output.
+const LEFT_BEHIND_WALL_MAX: Duration = Duration::from_secs(2);
 
 /// The destination of a program's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +52,8 @@ pub(super) struct FinishedCommand {
 /// Runs `command` until it exits and streams its diagnostics.
 ///
 /// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so its output
-/// files may be incomplete: it must write to temporary files, which the caller moves into place.
+/// files may be incomplete: it must write to temporary files, which the caller moves into place. On Unix, the programs that it started
+/// are killed with it, unless they have left its process group.
 pub(super) async fn run(
     mut command: Command,
     stdout: Stdout,
@@ -56,41 +65,107 @@ pub(super) async fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
     let command_line = command_line(&command);
     let program = command.as_std().get_program().to_string_lossy().into_owned();
-    let start_error = |source| BuildError::Start { program, source };
     tracing::debug!(command = %command_line, "a build command starts");
 
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(source) => return Err(start_error(source)),
+        Err(source) => return Err(BuildError::Start { program, source }),
     };
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let work = async {
-        let diagnostics = stream(err, progress);
-        let (data, mut output) = match stdout {
-            Stdout::Collect => tokio::try_join!(collect(out), diagnostics)?,
-            Stdout::Stream => {
-                let (mut first, second) = tokio::try_join!(stream(out, progress), diagnostics)?;
-                first.push_str(&second);
-                (String::new(), first)
-            }
-        };
-        let status = child.wait().await?;
-        output.truncate(output.trim_end().len());
-        Ok(FinishedCommand {
-            status,
-            stdout: data,
-            output,
-        })
-    };
-    match tokio::time::timeout(limit, work).await {
-        Ok(Ok(finished)) => Ok(finished),
-        Ok(Err(source)) => Err(start_error(source)),
+    let group = ProcessGroup::of(&child);
+    let output = output(child.stdout.take(), child.stderr.take(), stdout, progress);
+    match tokio::time::timeout(limit, finished(&mut child, &group, output)).await {
+        Ok(Ok((status, (stdout, output)))) => Ok(FinishedCommand { status, stdout, output }),
+        Ok(Err(source)) => Err(BuildError::Output { program, source }),
         Err(_) => Err(BuildError::TimedOut {
             command: command_line,
             limit_s: limit.as_secs(),
         }),
+    }
+}
+
+/// Reads both outputs to their ends. Returns the collected standard output, and the end of the diagnostics.
+async fn output(
+    out: Option<impl AsyncRead + Unpin>,
+    err: Option<impl AsyncRead + Unpin>,
+    stdout: Stdout,
+    progress: &dyn Progress,
+) -> io::Result<(String, String)> {
+    let diagnostics = stream(err, progress);
+    let (data, output) = match stdout {
+        Stdout::Collect => tokio::try_join!(collect(out, STDOUT_BYTES_MAX), diagnostics)?,
+        Stdout::Stream => {
+            let (first, second) = tokio::try_join!(stream(out, progress), diagnostics)?;
+            (String::new(), first + &second)
+        }
+    };
+    Ok((data, end_of(output.trim_end(), DIAGNOSTICS_BYTES_MAX).to_owned()))
+}
+
+/// Waits until the program has exited and its output has ended. Kills the programs that it left behind if they hold its output.
+async fn finished<T>(
+    child: &mut Child,
+    group: &ProcessGroup,
+    output: impl Future<Output = io::Result<T>>,
+) -> io::Result<(ExitStatus, T)> {
+    let mut output = std::pin::pin!(output);
+    tokio::select! {
+        output = &mut output => {
+            let output = output?;
+            Ok((child.wait().await?, output))
+        }
+        status = child.wait() => {
+            let status = status?;
+            let output = if let Ok(output) = tokio::time::timeout(LEFT_BEHIND_WALL_MAX, &mut output).await {
+                output?
+            } else {
+                group.kill();
+                output.await?
+            };
+            Ok((status, output))
+        }
+    }
+}
+
+/// The process group of a program, which contains the programs that it started. It is killed on drop.
+struct ProcessGroup {
+    #[cfg(unix)]
+    id: Option<rustix::process::Pid>,
+}
+
+#[cfg(unix)]
+impl ProcessGroup {
+    fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self {
+            id: id.and_then(rustix::process::Pid::from_raw),
+        }
+    }
+
+    fn kill(&self) {
+        if let Some(id) = self.id {
+            // Fails if all its processes have exited.
+            let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Other platforms have no process groups: only the program itself is killed.
+#[cfg(not(unix))]
+impl ProcessGroup {
+    fn of(_child: &Child) -> Self {
+        Self {}
+    }
+
+    fn kill(&self) {}
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -120,22 +195,25 @@ fn command_line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-async fn collect(from: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
+async fn collect(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(from) = from {
-        from.take(STDOUT_BYTES_MAX).read_to_end(&mut bytes).await?;
+        from.take(bytes_max + 1).read_to_end(&mut bytes).await?;
+    }
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::other(format!("it is larger than {bytes_max} bytes")));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Forwards each line to the progress sink as it arrives, and returns the last lines.
-async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -> std::io::Result<String> {
+async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -> io::Result<String> {
     let Some(from) = from else { return Ok(String::new()) };
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     let mut last_lines = VecDeque::<String>::new();
     let mut last_lines_bytes = 0;
-    while from.read_until(b'\n', &mut line).await? > 0 {
+    while (&mut from).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await? > 0 {
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         line.clear();
         progress.event(BuildEvent::Output(&text));
@@ -153,6 +231,16 @@ async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -
         output.push('\n');
     }
     Ok(output)
+}
+
+/// Returns the last lines of a text that fit into a number of bytes.
+fn end_of(text: &str, bytes_max: usize) -> &str {
+    let excess = text.len().saturating_sub(bytes_max);
+    if excess == 0 {
+        return text;
+    }
+    let first_line = text.as_bytes()[excess..].iter().position(|byte| *byte == b'\n');
+    first_line.map_or("", |end| &text[excess + end + 1..])
 }
 
 #[cfg(test)]
@@ -214,6 +302,107 @@ mod tests {
         };
         assert!(output.len() <= DIAGNOSTICS_BYTES_MAX);
         assert!(output.ends_with("\nlast"));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_is_forwarded_in_parts() {
+        let longest = Mutex::new((0, 0));
+        let sink = |event: BuildEvent<'_>| {
+            if let BuildEvent::Output(line) = event {
+                let mut longest = longest.lock().unwrap();
+                *longest = (longest.0.max(line.len()), longest.1 + line.len());
+            }
+        };
+        let script = "head -c 3000000 /dev/zero | tr '\\0' x";
+        let finished = run(sh(script), Stdout::Stream, Duration::from_secs(60), &sink)
+            .await
+            .unwrap();
+        let (longest, total) = *longest.lock().unwrap();
+        assert_eq!((longest as u64, total), (LINE_BYTES_MAX, 3_000_000));
+        let kept = finished.output.len();
+        assert!((1..=DIAGNOSTICS_BYTES_MAX).contains(&kept), "{kept}");
+    }
+
+    #[tokio::test]
+    async fn both_outputs_together_are_truncated() {
+        let script = "seq 20000; seq 20000 >&2; echo last >&2";
+        let finished = run(sh(script), Stdout::Stream, Duration::from_secs(60), &Silent)
+            .await
+            .unwrap();
+        assert!(
+            finished.output.len() <= DIAGNOSTICS_BYTES_MAX,
+            "{}",
+            finished.output.len()
+        );
+        assert!(finished.output.ends_with("\nlast"));
+    }
+
+    #[tokio::test]
+    async fn collected_output_over_the_limit_is_an_error() {
+        assert_eq!(collect(Some(&b"data"[..]), 4).await.unwrap(), "data");
+        assert!(collect(Some(&b"data+"[..]), 4).await.is_err());
+        let script = format!("head -c {} /dev/zero", STDOUT_BYTES_MAX + 1);
+        let error = run(sh(&script), Stdout::Collect, Duration::from_secs(60), &Silent)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, BuildError::Output { program, .. } if program == "sh"),
+            "{error:?}"
+        );
+    }
+
+    /// Starts a program that keeps a pipe open for writing, in a script. Returns the end of the pipe.
+    #[cfg(unix)]
+    fn pipe_of(directory: &std::path::Path) -> (String, tokio::task::JoinHandle<io::Result<Vec<u8>>>) {
+        let pipe = directory.join("pipe");
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let script = format!("sleep 300 > '{}' &", pipe.display());
+        (script, tokio::task::spawn_blocking(move || std::fs::read(pipe)))
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn programs_that_a_stopped_program_started_are_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (script, end) = pipe_of(directory.path());
+        let script = format!("{script} wait");
+        let error = run(sh(&script), Stdout::Collect, Duration::from_secs(1), &Silent)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, BuildError::TimedOut { .. }), "{error:?}");
+        tokio::time::timeout(Duration::from_secs(60), end)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn programs_that_a_finished_program_left_behind_do_not_delay_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let (script, end) = pipe_of(directory.path());
+        // The program that is left behind has the standard error, too.
+        let finished = run(
+            sh(&format!("{script} echo data")),
+            Stdout::Collect,
+            Duration::from_secs(60),
+            &Silent,
+        )
+        .await;
+        let finished = finished.unwrap();
+        assert_eq!((finished.stdout.as_str(), finished.status.success()), ("data\n", true));
+        tokio::time::timeout(Duration::from_secs(60), end)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
     }
 
     #[tokio::test]

@@ -100,6 +100,14 @@ pub enum BuildError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The output of a program could not be read, or is too large.
+    #[error("the output of `{program}` could not be read")]
+    Output {
+        /// The program.
+        program: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// A program exited with an error.
     #[error("`{command}` failed ({status})")]
     Command {

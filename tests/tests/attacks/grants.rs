@@ -181,7 +181,9 @@ async fn an_entity_that_was_made_after_a_change_of_rights_and_variables_stays() 
     host.regrant("env = [{ name = \"A\", value = \"1\" }]");
     let jar = make().await.unwrap();
     let tools: Vec<_> = jar.providers.iter().flat_map(|provider| provider.tools()).collect();
-    let looked = host.call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"})).await;
+    let looked = host
+        .call_in(&tools, "jar_thejar_look", json!({"path": "/data/a"}))
+        .await;
     assert!(looked.is_ok(), "{looked:?}");
 }
 

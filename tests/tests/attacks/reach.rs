@@ -296,7 +296,10 @@ async fn a_result_can_request_one_background_call() {
     ] {
         let failed = host.call("begin", begin(tool, arguments)).await.unwrap();
         assert!(failed.is_error() && failed.for_llm.contains(why), "{failed:?}");
-        assert!(failed.for_llm.starts_with("begun\n"), "the first part is done: {failed:?}");
+        assert!(
+            failed.for_llm.starts_with("begun\n"),
+            "the first part is done: {failed:?}"
+        );
     }
 }
 
@@ -313,11 +316,10 @@ async fn background_calls_are_limited_to_the_functions_of_the_conversation() {
         called.map(|result| result.for_llm).map_err(toolwit::Error::from)
     };
     assert_eq!(begun(Scope::new()).await.unwrap(), "begun\n1");
-    let refused = begun(Scope::new().restricted_to(|id| !id.ends_with("#burn"))).await.unwrap();
-    assert!(
-        refused.contains("no such function for this conversation"),
-        "{refused}"
-    );
+    let refused = begun(Scope::new().restricted_to(|id| !id.ends_with("#burn")))
+        .await
+        .unwrap();
+    assert!(refused.contains("no such function for this conversation"), "{refused}");
 }
 
 // attack: C20

@@ -83,7 +83,10 @@ impl ApprovalStore for AnswerFile {
 
     fn add(&self, answer: &RememberedAnswer) -> Result<(), Error> {
         if bytes_of(answer) > ANSWER_BYTES_MAX {
-            let message = format!("an answer with more than {} is not remembered", ByteCount(ANSWER_BYTES_MAX));
+            let message = format!(
+                "an answer with more than {} is not remembered",
+                ByteCount(ANSWER_BYTES_MAX)
+            );
             return Err(Error::new(ErrorKind::Io, Phase::Registry, message));
         }
         let file = LockedFile::acquire(&self.0).map_err(|error| self.failed(&error))?;
@@ -112,7 +115,10 @@ mod tests {
 
     fn answer(fields: serde_json::Value) -> RememberedAnswer {
         let mut answer = json!({"tool": "demo#write", "digest": "d", "is_lasting": true});
-        answer.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        answer
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
         serde_json::from_value(answer).unwrap()
     }
 
@@ -124,7 +130,10 @@ mod tests {
     fn expired_answers_are_forgotten_and_valid_ones_stay() {
         let directory = tempfile::tempdir().unwrap();
         let file = AnswerFile::new(directory.path().join("approvals.json"));
-        let (expired, valid) = (answer(json!({"expires_at": 1})), answer(json!({"expires_at": u64::MAX})));
+        let (expired, valid) = (
+            answer(json!({"expires_at": 1})),
+            answer(json!({"expires_at": u64::MAX})),
+        );
         for answer in [&expired, &valid] {
             file.add(answer).unwrap();
         }

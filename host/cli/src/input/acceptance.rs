@@ -27,7 +27,7 @@ pub(super) struct AcceptanceRecord {
     pub(super) digest: String,
     /// The accepted grants. Records of earlier versions do not have it: the copy applies if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    grants: Option<AcceptedGrants>,
+    pub(super) grants: Option<AcceptedGrants>,
     /// The index of packages.
     pub(super) index: Option<RemoteFile>,
     /// The interceptors.
@@ -44,7 +44,7 @@ pub(super) struct AcceptanceRecord {
 /// The grants of an accepted proposal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum AcceptedGrants {
+pub(super) enum AcceptedGrants {
     /// The proposal has none.
     None,
     /// The copy, which the user may have changed since.
@@ -76,8 +76,7 @@ impl AcceptanceFiles {
     /// # Errors
     /// If the record cannot be read or is invalid, or its grants cannot be copied.
     pub(super) fn read(&self) -> Result<Option<AcceptanceRecord>, Error> {
-        let is_uncopied =
-            |record: &AcceptanceRecord| matches!(record.grants, Some(AcceptedGrants::Uncopied(_)));
+        let is_uncopied = |record: &AcceptanceRecord| matches!(record.grants, Some(AcceptedGrants::Uncopied(_)));
         match self.read_record()? {
             Some(record) if is_uncopied(&record) => {
                 let file = self.lock()?;
@@ -215,7 +214,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         // The record cannot be replaced, because a directory has the name of its temporary file.
-        let blocked = directory.path().join(format!("p.accepted.toml.{}.new", std::process::id()));
+        let blocked = directory
+            .path()
+            .join(format!("p.accepted.toml.{}.new", std::process::id()));
         fs::create_dir(&blocked).unwrap();
         assert!(files.accept(record("one"), Some(&grants("one"))).is_err());
         assert_eq!(in_force(&files), (None, None));

@@ -1,12 +1,11 @@
 //! Bearer tokens of a server, and the file that lists them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use toolwit::tool::text::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit_mcp_server::ProtectedResource;
 
@@ -194,18 +193,7 @@ fn read_text(path: &Path, bytes_max: u64, kind: &str) -> Result<String, Error> {
         let message = format!("the {kind} `{}` cannot be read: {problem}", path.display());
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
     };
-    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if !is_file {
-        return Err(failed("it is not a regular file".to_owned()));
-    }
-    let mut text = String::new();
-    let read = file.take(bytes_max + 1).read_to_string(&mut text);
-    read.map_err(|error| failed(error.to_string()))?;
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > bytes_max {
-        return Err(failed(format!("it is larger than {bytes_max} bytes")));
-    }
-    Ok(text)
+    read_text_file(path, bytes_max).map_err(|error| failed(error.to_string()))
 }
 
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! Input of commands: shared options, files, standard input and the environment.
 
 mod acceptance;
-mod access;
+pub(crate) mod access;
 pub(crate) mod access_tokens;
 pub(crate) mod approvals;
 pub(crate) mod budget;

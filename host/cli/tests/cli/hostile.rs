@@ -430,3 +430,26 @@ fn doctor_distinguishes_a_toolchain_that_fails_from_none() {
     assert!(doctor.stdout.contains(expected), "{doctor}");
     assert!(doctor.stdout.contains("`rustup default stable`"), "{doctor}");
 }
+
+// attack: J11
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_as_a_scenario_and_as_a_configuration() {
+    let workspace = Workspace::with("plain", PLAIN);
+    let pipe = workspace.path().join("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for arguments in [
+        &["run", "hi", "--model", "scripted:pipe"][..],
+        &["serve", "--http", "127.0.0.1:0", "--config", "pipe"],
+    ] {
+        let refused = workspace.run(arguments);
+        assert_ne!(refused.code, Some(0), "{refused}");
+        assert!(refused.stderr.contains("is not a regular file"), "{refused}");
+    }
+}

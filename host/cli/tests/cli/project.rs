@@ -38,7 +38,11 @@ fn project_grants_apply_only_after_they_are_accepted() {
     );
     let (_, document) = workspace.json(&["trust", "--json"]);
     let short = workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..15]]);
-    assert_eq!(short.code, Some(2), "another proposal may have the same characters: {short}");
+    assert_eq!(
+        short.code,
+        Some(2),
+        "another proposal may have the same characters: {short}"
+    );
     assert_eq!(greet().stdout.trim(), "nothing");
     assert_eq!(accept().code, Some(0));
     let called = greet();
@@ -78,7 +82,8 @@ fn project_grants_apply_only_after_they_are_accepted() {
 
 #[test]
 fn accepting_a_project_without_grants_ends_the_accepted_ones() {
-    let grants = "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = { greeting = \"hello\" }\n";
+    let grants =
+        "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = { greeting = \"hello\" }\n";
     let workspace = Workspace::with("settings", SETTINGS)
         .file("toolwit.toml", "[grants]\nfile = \"project.toml\"\n")
         .file("project.toml", grants);

@@ -29,7 +29,10 @@ fn grants_of_cases_that_reach_outside_of_their_directory_need_an_option() {
     for (grants, listed) in [
         ("files = [{ host = \"./../outside\", guest = \"/data\" }]", "outside"),
         ("env = [{ name = \"OPENAI_API_KEY\" }]", "env OPENAI_API_KEY"),
-        ("http = [{ scheme = \"http\", host = \"127.0.0.1\", methods = [\"GET\"] }]", "127.0.0.1"),
+        (
+            "http = [{ scheme = \"http\", host = \"127.0.0.1\", methods = [\"GET\"] }]",
+            "127.0.0.1",
+        ),
     ] {
         let workspace = workspace(grants);
         let refused = workspace.run(&test);
@@ -39,7 +42,11 @@ fn grants_of_cases_that_reach_outside_of_their_directory_need_an_option() {
             "{refused}"
         );
         let without = workspace.run(&[&test[..], &["--filter", "silent"]].concat());
-        assert_eq!(without.code, Some(0), "the case that has the grant does not run: {without}");
+        assert_eq!(
+            without.code,
+            Some(0),
+            "the case that has the grant does not run: {without}"
+        );
         let allowed = workspace.run(&[&test[..], &["--allow-grants"]].concat());
         assert_eq!(allowed.code, Some(0), "{allowed}");
     }

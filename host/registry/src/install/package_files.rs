@@ -9,8 +9,8 @@ use super::remote_file::FileDigest;
 use super::write::StagedFile;
 use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package};
-use crate::scan::{PackageContent, inspect_content};
 use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
+use crate::scan::{PackageContent, inspect_content};
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::read_component;
@@ -117,7 +117,8 @@ fn require_inspected(changes: &[(&str, FileChange)], package: &Package) -> Resul
         manifest: content(MANIFEST_EXTENSION).map(|text| (text, &*manifest_name)),
         wit: content(WIT_EXTENSION),
     };
-    let (inspection, manifest) = inspect_content(&package.name, &content).map_err(|error| changed().with_source(error))?;
+    let (inspection, manifest) =
+        inspect_content(&package.name, &content).map_err(|error| changed().with_source(error))?;
     let is_same = manifest.as_ref() == package.manifest.as_deref()
         && inspection.to_cache_text() == plugin.inspection().to_cache_text();
     if is_same { Ok(()) } else { Err(changed()) }
@@ -222,14 +223,20 @@ mod tests {
         let changes: [(&str, &[u8]); 3] = [
             ("calc.wasm", &component(3)),
             ("calc.toml", b"version = \"2.0.0\"\n[limits]\nwall = \"1h\""),
-            ("calc.wit", b"package demo:calc@2.0.0;\n\nworld calc {\n  /// Deletes nothing.\n  export f: func() -> s32;\n}\n"),
+            (
+                "calc.wit",
+                b"package demo:calc@2.0.0;\n\nworld calc {\n  /// Deletes nothing.\n  export f: func() -> s32;\n}\n",
+            ),
         ];
         for (name, content) in changes {
             let setup = Setup::new().await;
             fs::write(setup.source.path().join(name), content).unwrap();
             let (outcome, has_changed) = setup.install();
             let error = outcome.unwrap_err();
-            assert!(error.message.contains("changed after it was inspected"), "{name}: {error}");
+            assert!(
+                error.message.contains("changed after it was inspected"),
+                "{name}: {error}"
+            );
             assert!(!has_changed, "{name}");
         }
         for name in ["calc.wasm", "calc.toml", "calc.wit"] {
@@ -251,7 +258,14 @@ mod tests {
         let earlier = ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before);
         let target = setup.installed.path().join("calc.wasm");
         write_files(&setup.new, &target, setup.installed.path()).unwrap_err();
-        assert_eq!(["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before), earlier);
-        assert_eq!(fs::read_dir(setup.installed.path()).unwrap().count(), 5, "no temporary file is left");
+        assert_eq!(
+            ["calc.wasm", "calc.toml", "calc.wit", "calc.policy.yaml"].map(before),
+            earlier
+        );
+        assert_eq!(
+            fs::read_dir(setup.installed.path()).unwrap().count(),
+            5,
+            "no temporary file is left"
+        );
     }
 }

@@ -122,7 +122,10 @@ fn reject_shared_names(packages: &mut [Package]) {
             .collect();
         for (own, index) in indices.into_iter().enumerate() {
             let others = (0..paths.len()).filter(|other| *other != own);
-            let shown: Vec<_> = others.take(CLAIMANTS_SHOWN).map(|other| paths[other].as_str()).collect();
+            let shown: Vec<_> = others
+                .take(CLAIMANTS_SHOWN)
+                .map(|other| paths[other].as_str())
+                .collect();
             let more = match paths.len() - 1 - shown.len() {
                 0 => String::new(),
                 more => format!(" and {more} more"),

@@ -7,7 +7,6 @@ use super::function::invalid_arguments;
 use super::guarded::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::result_too_large;
-use crate::grants::authority::Authority;
 use crate::link::host::log_buffer::LogBuffer;
 use crate::link::host::wasi::Stdio;
 use crate::values::decode::DecodeError;

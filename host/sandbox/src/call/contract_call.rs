@@ -1,10 +1,9 @@
 //! A call of a component of another host, through the functions of its contract.
 
-use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::guarded::{GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::require_within;
 use crate::contract::{act, near};
-use crate::grants::authority::Authority;
 use crate::values::dynamic_export::{ForeignContract, ListedTool, NearResponse};
 use toolwit_core::Error;
 use toolwit_core::text::snake_case;

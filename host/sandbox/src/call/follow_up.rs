@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::tool::PluginTool;
 use toolwit_core::{
-    Arguments, CallAccess, CallChain, FollowUpCall, Guards, StartingCall, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
-    ToolStatus, parse_arguments,
+    Arguments, CallAccess, CallChain, FollowUpCall, Guards, StartingCall, Tool, ToolContext, ToolDefinition, ToolError,
+    ToolResult, ToolStatus, parse_arguments,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 

@@ -5,7 +5,6 @@ use wasmtime::component::Val;
 use super::guarded::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::tool_result;
-use crate::grants::authority::Authority;
 use crate::values::decode::{DecodeError, NoHandles, decode_arguments};
 use crate::values::types::Function;
 use toolwit_core::{Arguments, ToolResult};

@@ -118,8 +118,12 @@ struct ToolQuery<W> {
 }
 
 impl<W: GuestWork> GuestWork for ToolQuery<W> {
-    fn check(&mut self, call: &GuardedCall<'_>, authority: &Authority) -> Result<(), Error> {
-        self.work.check(call, authority)
+    fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
+        self.work.check(call)
+    }
+
+    fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
+        self.work.check_authority(authority)
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {

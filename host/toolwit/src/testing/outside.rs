@@ -32,7 +32,9 @@ impl TestCase {
 }
 
 fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
-    let grants = cases.iter().flat_map(|case| case.outside_grants().map(|grant| (&case.name, grant)));
+    let grants = cases
+        .iter()
+        .flat_map(|case| case.outside_grants().map(|grant| (&case.name, grant)));
     let lines = grants.map(|(case, grant)| {
         // In one line, because a grant may not look like two.
         let line = format!("{grant} (test `{case}`)").replace(['\r', '\n'], "⏎");
@@ -93,7 +95,11 @@ mod tests {
 
     fn refusal(directory: &Path, grants: &str) -> Option<String> {
         let file = directory.join("tests.toml");
-        fs::write(&file, format!("[[test]]\nname = \"a\"\ntool = \"b\"\ngrants = {{ {grants} }}\n")).unwrap();
+        fs::write(
+            &file,
+            format!("[[test]]\nname = \"a\"\ntool = \"b\"\ngrants = {{ {grants} }}\n"),
+        )
+        .unwrap();
         let suite = TestSuite::read(&file, "demo").unwrap();
         let error = suite.require_grants_inside().err()?;
         Some(error.message.to_string())
@@ -125,10 +131,16 @@ mod tests {
             (&absolute(root.path()), "files"),
             ("env = [{ name = \"OPENAI_API_KEY\" }]", "env OPENAI_API_KEY"),
             ("secrets = [{ name = \"KEY\", source = \"env\" }]", "secret"),
-            ("http = [{ scheme = \"http\", host = \"127.0.0.1\", methods = [\"GET\"] }]", "http"),
+            (
+                "http = [{ scheme = \"http\", host = \"127.0.0.1\", methods = [\"GET\"] }]",
+                "http",
+            ),
         ] {
             let refusal = refusal(&work, outside).unwrap();
-            assert!(refusal.contains(listed) && refusal.contains("test `a`"), "{outside}: {refusal}");
+            assert!(
+                refusal.contains(listed) && refusal.contains("test `a`"),
+                "{outside}: {refusal}"
+            );
         }
     }
 

@@ -4,15 +4,20 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use super::conversation::ConversationNumber;
 use super::directory_opener::DirectoryOpener;
 use super::file_stamp::FileStamp;
-use super::ledger::{GrantUse, Ledger};
-use super::loaded_grants::LoadedGrants;
+use super::ledger::{Admissions, GrantUse, Ledger};
+use super::loaded_grants::{LoadedGrants, LoadedRights};
 use super::rights::{AuthorityRequest, OpenedRights};
 use crate::grants::file::read_grants_file;
 use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase};
+
+/// The maximum time in which the use of a grant is recorded. A process that holds the lock of the grants longer is stopped or hangs.
+const RECORD_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// The current grants: those of the application, and those of the file.
 ///
@@ -22,7 +27,12 @@ pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// The grants of the application.
     fixed: Vec<Grant>,
+    /// Held for short times only, because calls on executor threads wait for it.
     state: Mutex<GrantsState>,
+    /// Held while the file is read and its directories are opened, which waits for the disk and for other processes.
+    directories: Mutex<DirectoryOpener>,
+    /// Held while uses are recorded, which waits for the disk and for other processes, so that at most one thread does.
+    ledger: Arc<tokio::sync::Mutex<Ledger>>,
 }
 
 struct GrantsState {
@@ -30,10 +40,8 @@ struct GrantsState {
     loaded: Option<LoadedGrants>,
     /// The reason why the file currently grants nothing.
     broken: Option<Error>,
-    ledger: Ledger,
     /// The plugins and digests for which lost grants have been announced.
     announced: HashSet<(String, String)>,
-    directories: DirectoryOpener,
 }
 
 impl CurrentGrants {
@@ -53,22 +61,19 @@ impl CurrentGrants {
             stamp: None,
             loaded: None,
             broken: None,
-            ledger: file.as_deref().map(Ledger::of).unwrap_or_default(),
             announced: HashSet::new(),
-            directories: DirectoryOpener::new(file.clone(), &protected, plugins),
         };
+        let ledger = file.as_deref().map(Ledger::of).unwrap_or_default();
         let current = Self {
+            directories: Mutex::new(DirectoryOpener::new(file.clone(), &protected, plugins)),
+            ledger: Arc::new(tokio::sync::Mutex::new(ledger)),
             file,
             fixed,
             state: Mutex::new(state),
         };
-        let mut state = current.lock();
-        current.refresh(&mut state);
-        if let Some(error) = state.broken.take() {
-            return Err(error);
-        }
-        drop(state);
-        Ok(current)
+        current.refresh(&mut current.lock_directories());
+        let broken = current.lock().broken.take();
+        broken.map_or(Ok(current), Err)
     }
 
     /// Lists the plugins that the grants refer to.
@@ -89,9 +94,13 @@ impl CurrentGrants {
         file_changed || state.loaded.as_ref().is_some_and(LoadedGrants::is_outdated)
     }
 
-    /// Reads the file again and opens the directories that it grants. Blocks on the disk.
+    /// Reads the file again and opens the directories that it grants. Blocks on the disk, and on other processes that change the grants.
     pub(crate) fn reread(&self) {
-        self.refresh(&mut self.lock());
+        let mut directories = self.lock_directories();
+        // Another thread may have read it meanwhile.
+        if self.is_stale() {
+            self.refresh(&mut directories);
+        }
     }
 
     /// Checks that the host can enforce rules.
@@ -99,21 +108,63 @@ impl CurrentGrants {
     /// # Errors
     /// For the first directory that cannot be granted. The message contains its path.
     pub(crate) fn check(&self, rules: &GrantRules) -> Result<(), Error> {
-        let state = self.lock();
-        let granted = state.loaded.as_ref().map(LoadedGrants::grants);
-        state.directories.check(rules, granted.unwrap_or_default())
+        let granted = self.lock().loaded.as_ref().map(|loaded| loaded.grants().to_vec());
+        self.lock_directories().check(rules, &granted.unwrap_or_default())
     }
 
     /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
-    pub(crate) fn rights(&self, request: AuthorityRequest<'_>, grant_use: GrantUse) -> Result<GrantedRights, Error> {
+    pub(crate) async fn rights(
+        &self,
+        request: AuthorityRequest<'_>,
+        grant_use: GrantUse,
+    ) -> Result<GrantedRights, Error> {
+        let undecided = match self.decided_rights(request, grant_use, None)? {
+            Ok(rights) => return Ok(rights),
+            Err(undecided) => undecided,
+        };
+        // Boxed, because it is rarely needed and would enlarge the future of every call.
+        let admissions = Box::pin(self.admit(undecided, request.conversation, grant_use)).await;
+        let rights = self.decided_rights(request, grant_use, Some(&admissions))?;
+        Ok(rights.unwrap_or_else(|_| OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into()))
+    }
+
+    /// Decides which grants apply to this call. Records their use on a thread that may block.
+    async fn admit(&self, grants: Vec<Grant>, conversation: ConversationNumber, grant_use: GrantUse) -> Admissions {
+        let ledger = self.ledger.clone();
+        let deciding = async move {
+            let mut ledger = ledger.lock_owned().await;
+            tokio::task::spawn_blocking(move || ledger.admit(&grants, conversation, grant_use)).await
+        };
+        match tokio::time::timeout(RECORD_WALL_MAX, deciding).await {
+            Ok(Ok(admissions)) => admissions,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "recording the use of grants failed unexpectedly");
+                Admissions::default()
+            }
+            Err(_) => {
+                tracing::error!(
+                    "the use of a grant cannot be recorded, because another process changes the grants, so that it does not apply"
+                );
+                Admissions::default()
+            }
+        }
+    }
+
+    /// Computes the rights of a plugin, or returns the grants to decide about first. Does not block.
+    #[allow(clippy::type_complexity, reason = "the inner error is not a failure")]
+    fn decided_rights(
+        &self,
+        request: AuthorityRequest<'_>,
+        grant_use: GrantUse,
+        admissions: Option<&Admissions>,
+    ) -> Result<Result<GrantedRights, Vec<Grant>>, Error> {
         let mut state = self.lock();
         let GrantsState {
             loaded,
             broken,
-            ledger,
             announced,
             ..
         } = &mut *state;
@@ -135,40 +186,55 @@ impl CurrentGrants {
                     .with_denied(vec![denied])
                     .with_source(error.clone()))
             } else {
-                Ok(OpenedRights::none(request.declared, NoGrantReason::Unreadable).into())
+                Ok(Ok(
+                    OpenedRights::none(request.declared, NoGrantReason::Unreadable).into()
+                ))
             };
         }
         let Some(loaded) = loaded else {
-            return Ok(request.no_rights.clone().into());
+            return Ok(Ok(request.no_rights.clone().into()));
         };
-        let rights = loaded.rights(request, ledger, grant_use);
+        let rights = match loaded.rights(request, admissions) {
+            LoadedRights::Rights(rights) => rights,
+            LoadedRights::Undecided(grants) => return Ok(Err(grants)),
+        };
         let lost = match grant_use {
             GrantUse::Call => loaded.newly_lost(request, &rights, announced),
             GrantUse::Preview => Vec::new(),
         };
-        Ok(GrantedRights { rights, lost })
+        Ok(Ok(GrantedRights { rights, lost }))
     }
 
     fn lock(&self) -> MutexGuard<'_, GrantsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_directories(&self) -> MutexGuard<'_, DirectoryOpener> {
+        self.directories.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Reads the file again. If it has become invalid, the last valid grants stay in memory, to identify the plugins that had a
     /// grant.
-    fn refresh(&self, state: &mut GrantsState) {
+    fn refresh(&self, directories: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
             if !self.fixed.is_empty() {
-                state.loaded = Some(LoadedGrants::open(self.fixed.clone(), &mut state.directories));
+                let loaded = LoadedGrants::open(self.fixed.clone(), directories);
+                self.lock().loaded = Some(loaded);
             }
             return;
         };
         // The stamp is older than the content: a change between the two is noticed at the next call.
-        state.stamp = Some(FileStamp::of(file));
-        match read(file) {
-            Ok(of_file) => {
-                tracing::info!(file = %file.display(), grants = of_file.len(), "the grants file was read");
-                let grants = self.fixed.iter().cloned().chain(of_file).collect();
-                state.loaded = Some(LoadedGrants::open(grants, &mut state.directories));
+        let stamp = FileStamp::of(file);
+        let read = read(file).map(|of_file| {
+            tracing::info!(file = %file.display(), grants = of_file.len(), "the grants file was read");
+            let grants = self.fixed.iter().cloned().chain(of_file).collect();
+            LoadedGrants::open(grants, directories)
+        });
+        let mut state = self.lock();
+        state.stamp = Some(stamp);
+        match read {
+            Ok(loaded) => {
+                state.loaded = Some(loaded);
                 state.broken = None;
             }
             Err(error) => {
@@ -217,4 +283,80 @@ fn invalid(file: &Path, error: &GrantsError) -> Error {
         format!("the grants file {} is invalid: {error}", file.display()),
     )
     .with_suggestion("fix the file; until then nothing is granted")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::grants::DeclaredCapabilities;
+    use crate::grants::file::LockedFile;
+
+    /// The grants of a file with a permanent grant for `calc`, and one for `once` that is valid for one call.
+    struct Setup {
+        directory: tempfile::TempDir,
+        current: Arc<CurrentGrants>,
+    }
+
+    impl Setup {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("grants.toml");
+            let grant = |plugin: &str, scope: &str| {
+                format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\n{scope}\nconfig = {{ a = \"b\" }}\n")
+            };
+            let text = [grant("calc", ""), grant("once", "scope = \"once\"")].concat();
+            std::fs::write(&file, format!("version = 1\n{text}")).unwrap();
+            let current = CurrentGrants::open(Some(file), Vec::new(), Vec::new(), &[]).unwrap();
+            Self {
+                directory,
+                current: Arc::new(current),
+            }
+        }
+
+        /// Holds the lock of the file, as a command that changes the grants does.
+        fn lock_file(&self) -> LockedFile {
+            LockedFile::acquire(&self.directory.path().join("grants.toml")).unwrap()
+        }
+    }
+
+    /// Returns whether the grant of a plugin applies to a call.
+    async fn is_granted(current: Arc<CurrentGrants>, plugin: &str) -> bool {
+        let declared = DeclaredCapabilities::default();
+        let request = AuthorityRequest {
+            plugin: &Arc::from(plugin),
+            no_rights: &OpenedRights::none(&declared, NoGrantReason::NotNamed),
+            digest: "",
+            declared: &declared,
+            conversation: ConversationNumber::default(),
+            caller: None,
+        };
+        let rights = current.rights(request, GrantUse::Call).await.unwrap().rights;
+        rights.effective.no_grant.is_none()
+    }
+
+    #[tokio::test]
+    async fn a_locked_grants_file_delays_only_calls_whose_use_is_recorded() {
+        let setup = Setup::new();
+        let lock = setup.lock_file();
+        let mut waiting = std::pin::pin!(is_granted(setup.current.clone(), "once"));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        assert!(!setup.current.is_stale());
+        assert!(is_granted(setup.current.clone(), "calc").await);
+        drop(lock);
+        assert!(waiting.await, "the lock was released");
+        assert!(!is_granted(setup.current.clone(), "once").await, "it is used up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_use_that_is_not_recorded_in_time_does_not_apply() {
+        let setup = Setup::new();
+        let lock = setup.lock_file();
+        let mut waiting = std::pin::pin!(is_granted(setup.current.clone(), "once"));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        tokio::time::advance(RECORD_WALL_MAX).await;
+        assert!(!waiting.await);
+        // Ends the thread that waits for it.
+        drop(lock);
+    }
 }

@@ -153,10 +153,16 @@ fn close_unrecorded(
     unrecorded: &HashSet<PathBuf>,
     error: &io::Error,
 ) {
-    let why = io::Error::new(error.kind(), format!("it cannot be recorded, so that another one could take its place: {error}"));
+    let why = io::Error::new(
+        error.kind(),
+        format!("it cannot be recorded, so that another one could take its place: {error}"),
+    );
     for (grant, opened) in grants.iter().zip(opened) {
         for (rule, opened) in grant.rules.files.iter().zip(opened) {
-            let is_open = opened.directory.as_ref().is_ok_and(|directory| directory.must_be_recorded());
+            let is_open = opened
+                .directory
+                .as_ref()
+                .is_ok_and(|directory| directory.must_be_recorded());
             if is_open && unrecorded.contains(&rule.host) {
                 opened.directory = Err(RefusedDirectory {
                     // The directory exists: it is the record that may be missing.

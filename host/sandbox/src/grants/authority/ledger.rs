@@ -16,6 +16,18 @@ pub(crate) struct Ledger {
     sessions: HashMap<String, ConversationNumber>,
 }
 
+/// Whether grants that are valid for one call or one conversation apply to a call, by their identities.
+#[derive(Debug, Default)]
+pub(crate) struct Admissions(HashMap<String, Result<(), NoGrantReason>>);
+
+impl Admissions {
+    /// Returns the decision about a grant. One that was read since the decisions were made does not apply.
+    pub(super) fn of(&self, grant: &Grant) -> Result<(), NoGrantReason> {
+        let decision = self.0.get(&grant.identity()).copied();
+        decision.unwrap_or(Err(NoGrantReason::UseNotRecorded))
+    }
+}
+
 /// Whether looking up a grant uses it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrantUse {
@@ -34,12 +46,25 @@ impl Ledger {
         }
     }
 
-    /// Decides whether a grant applies to a call of this conversation, and records the use for [`GrantUse::Call`]. Of several
-    /// processes that use a grant at the same time, one gets it. Reads and writes the disk for a grant that is not permanent.
+    /// Decides which grants apply to a call of this conversation, and records their use for [`GrantUse::Call`]. Blocks on the disk, and
+    /// on other processes that change the grants.
+    pub(crate) fn admit(
+        &mut self,
+        grants: &[Grant],
+        conversation: ConversationNumber,
+        grant_use: GrantUse,
+    ) -> Admissions {
+        let decisions = grants
+            .iter()
+            .map(|grant| (grant.identity(), self.admit_one(grant, conversation, grant_use)));
+        Admissions(decisions.collect())
+    }
+
+    /// Decides about a grant. Of several processes that use a grant at the same time, one gets it.
     ///
     /// # Errors
     /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] because such a grant could be used again.
-    pub(crate) fn admit(
+    fn admit_one(
         &mut self,
         grant: &Grant,
         conversation: ConversationNumber,

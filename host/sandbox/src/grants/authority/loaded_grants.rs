@@ -4,9 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::directory_opener::{DirectoryOpener, OpenedRule};
-use super::ledger::{GrantUse, Ledger};
+use super::ledger::Admissions;
 use super::rights::{AuthorityRequest, OpenedRights};
 use crate::grants::{EffectiveRights, Grant, GrantScope, GrantedVersion, Grants, NoGrantReason, stale_grants};
+
+/// The rights of a plugin, or the grants to decide about first.
+pub(super) enum LoadedRights {
+    Rights(Arc<OpenedRights>),
+    /// These grants apply for one call or one conversation.
+    Undecided(Vec<Grant>),
+}
 
 /// Valid grants, with their directories opened.
 pub(super) struct LoadedGrants {
@@ -35,23 +42,29 @@ impl LoadedGrants {
         self.opened.iter().flatten().any(OpenedRule::is_outdated)
     }
 
-    pub(super) fn rights(
-        &mut self,
-        request: AuthorityRequest<'_>,
-        ledger: &mut Ledger,
-        grant_use: GrantUse,
-    ) -> Arc<OpenedRights> {
+    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent.
+    pub(super) fn rights(&mut self, request: AuthorityRequest<'_>, admissions: Option<&Admissions>) -> LoadedRights {
         let key = (request.plugin.to_string(), request.digest.to_owned());
         if let Some(rights) = self.rights.get(&key) {
-            return rights.clone();
+            return LoadedRights::Rights(rights.clone());
         }
         let grants = &self.grants.grants;
         let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
         let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
+        let is_permanent = |index: &usize| grants[*index].scope == GrantScope::Always;
+        let are_permanent = applicable.iter().all(is_permanent);
+        if !are_permanent && admissions.is_none() {
+            let undecided = applicable.iter().filter(|index| !is_permanent(index));
+            return LoadedRights::Undecided(undecided.map(|index| grants[*index].clone()).collect());
+        }
         let mut unused = Vec::with_capacity(applicable.len());
         let mut refused = NoGrantReason::UsedUp;
         for index in &applicable {
-            match ledger.admit(&grants[*index], request.conversation, grant_use) {
+            let decision = match admissions {
+                Some(admissions) if !is_permanent(index) => admissions.of(&grants[*index]),
+                _ => Ok(()),
+            };
+            match decision {
                 Ok(()) => unused.push(*index),
                 Err(reason) => refused = reason,
             }
@@ -66,13 +79,10 @@ impl LoadedGrants {
             let effective = EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
             OpenedRights::new(effective, unused.iter().flat_map(|index| &self.opened[*index]))
         };
-        if applicable
-            .iter()
-            .all(|index| grants[*index].scope == GrantScope::Always)
-        {
+        if are_permanent {
             self.rights.insert(key, rights.clone());
         }
-        rights
+        LoadedRights::Rights(rights)
     }
 
     /// Lists the rules that a plugin had and lost because its component changed, once for each component. A component for which

@@ -106,7 +106,7 @@ impl AuthorityProvider {
         context: &ToolContext,
     ) -> Result<Authority, Error> {
         self.reread_if_stale().await?;
-        let GrantedRights { rights: own, lost } = self.grants.rights(request, GrantUse::Call)?;
+        let GrantedRights { rights: own, lost } = self.grants.rights(request, GrantUse::Call).await?;
         let mut rights = match request.caller {
             Some(caller) => own.narrowed_to(caller),
             None => own.clone(),
@@ -150,7 +150,7 @@ impl AuthorityProvider {
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the rights list instead.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
-        let rights = self.grants.rights(request, GrantUse::Preview)?.rights;
+        let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
         let found = self.look_up(&rights, None).await?;
         let mut effective = rights.effective.clone();
         (_, effective.missing.variables) = variables(&effective, &found.secrets);
@@ -167,7 +167,7 @@ impl AuthorityProvider {
         request: AuthorityRequest<'_>,
     ) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
-        let rights = self.grants.rights(request, GrantUse::Preview)?.rights;
+        let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
         Ok(match request.caller {
             Some(caller) => rights.effective.narrowed_to(caller),
             None => rights.effective.clone(),
@@ -184,7 +184,7 @@ impl AuthorityProvider {
         context: &ToolContext,
     ) -> Result<Redactor, Error> {
         self.reread_if_stale().await?;
-        let rights = self.grants.rights(request, GrantUse::Preview)?.rights;
+        let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
         let found = self.look_up(&rights, Some(context)).await?;
         Ok(Redactor::new(found.secrets.iter().map(|secret| secret.value.as_str())))
     }

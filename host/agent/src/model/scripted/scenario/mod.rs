@@ -3,7 +3,6 @@
 mod file_format;
 
 use std::fmt::Display;
-use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use self::file_format::File;
 use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
 use toolwit_core::limits::SCENARIO_BYTES_MAX;
+use toolwit_core::text::read_text_file;
 
 const SUGGESTION: &str =
     "write each turn as `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and optionally `expect`";
@@ -79,7 +79,7 @@ impl ScriptedModel {
         let path = path.as_ref().to_owned();
         let subject = format!("the scenario `{}`", path.display());
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let read = tokio::task::spawn_blocking(move || read(&path)).await;
+        let read = tokio::task::spawn_blocking(move || read_text_file(&path, SCENARIO_BYTES_MAX)).await;
         let text = read
             .map_err(std::io::Error::other)
             .flatten()
@@ -90,18 +90,6 @@ impl ScriptedModel {
             _ => script,
         })
     }
-}
-
-fn read(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    let mut file = std::fs::File::open(path)?.take(SCENARIO_BYTES_MAX + 1);
-    file.read_to_string(&mut text)?;
-    if text.len() as u64 > SCENARIO_BYTES_MAX {
-        return Err(std::io::Error::other(format!(
-            "it has more than {SCENARIO_BYTES_MAX} bytes"
-        )));
-    }
-    Ok(text)
 }
 
 fn parse(subject: &str, text: &str) -> Result<ScriptedModel, ModelError> {

@@ -192,3 +192,16 @@ async fn a_file_is_limited_in_size_and_names_the_script() {
         assert!(error.contains(&path.display().to_string()), "{error}");
     }
 }
+
+// attack: J11
+#[cfg(unix)]
+#[tokio::test]
+async fn a_scenario_is_a_regular_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, link) = (directory.path().join("a.toml"), directory.path().join("b.toml"));
+    std::fs::write(&file, "[[turn]]\nsay = \"a\"\n").unwrap();
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    ScriptedModel::load(&file).await.unwrap();
+    let refused = ScriptedModel::load(&link).await.unwrap_err();
+    assert!(refused.to_string().contains("is not a regular file"), "{refused}");
+}
