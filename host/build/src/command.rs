@@ -14,6 +14,7 @@ use tokio::{
     process::{Child, Command},
 };
 
+use super::process_group::ProcessGroup;
 use super::{BuildError, BuildEvent, Progress};
 
 /// The maximum size of collected stdout. A cargo build of hundreds of crates reports less than 1 MiB.
@@ -127,45 +128,6 @@ async fn finished<T>(
             };
             Ok((status, output))
         }
-    }
-}
-
-/// The process group of a program, which contains the programs that it started. It is killed on drop.
-struct ProcessGroup {
-    #[cfg(unix)]
-    id: Option<rustix::process::Pid>,
-}
-
-#[cfg(unix)]
-impl ProcessGroup {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self {
-            id: id.and_then(rustix::process::Pid::from_raw),
-        }
-    }
-
-    fn kill(&self) {
-        if let Some(id) = self.id {
-            // Fails if all its processes have exited.
-            let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-/// Other platforms have no process groups: only the program itself is killed.
-#[cfg(not(unix))]
-impl ProcessGroup {
-    fn of(_child: &Child) -> Self {
-        Self {}
-    }
-
-    fn kill(&self) {}
-}
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 

@@ -30,6 +30,7 @@ mod error;
 mod language;
 mod linkers;
 mod plugin_build;
+mod process_group;
 mod progress;
 mod project;
 mod rust_target;

@@ -122,13 +122,15 @@ impl CurrentGrants {
         grant_use: GrantUse,
     ) -> Result<GrantedRights, Error> {
         let undecided = match self.decided_rights(request, grant_use, None)? {
-            Ok(rights) => return Ok(rights),
-            Err(undecided) => undecided,
+            DecidedRights::Granted(rights) => return Ok(rights),
+            DecidedRights::Undecided(grants) => grants,
         };
         // Boxed, because it is rarely needed and would enlarge the future of every call.
         let admissions = Box::pin(self.admit(undecided, request.conversation, grant_use)).await;
-        let rights = self.decided_rights(request, grant_use, Some(&admissions))?;
-        Ok(rights.unwrap_or_else(|_| OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into()))
+        Ok(match self.decided_rights(request, grant_use, Some(&admissions))? {
+            DecidedRights::Granted(rights) => rights,
+            DecidedRights::Undecided(_) => OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into(),
+        })
     }
 
     /// Decides which grants apply to this call. Records their use on a thread that may block.
@@ -154,13 +156,12 @@ impl CurrentGrants {
     }
 
     /// Computes the rights of a plugin, or returns the grants to decide about first. Does not block.
-    #[allow(clippy::type_complexity, reason = "the inner error is not a failure")]
     fn decided_rights(
         &self,
         request: AuthorityRequest<'_>,
         grant_use: GrantUse,
         admissions: Option<&Admissions>,
-    ) -> Result<Result<GrantedRights, Vec<Grant>>, Error> {
+    ) -> Result<DecidedRights, Error> {
         let mut state = self.lock();
         let GrantsState {
             loaded,
@@ -186,23 +187,23 @@ impl CurrentGrants {
                     .with_denied(vec![denied])
                     .with_source(error.clone()))
             } else {
-                Ok(Ok(
-                    OpenedRights::none(request.declared, NoGrantReason::Unreadable).into()
+                Ok(DecidedRights::Granted(
+                    OpenedRights::none(request.declared, NoGrantReason::Unreadable).into(),
                 ))
             };
         }
         let Some(loaded) = loaded else {
-            return Ok(Ok(request.no_rights.clone().into()));
+            return Ok(DecidedRights::Granted(request.no_rights.clone().into()));
         };
         let rights = match loaded.rights(request, admissions) {
             LoadedRights::Rights(rights) => rights,
-            LoadedRights::Undecided(grants) => return Ok(Err(grants)),
+            LoadedRights::Undecided(grants) => return Ok(DecidedRights::Undecided(grants)),
         };
         let lost = match grant_use {
             GrantUse::Call => loaded.newly_lost(request, &rights, announced),
             GrantUse::Preview => Vec::new(),
         };
-        Ok(Ok(GrantedRights { rights, lost }))
+        Ok(DecidedRights::Granted(GrantedRights { rights, lost }))
     }
 
     fn lock(&self) -> MutexGuard<'_, GrantsState> {
@@ -256,6 +257,13 @@ pub(crate) struct GrantedRights {
     pub(crate) rights: Arc<OpenedRights>,
     /// The rules that the plugin lost because its component changed, if this call is the first one since then.
     pub(crate) lost: Vec<String>,
+}
+
+/// The rights of a plugin, or the grants to decide about first.
+enum DecidedRights {
+    Granted(GrantedRights),
+    /// These grants apply for one call or one conversation.
+    Undecided(Vec<Grant>),
 }
 
 impl From<Arc<OpenedRights>> for GrantedRights {
