@@ -196,7 +196,9 @@ mod tests {
     }
 
     fn wit(version: &str) -> String {
-        format!("package demo:calc@{version};\n\nworld calc {{\n  export f: func() -> s32;\n}}\n")
+        format!(
+            "package demo:calc@{version};\n\nworld calc {{\n  /// Returns a number.\n  export f: func() -> s32;\n}}\n"
+        )
     }
 
     fn files(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {

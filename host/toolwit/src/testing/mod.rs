@@ -15,7 +15,7 @@
 //!
 //! [[test]]
 //! name = "a cart keeps its items"
-//! grants = { keyvalue = "read-write" }
+//! grants = { keyvalue = { quota = "1MiB" } }
 //!
 //! [[test.calls]]
 //! tool = "cart_new"

@@ -199,7 +199,7 @@ async fn a_file_is_limited_in_size_and_names_the_script() {
 async fn a_scenario_is_a_regular_file() {
     let directory = tempfile::tempdir().unwrap();
     let (file, link) = (directory.path().join("a.toml"), directory.path().join("b.toml"));
-    std::fs::write(&file, "[[turn]]\nsay = \"a\"\n").unwrap();
+    std::fs::write(&file, "[[turn]]\nanswer = \"a\"\n").unwrap();
     std::os::unix::fs::symlink("/dev/null", &link).unwrap();
     ScriptedModel::load(&file).await.unwrap();
     let refused = ScriptedModel::load(&link).await.unwrap_err();
