@@ -1,6 +1,6 @@
 //! Spans reach a collector.
 #![cfg(feature = "otlp")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -163,4 +163,24 @@ async fn content_is_sent_only_if_it_was_asked_for() {
         text.contains("the secret question") && text.contains("the secret answer"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn headers_and_spans_are_not_sent_to_a_proxy() {
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    // Another process, because the variables of this one cannot be changed.
+    let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "run_inferences_and_calls_are_spans_of_one_trace_without_content"]).kill_on_drop(true);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env(name, &address);
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        command.env_remove(name);
+    }
+    let mut child = command.spawn().unwrap();
+    tokio::select! {
+        connection = proxy.accept() => panic!("the proxy was contacted: {connection:?}"),
+        status = child.wait() => assert!(status.unwrap().success()),
+    }
 }
