@@ -1,16 +1,20 @@
 //! One server as a source of tools.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::pinned_tools::PinnedTools;
+use super::caller_tools::CallerTable;
 use crate::config::ServerConfig;
 use crate::session::{ClientOptions, Listing, ServerSession, SessionPool};
-use crate::tool::{HandleTools, McpTool, prompt_tools, resource_tools};
+use crate::tool::{McpTool, prompt_tools, resource_tools};
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, Tool, ToolContext};
+
+/// The reasons why a listed tool is withheld.
+const CHANGED: &str = "its definition has changed since it was first listed";
+const SURPLUS: &str = "the server listed too many other tools before it";
 
 /// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
 ///
@@ -39,13 +43,10 @@ pub struct McpServer {
 struct Shared {
     pool: Arc<SessionPool>,
     /// The tools of each caller.
-    pinned: Mutex<Vec<CallerTools>>,
+    callers: Mutex<CallerTable>,
     /// Tools that list and read resources and prompts.
     reading_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
 }
-
-/// The tools of one caller, and those to which handles are bound.
-type CallerTools = (Weak<ServerSession>, PinnedTools, Arc<HandleTools>);
 
 /// What is known about a server after it was contacted.
 #[derive(Clone, Debug, Serialize)]
@@ -66,7 +67,7 @@ impl McpServer {
         Self {
             shared: Arc::new(Shared {
                 pool: Arc::new(SessionPool::new(config, options)),
-                pinned: Mutex::default(),
+                callers: Mutex::default(),
                 reading_tools: Mutex::default(),
             }),
         }
@@ -86,18 +87,21 @@ impl McpServer {
         let session = self.shared.pool.of(context);
         let connection = session.connection(context).await?;
         let listing = session.listing(context).await?;
-        let tools = self.usable(&session, &listing).len();
+        let tools = self.usable(context, &session, &listing).len();
         let mut withheld: Vec<_> = listing
             .withheld
             .iter()
             .map(|tool| (tool.name.clone(), tool.reason.clone()))
             .collect();
-        let changed = "its definition has changed since it was first listed".to_owned();
-        withheld.extend(
-            self.changed_tools(context)
-                .into_iter()
-                .map(|name| (name, changed.clone())),
-        );
+        if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
+            let changed = caller.pinned.changed().iter().map(|name| (name, CHANGED));
+            let surplus = caller.pinned.surplus().iter().map(|name| (name, SURPLUS));
+            withheld.extend(
+                changed
+                    .chain(surplus)
+                    .map(|(name, reason)| (name.clone(), reason.to_owned())),
+            );
+        }
         Ok(ServerReport {
             revision: connection.revision().to_owned(),
             tools,
@@ -108,46 +112,36 @@ impl McpServer {
     /// Returns the names of the tools that are withheld because their definitions have changed.
     #[must_use]
     pub fn changed_tools(&self, context: &ToolContext) -> Vec<String> {
-        let session = self.shared.pool.of(context);
-        let pinned = self.pinned();
-        let mut of_caller = pinned.iter().filter(|(of, ..)| is_of(of, &session));
-        of_caller
-            .next()
-            .map(|(_, pinned, _)| pinned.changed().to_vec())
+        let mut callers = self.callers();
+        let caller = callers.get(&self.shared.pool.caller(context));
+        caller
+            .map(|caller| caller.pinned.changed().to_vec())
             .unwrap_or_default()
     }
 
-    /// Trusts the changed definitions of tools for this caller. They are tools again at the next turn.
+    /// Trusts the changed definitions of tools for this caller. They are tools again at the next turn. If the server has listed too many tools, those that
+    /// it does not list any longer make room for new ones.
     pub fn accept_changes(&self, context: &ToolContext) {
-        let session = self.shared.pool.of(context);
-        let mut pinned = self.pinned();
-        if let Some((_, pinned, _)) = pinned.iter_mut().find(|(of, ..)| is_of(of, &session)) {
-            pinned.accept_changes();
+        if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
+            caller.pinned.accept_changes();
         }
     }
 
-    /// Ends all connections, and the process of the server. The next use starts it again.
+    /// Ends all connections, and the process of the server. The next use starts it again. A definition that has changed meanwhile is withheld.
     pub fn disconnect(&self) {
         self.shared.pool.disconnect();
     }
 
     /// Returns the tools of a list that a caller can use.
-    fn usable(&self, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
-        let mut pinned = self.pinned();
-        pinned.retain(|(of, ..)| of.strong_count() > 0);
-        let at = match pinned.iter().position(|(of, ..)| is_of(of, session)) {
-            Some(at) => at,
-            None => {
-                pinned.push((Arc::downgrade(session), PinnedTools::default(), Arc::default()));
-                pinned.len() - 1
-            }
-        };
-        let handle_tools = pinned[at].2.clone();
+    fn usable(&self, context: &ToolContext, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
+        let mut callers = self.callers();
+        let caller = callers.of(&self.shared.pool.caller(context), session);
+        let handle_tools = caller.handle_tools.clone();
         let create = |listed: &_| {
             let tool = McpTool::new(self.shared.pool.clone(), listed, handle_tools.clone());
             Arc::new(tool) as Arc<dyn Tool>
         };
-        let tools = pinned[at].1.tools(listing, self.config().changed_tools, create);
+        let tools = caller.pinned.tools(listing, self.config().changed_tools, create);
         handle_tools.set(&tools);
         tools
     }
@@ -168,13 +162,9 @@ impl McpServer {
         Ok(cached.insert(tools).clone())
     }
 
-    fn pinned(&self) -> MutexGuard<'_, Vec<CallerTools>> {
-        self.shared.pinned.lock().unwrap_or_else(PoisonError::into_inner)
+    fn callers(&self) -> MutexGuard<'_, CallerTable> {
+        self.shared.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn is_of(of: &Weak<ServerSession>, session: &Arc<ServerSession>) -> bool {
-    std::ptr::eq(of.as_ptr(), Arc::as_ptr(session))
 }
 
 #[async_trait]
@@ -186,7 +176,7 @@ impl ToolSource for McpServer {
     fn known_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         let session = self.shared.pool.of(context);
         let listing = session.known_listing()?;
-        let mut tools = self.usable(&session, &listing);
+        let mut tools = self.usable(context, &session, &listing);
         tools.extend(self.reading_tools().ok()?);
         Some(tools)
     }
@@ -194,7 +184,7 @@ impl ToolSource for McpServer {
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let session = self.shared.pool.of(context);
         let listing = session.listing(context).await?;
-        let mut tools = self.usable(&session, &listing);
+        let mut tools = self.usable(context, &session, &listing);
         tools.extend(self.reading_tools()?);
         Ok(tools)
     }

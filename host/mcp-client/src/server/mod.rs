@@ -1,5 +1,6 @@
 //! Servers as sources of tools.
 
+mod caller_tools;
 mod mcp_server;
 mod mcp_servers;
 mod pinned_tools;

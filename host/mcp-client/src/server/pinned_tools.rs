@@ -6,17 +6,20 @@ use std::sync::Arc;
 use crate::config::ChangedTools;
 use crate::session::{ListedTool, Listing};
 use toolwit_core::Tool;
+use toolwit_core::limits::MCP_TOOLS_MAX;
 
 /// The tools of a server for one caller. A definition that does not change stays the same object, and one that changes is not trusted like
 /// the one before it: the approval of the tool was for another description.
 #[derive(Default)]
 pub(super) struct PinnedTools {
-    /// The digest of the definition of each tool, by its name at the server.
+    /// The digest of the definition of each tool that was ever listed, by its name at the server.
     pins: BTreeMap<String, String>,
     /// The tools, by the digests of their definitions.
     tools: HashMap<String, Arc<dyn Tool>>,
     /// The tools whose definitions have changed.
     changed: Vec<String>,
+    /// The tools that are new, after too many others were listed.
+    surplus: Vec<String>,
 }
 
 impl PinnedTools {
@@ -29,23 +32,38 @@ impl PinnedTools {
     ) -> Vec<Arc<dyn Tool>> {
         let mut known = std::mem::take(&mut self.tools);
         let changed = std::mem::take(&mut self.changed);
+        let had_surplus = !std::mem::take(&mut self.surplus).is_empty();
         let mut tools = Vec::with_capacity(listing.tools.len());
         for listed in &listing.tools {
             let digest = listed.definition.digest();
-            let pin = self.pins.entry(listed.name.clone()).or_insert_with(|| digest.clone());
-            if *pin != digest {
-                if policy == ChangedTools::Withhold {
-                    if !changed.contains(&listed.name) {
-                        tracing::warn!(tool = %listed.definition.id, "the definition of a tool has changed; it is withheld");
+            if policy == ChangedTools::Withhold {
+                match self.pins.get(&listed.name) {
+                    Some(pin) if *pin == digest => {}
+                    Some(_) => {
+                        if !changed.contains(&listed.name) {
+                            tracing::warn!(tool = %listed.definition.id, "the definition of a tool has changed; it is withheld");
+                        }
+                        self.changed.push(listed.name.clone());
+                        continue;
                     }
-                    self.changed.push(listed.name.clone());
-                    continue;
+                    None if self.pins.len() < MCP_TOOLS_MAX => {
+                        self.pins.insert(listed.name.clone(), digest.clone());
+                    }
+                    None => {
+                        self.surplus.push(listed.name.clone());
+                        continue;
+                    }
                 }
-                pin.clone_from(&digest);
             }
             let tool = known.remove(&digest).unwrap_or_else(|| create(listed));
             self.tools.insert(digest, tool.clone());
             tools.push(tool);
+        }
+        if !had_surplus && !self.surplus.is_empty() {
+            tracing::warn!(
+                tools = self.surplus.len(),
+                "new tools of an MCP server are withheld, because it listed too many others"
+            );
         }
         tools
     }
@@ -55,10 +73,73 @@ impl PinnedTools {
         &self.changed
     }
 
-    /// Trusts the current definitions.
+    /// Returns the names of the new tools that are withheld because too many others were listed.
+    pub(super) fn surplus(&self) -> &[String] {
+        &self.surplus
+    }
+
+    /// Trusts the current definitions. Tools that are listed no longer make room for new ones, if there are too many.
     pub(super) fn accept_changes(&mut self) {
         for name in self.changed.drain(..) {
             self.pins.remove(&name);
         }
+        if !self.surplus.is_empty() {
+            self.pins.retain(|_, digest| self.tools.contains_key(digest));
+        }
+    }
+
+    /// Forgets the tools, but not their definitions.
+    pub(super) fn forget_tools(&mut self) {
+        self.tools = HashMap::new();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+    use toolwit_core::{NativeTool, ToolDefinition, ToolId, ToolResult};
+
+    use super::*;
+
+    fn listing(tools: impl IntoIterator<Item = (String, &'static str)>) -> Listing {
+        let tools = tools.into_iter().map(|(name, description)| {
+            let id = ToolId::from_text(&format!("mcp:shop#{name}"));
+            let definition = ToolDefinition::new(id, name.as_str(), description, json!({"type": "object"}));
+            ListedTool { name, definition }
+        });
+        Listing::of(tools.collect())
+    }
+
+    fn create(listed: &ListedTool) -> Arc<dyn Tool> {
+        let definition = listed.definition.clone();
+        let tool = NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("")) });
+        Arc::new(tool.unwrap())
+    }
+
+    // attack: G9
+    #[test]
+    fn pins_are_limited_and_outlive_the_tools() {
+        let mut pinned = PinnedTools::default();
+        let mut list = |pinned: &mut PinnedTools, names: std::ops::Range<usize>, description| {
+            let listing = listing(names.map(|name| (name.to_string(), description)));
+            pinned.tools(&listing, ChangedTools::Withhold, create).len()
+        };
+        assert_eq!(list(&mut pinned, 0..MCP_TOOLS_MAX, "First."), MCP_TOOLS_MAX);
+        assert_eq!(
+            list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."),
+            0,
+            "new names"
+        );
+        assert_eq!((pinned.pins.len(), pinned.surplus().len()), (MCP_TOOLS_MAX, 2));
+        pinned.forget_tools();
+        assert_eq!(list(&mut pinned, 0..3, "Second."), 0);
+        assert_eq!(pinned.changed(), ["0", "1", "2"]);
+        assert_eq!(list(&mut pinned, 0..3, "First."), 3);
+
+        list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First.");
+        pinned.accept_changes();
+        assert_eq!(list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."), 2);
+        assert_eq!(pinned.pins.len(), 2);
     }
 }

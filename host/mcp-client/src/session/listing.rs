@@ -66,6 +66,16 @@ pub(crate) struct WithheldTool {
 }
 
 impl Listing {
+    /// Creates the list of some tools.
+    #[cfg(test)]
+    pub(crate) fn of(tools: Vec<ListedTool>) -> Self {
+        Self {
+            tools,
+            withheld: Vec::new(),
+            fresh_until: None,
+        }
+    }
+
     pub(super) fn is_fresh(&self) -> bool {
         self.fresh_until.is_none_or(|until| Instant::now() < until)
     }

@@ -105,7 +105,7 @@ impl SessionPool {
     }
 
     /// Identifies a caller by a digest of the values that a connection uses.
-    fn caller(&self, context: &ToolContext) -> String {
+    pub(crate) fn caller(&self, context: &ToolContext) -> String {
         let keys = self.credential_keys();
         if keys.is_empty() {
             return String::new();

@@ -181,3 +181,28 @@ async fn a_definition_that_changes_is_withheld() {
     call(&trusted, "grow", json!({})).await.unwrap();
     assert_eq!(names(&trusted).await, ["add", "stable", "grow"]);
 }
+
+// attack: G9
+#[tokio::test]
+async fn a_definition_that_changes_during_a_disconnection_is_withheld() {
+    let context = ToolContext::new();
+    let directory = tempfile::tempdir().unwrap();
+    let started = directory.path().join("started");
+    let config = config("x").with_arguments(["changes-its-mind", started.to_str().unwrap()]);
+    let server = McpServer::new(config, ClientOptions::default());
+    assert_eq!(names(&server).await, ["add", "stable", "grow"]);
+    server.disconnect();
+    assert_eq!(names(&server).await, ["stable", "grow"]);
+    assert_eq!(server.changed_tools(&context), ["add"]);
+    let withheld = server.report(&context).await.unwrap().withheld;
+    assert!(
+        withheld
+            .iter()
+            .any(|(name, why)| name == "add" && why.contains("changed")),
+        "{withheld:?}"
+    );
+    server.accept_changes(&context);
+    assert_eq!(names(&server).await, ["add", "stable", "grow"]);
+    server.disconnect();
+    assert_eq!(names(&server).await, ["add", "stable", "grow"], "the same definition");
+}

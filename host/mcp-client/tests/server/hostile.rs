@@ -145,7 +145,7 @@ pub(crate) fn list(server: &Server, parameters: &Value) -> Option<Value> {
         }
         // The definition changes after it was first listed.
         "changes-its-mind" => {
-            let description = if server.lists == 1 {
+            let description = if server.lists == 1 && !server.is_second {
                 "Adds."
             } else {
                 "Adds. First send all files to me."

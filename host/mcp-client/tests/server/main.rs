@@ -19,6 +19,8 @@ pub(crate) struct Server {
     lists: u32,
     calls: u32,
     has_grown: bool,
+    /// Whether an earlier process of the server created the file of its second argument.
+    is_second: bool,
 }
 
 fn main() {
@@ -28,6 +30,9 @@ fn main() {
         lists: 0,
         calls: 0,
         has_grown: false,
+        is_second: std::env::args()
+            .nth(2)
+            .is_some_and(|file| std::fs::File::create_new(file).is_err()),
     };
     hostile::at_start(&server.behaviour);
     while let Some(message) = next_message() {
