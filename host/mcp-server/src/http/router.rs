@@ -1,5 +1,6 @@
 //! The paths of a server, and the checks before each request.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use http::header::{ALLOW, CACHE_CONTROL, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde::Deserialize;
 
 use super::body::{self, BodyError};
 use super::callers::{Caller, Callers};
@@ -119,7 +120,7 @@ impl Router {
         if session.as_ref().is_some_and(|id| !is_own(id)) {
             return Err(rejected("session", StatusCode::NOT_FOUND, "the session does not exist"));
         }
-        let is_first = session.is_none() && begins_session(&request);
+        let can_begin = session.is_none() && *request.method() == Method::POST;
         let (mut parts, body) = request.into_parts();
         let reserved = caller.pending.reserve(body::bytes_at_most(&body));
         let reserved = reserved.ok_or_else(too_many_pending)?;
@@ -134,7 +135,7 @@ impl Router {
             BodyError::Broken => rejected("body", StatusCode::BAD_REQUEST, "the body is incomplete"),
         })?;
         let pending = caller.pending.adjust(reserved, &body).ok_or_else(too_many_pending)?;
-        let beginning = if is_first {
+        let beginning = if can_begin && begins_session(&body) {
             // A session keeps what the client tells about itself.
             if json_weight(&body) > BEGINNING_BYTES_MAX {
                 let message = "the first message of a session is too large";
@@ -171,14 +172,18 @@ impl Router {
     }
 }
 
-/// Whether a request without a session may begin one. Requests of 2026-07-28 have none.
-fn begins_session(request: &Request<Incoming>) -> bool {
-    let version = request
-        .headers()
-        .get("mcp-protocol-version")
-        .and_then(|version| version.to_str().ok());
-    let is_stateless = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
-    *request.method() == Method::POST && !is_stateless
+/// The part of a message that decides whether it begins a session.
+#[derive(Deserialize)]
+struct MessageMethod<'m> {
+    #[serde(borrow)]
+    method: Cow<'m, str>,
+}
+
+/// Returns whether the body of a request without a session may begin one. The protocol decides this by the method alone, for all
+/// revisions. A body without exactly one method counts, because another parser might find one.
+fn begins_session(body: &[u8]) -> bool {
+    let message = serde_json::from_slice::<MessageMethod<'_>>(body);
+    message.map_or(true, |message| message.method == "initialize")
 }
 
 /// A request that does not reach the protocol.
@@ -225,4 +230,26 @@ fn get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse) -> Re
     }
     let rejection = rejected("method", StatusCode::METHOD_NOT_ALLOWED, "only GET is allowed");
     Err(rejection.with_header(ALLOW, "GET, HEAD"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_with_another_method_begins_no_session() {
+        for body in [
+            r#"{"method":"initialize"}"#,
+            r#"{"method":"initi\u0061lize"}"#,
+            r#"{"method":"tools/list","method":"initialize"}"#,
+            r#"{"result":{}}"#,
+            r#"[{"method":"tools/list"}]"#,
+            "{",
+        ] {
+            assert!(begins_session(body.as_bytes()), "{body}");
+        }
+        assert!(!begins_session(
+            br#"{"params":{"method":"initialize"},"method":"tools/call"}"#
+        ));
+    }
 }

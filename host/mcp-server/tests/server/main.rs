@@ -15,6 +15,7 @@ mod http;
 mod interfaces;
 mod line_client;
 mod protocol;
+mod session_limits;
 mod sessions;
 mod tasks;
 mod token_issuer;
