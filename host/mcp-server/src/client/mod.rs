@@ -9,6 +9,7 @@ mod log_level;
 mod mcp_client;
 mod outbox;
 mod question_state;
+mod redeemed_answers;
 mod task_slot;
 
 pub use client_request::ClientRequest;

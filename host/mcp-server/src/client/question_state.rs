@@ -1,8 +1,8 @@
 //! The sealed state of a question, which the client sends back with the answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
@@ -12,22 +12,19 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::input_round::SubjectDigest;
+use super::redeemed_answers::{NONCE_BYTES, RedeemedAnswers};
 use toolwit::Arguments;
 
 /// Maximum time between a question and its answer.
 const STATE_TTL: Duration = Duration::from_secs(10 * 60);
 
-/// Maximum number of answered questions that are remembered, so that no answer counts twice. Further answers are refused.
-const REDEEMED_MAX: usize = 10_000;
-
-const NONCE_BYTES: usize = 16;
 const SEAL_BYTES: usize = 32;
 
 /// Maximum size of the answers that a state carries, in bytes.
 const STATE_BYTES_MAX: usize = 256 << 10;
 
 const INVALID: &str = "`requestState` is invalid for this request; repeat the request without it";
-const EXPIRED: &str = "`requestState` was used already or has expired; repeat the request without it";
+const EXPIRED: &str = "`requestState` has expired; repeat the request without it";
 const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
 
 /// The state of a request between its rounds. The client can read it, and not change it.
@@ -46,13 +43,15 @@ pub(crate) struct QuestionStates {
     /// `None` if the system has no randomness; then nothing can be sealed or opened.
     key: Option<[u8; 32]>,
     start: Instant,
-    /// The nonces of the states that were opened, with the milliseconds after `start` at which they expire.
-    redeemed: Mutex<HashMap<[u8; NONCE_BYTES], u64>>,
+    /// The states that were opened, with the milliseconds after `start` at which they expire.
+    redeemed: Mutex<RedeemedAnswers>,
 }
 
 /// The request to which a state is bound: another principal, tool or prompt, or other arguments cannot use it.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
+    /// The token or rule of the principal.
+    pub(crate) group: &'b str,
     /// The name of the tool, or `prompts/get` and the name of the prompt.
     pub(crate) tool: &'b str,
     pub(crate) arguments: &'b Arguments,
@@ -112,15 +111,24 @@ impl QuestionStates {
         if expiry <= now {
             return Err(EXPIRED);
         }
-        let mut redeemed = self.redeemed.lock().unwrap_or_else(PoisonError::into_inner);
-        redeemed.retain(|_, expiry| *expiry > now);
-        if redeemed.len() >= REDEEMED_MAX {
-            return Err("the server has too many answered questions; repeat the request later without `requestState`");
-        }
-        match redeemed.insert(*nonce, expiry) {
-            None => Ok(state),
-            Some(_) => Err(EXPIRED),
-        }
+        let caller = (binding.group, binding.principal);
+        self.redeemed().insert(caller, *nonce, expiry, now)?;
+        Ok(state)
+    }
+
+    /// Sets the number of tokens and rules, which share the memory of answered questions.
+    pub(crate) fn share_among(&self, callers: usize) {
+        self.redeemed().share_among(callers);
+    }
+
+    /// Forgets the answered questions that have expired.
+    pub(crate) fn expire(&self) {
+        let now = self.now();
+        self.redeemed().expire(now);
+    }
+
+    fn redeemed(&self) -> MutexGuard<'_, RedeemedAnswers> {
+        self.redeemed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn seal_of(&self, content: &[u8], binding: &QuestionBinding<'_>) -> Option<blake3::Hash> {
@@ -192,6 +200,7 @@ mod tests {
         );
         let binding = |principal, tool, arguments| QuestionBinding {
             principal,
+            group: "all",
             tool,
             arguments,
         };
@@ -230,6 +239,7 @@ mod tests {
         let (states, own) = (QuestionStates::default(), Arguments::new());
         let binding = QuestionBinding {
             principal: "ann",
+            group: "ann",
             tool: "pay",
             arguments: &own,
         };
@@ -258,6 +268,7 @@ mod tests {
         let (states, own) = (QuestionStates::default(), Arguments::new());
         let binding = QuestionBinding {
             principal: "ann",
+            group: "ann",
             tool: "pay",
             arguments: &own,
         };

@@ -37,9 +37,6 @@ const SESSION_IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 /// The time that running requests have to end after the server was stopped.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
 
-/// The interval between checks for expired handles.
-const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
-
 /// A server that listens, and does not answer yet.
 #[derive(Debug)]
 pub struct HttpListener {
@@ -85,12 +82,10 @@ impl HttpListener {
         let router = Arc::new(self.router(server, &cancel));
         let open = Connections::new(self.options.connections_max);
         let mut connections = JoinSet::new();
-        let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
         loop {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => break,
-                _ = expiry.tick() => server.expire(),
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 Some((stream, connection)) = accept(&self.listener, &open) => {
                     let (router, cancel) = (router.clone(), cancel.clone());
@@ -126,9 +121,11 @@ impl HttpListener {
         let handlers = server.clone();
         let service = StreamableHttpService::new(move || Ok(handlers.connection()), sessions.clone(), config);
         let options = &self.options;
+        let callers = Callers::new(options, server.local());
+        server.share_among(callers.len(), options.sessions_max);
         Router {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
-            callers: Callers::new(options, server.local()),
+            callers,
             challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
             owners: SessionOwners::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),

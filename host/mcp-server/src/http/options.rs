@@ -7,10 +7,8 @@ use url::Url;
 
 use super::access_token::AccessToken;
 use super::token_rule::TokenRule;
+use crate::stateless::SESSIONS_MAX;
 use toolwit::{Error, ErrorKind, Phase};
-
-/// Maximum number of sessions that exist at the same time.
-const SESSIONS_MAX: usize = 1_000;
 
 /// Maximum number of connections that are open at the same time.
 const CONNECTIONS_MAX: usize = 512;
@@ -108,7 +106,8 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the maximum number of sessions. Each token can have its share of them.
+    /// Sets the maximum number of sessions, and of conversations of clients that use no sessions (from 2026-07-28). Each token and rule can have its
+    /// share of them.
     #[must_use]
     pub fn with_sessions_max(mut self, sessions: usize) -> Self {
         self.sessions_max = sessions;

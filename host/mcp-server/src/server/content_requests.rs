@@ -50,6 +50,7 @@ impl ContentRequests<'_> {
         let subject = format!("prompts/get {}", prompt.name());
         let binding = QuestionBinding {
             principal: self.principal.name(),
+            group: self.principal.group(),
             tool: &subject,
             arguments: &arguments,
         };

@@ -1,6 +1,7 @@
 //! The server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -18,6 +19,9 @@ use toolwit::Toolwit;
 
 /// The name of the principal of the standard input.
 const LOCAL: &str = "local";
+
+/// The interval between checks for expired handles, sessions and tasks.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Serves the tools of a host to MCP clients. Clones share everything.
 #[derive(Clone)]
@@ -38,12 +42,23 @@ pub(crate) struct Shared {
     _followers: Vec<Follower>,
 }
 
-/// A task that follows the packages of a host, or the content. It ends with the server.
+/// A task that follows the packages of a host, the content or the time. It ends with the server.
 struct Follower(JoinHandle<()>);
 
 impl Drop for Follower {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// Ends what has expired, as long as the server exists.
+async fn expire(server: Weak<Shared>) {
+    let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
+    loop {
+        expiry.tick().await;
+        let Some(server) = server.upgrade() else { return };
+        server.stateless.expire();
+        server.tasks.expire();
     }
 }
 
@@ -61,8 +76,9 @@ impl McpServer {
         let (content, changes) = watch::channel(Arc::default());
         let tools = tokio::spawn(follow(principal.host().clone(), Arc::downgrade(&listeners)));
         let files = tokio::spawn(follow_content(changes, Arc::downgrade(&listeners)));
-        Self {
-            shared: Arc::new(Shared {
+        let shared = Arc::new_cyclic(|shared| {
+            let expiry = tokio::spawn(expire(shared.clone()));
+            Shared {
                 local: principal,
                 listeners,
                 stateless: Stateless::default(),
@@ -70,9 +86,10 @@ impl McpServer {
                 metrics: Arc::default(),
                 content,
                 instructions: None,
-                _followers: vec![Follower(tools), Follower(files)],
-            }),
-        }
+                _followers: [tools, files, expiry].map(Follower).into(),
+            }
+        });
+        Self { shared }
     }
 
     /// Offers prompts and resources in addition to tools, to all clients.
@@ -107,9 +124,9 @@ impl McpServer {
         &self.shared.metrics
     }
 
-    /// Ends the entities whose handles have expired.
-    pub(crate) fn expire(&self) {
-        self.shared.stateless.expire();
+    /// Sets the number of tokens and rules that share the server equally, and the maximum number of sessions without an id.
+    pub(crate) fn share_among(&self, callers: usize, sessions_max: usize) {
+        self.shared.stateless.share_among(callers, sessions_max);
     }
 
     /// Serves one client over two streams, such as the ends of a pipe, like [`McpServer::serve_stdio`].

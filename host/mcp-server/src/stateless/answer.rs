@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::annotated::annotated;
 use super::catalog::{Catalog, FixedTool, Target};
 use super::catalogs::Catalogs;
-use super::current_sessions::CurrentSessions;
 use super::fixed_method::{EntityKind, FixedMethod, quoted};
-use super::handle_table::{Entity, HandleTable, looks_like_handle};
+use super::handle_table::{Entity, looks_like_handle};
 use super::handles_in_json::{entities_in, write_handles};
 use super::live_session::{BoundMethod, LiveSession};
+use super::live_sessions::LiveSessions;
 use super::meta_tools;
 use crate::call::{CallRequest, Called, call};
 use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionStates};
@@ -22,7 +22,7 @@ use crate::principal::Principal;
 use crate::tasks::TaskSupport;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::tool::ToolId;
-use toolwit::{Arguments, ToolResult};
+use toolwit::{Arguments, ErrorKind, ToolResult};
 
 /// How long a client may use a list of tools, in milliseconds. A subscription reports a change of the list earlier.
 const LIST_TTL_MS: u64 = 60_000;
@@ -31,8 +31,7 @@ const LIST_TTL_MS: u64 = 60_000;
 #[derive(Default)]
 pub(crate) struct Stateless {
     catalogs: Catalogs,
-    current: CurrentSessions,
-    handles: HandleTable,
+    sessions: LiveSessions,
     questions: QuestionStates,
 }
 
@@ -84,6 +83,7 @@ impl Stateless {
         let arguments = params.arguments.unwrap_or_default();
         let binding = QuestionBinding {
             principal: principal.name(),
+            group: principal.group(),
             tool: &params.name,
             arguments: &arguments,
         };
@@ -136,10 +136,16 @@ impl Stateless {
         }
     }
 
-    /// Ends the entities whose handles have expired.
+    /// Sets the number of tokens and rules that share the server equally, and the maximum number of live sessions.
+    pub(crate) fn share_among(&self, callers: usize, sessions_max: usize) {
+        self.sessions.shares.limit(sessions_max, callers);
+        self.questions.share_among(callers);
+    }
+
+    /// Ends the sessions whose handles have expired, and forgets expired answers.
     pub(crate) fn expire(&self) {
-        self.handles.expire();
-        self.current.expire();
+        self.sessions.expire();
+        self.questions.expire();
     }
 
     async fn run(
@@ -170,10 +176,11 @@ impl Stateless {
     ) -> Result<CallToolResult, ErrorData> {
         let session = match self.replace_handles(caller, &mut arguments, None) {
             Ok(Some(entity)) => entity.session,
-            Ok(None) => {
-                let session = self.current.of(caller.principal, &caller.catalog.packages).await;
-                session.map_err(|error| wire::internal(&error))?
-            }
+            Ok(None) => match self.sessions.current(caller.principal, &caller.catalog.packages).await {
+                Ok(session) => session,
+                Err(error) if error.kind == ErrorKind::Busy => return Ok(refused(error.message.clone())),
+                Err(error) => return Err(wire::internal(&error)),
+            },
             Err(message) => return Ok(refused(message)),
         };
         match session.tools.restored(id).await {
@@ -201,7 +208,7 @@ impl Stateless {
                 method.kind.name
             )));
         };
-        let entity = match self.handles.entity(&handle, caller.principal.name()) {
+        let entity = match self.sessions.handles.entity(&handle, caller.principal.name()) {
             Some(entity) if entity.kind == method.kind => entity,
             Some(other) => {
                 let message = format!("/{parameter}: it is the handle of a `{}`", other.kind.name);
@@ -257,7 +264,7 @@ impl Stateless {
         };
         let entities = entities_in(&result, caller.catalog);
         if !entities.is_empty() {
-            let handles = self.handles.issue(session, caller.principal.name(), entities);
+            let handles = self.sessions.handles.issue(session, caller.principal.name(), entities);
             write_handles(&mut result, handles, caller.catalog);
         }
         Ok(wire::call_result(&result, shape, notes))
@@ -284,7 +291,7 @@ impl Stateless {
     fn replace_in(&self, caller: &Caller<'_>, value: &mut Value, used: &mut Option<Entity>) -> Result<(), String> {
         match value {
             Value::String(text) => {
-                let Some(entity) = self.handles.entity(text, caller.principal.name()) else {
+                let Some(entity) = self.sessions.handles.entity(text, caller.principal.name()) else {
                     let kind = caller.catalog.kinds().find(|kind| looks_like_handle(text, &kind.name));
                     return kind.map_or(Ok(()), |kind| Err(unknown_handle(caller.catalog, kind)));
                 };

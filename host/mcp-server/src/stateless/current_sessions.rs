@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 use super::live_session::LiveSession;
 use crate::principal::Principal;
-use toolwit::Error;
 use toolwit::registry::Registry;
 
 /// How long calls without a handle share a session. Objects of one session can be used together; a shorter time limits what a
@@ -21,10 +20,10 @@ const CALLS_MAX: u32 = 500;
 /// The current session of each principal. Objects of earlier sessions live on in them until their handles expire.
 #[derive(Default)]
 pub(super) struct CurrentSessions {
-    sessions: Mutex<HashMap<String, Current>>,
+    sessions: Mutex<HashMap<String, CurrentSession>>,
 }
 
-struct Current {
+struct CurrentSession {
     session: Arc<LiveSession>,
     packages: Registry,
     begun: Instant,
@@ -32,26 +31,38 @@ struct Current {
 }
 
 impl CurrentSessions {
-    /// Returns the session for a call of a principal.
-    ///
-    /// # Errors
-    /// If a new session cannot be built.
-    pub(super) async fn of(&self, principal: &Principal, packages: &Registry) -> Result<Arc<LiveSession>, Error> {
-        if let Some(current) = self.lock().get_mut(principal.name())
-            && current.is_usable(packages)
-        {
-            current.calls += 1;
-            return Ok(current.session.clone());
+    /// Returns the session for a call of a principal, if it can be used any longer.
+    pub(super) fn of(&self, principal: &Principal, packages: &Registry) -> Option<Arc<LiveSession>> {
+        let mut sessions = self.lock();
+        let current = sessions.get_mut(principal.name())?;
+        if !current.is_usable(packages) {
+            return None;
         }
-        let session = Arc::new(LiveSession::begin(principal).await?);
-        let current = Current {
-            session: session.clone(),
-            packages: packages.clone(),
+        current.calls += 1;
+        current.session.used();
+        Some(current.session.clone())
+    }
+
+    /// Sets the session of a principal, in which a first call begins.
+    pub(super) fn set(&self, principal: &Principal, session: Arc<LiveSession>, packages: Registry) {
+        let current = CurrentSession {
+            session,
+            packages,
             begun: Instant::now(),
             calls: 1,
         };
-        self.lock().insert(principal.name().to_owned(), current);
-        Ok(session)
+        // The earlier session ends without the lock.
+        let _earlier = self.lock().insert(principal.name().to_owned(), current);
+    }
+
+    /// Returns the sessions.
+    pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
+        self.lock().values().map(|current| current.session.clone()).collect()
+    }
+
+    /// Removes a session, if it is a current one.
+    pub(super) fn remove(&self, session: &Arc<LiveSession>) {
+        self.lock().retain(|_, current| !Arc::ptr_eq(&current.session, session));
     }
 
     /// Ends sessions that no further call begins in.
@@ -59,12 +70,12 @@ impl CurrentSessions {
         self.lock().retain(|_, current| current.begun.elapsed() < AGE_MAX);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Current>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, CurrentSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Current {
+impl CurrentSession {
     fn is_usable(&self, packages: &Registry) -> bool {
         self.begun.elapsed() < AGE_MAX && self.calls < CALLS_MAX && self.packages.is_same(packages)
     }

@@ -25,12 +25,12 @@ const HANDLES_PER_SESSION_MAX: usize = 10_000;
 
 /// The handles that were issued, with the sessions of their entities.
 #[derive(Default)]
-pub(crate) struct HandleTable {
-    state: Mutex<State>,
+pub(super) struct HandleTable {
+    state: Mutex<HandleState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HandleState {
     sessions: HashMap<u64, KeptSession>,
     handles: HashMap<String, Handle>,
     next_session: u64,
@@ -39,7 +39,6 @@ struct State {
 struct KeptSession {
     session: Arc<LiveSession>,
     principal: String,
-    last_use: Instant,
     /// The handles, by type and id.
     handles: HashMap<(EntityKind, String), String>,
 }
@@ -70,13 +69,13 @@ impl HandleTable {
     pub(super) fn entity(&self, handle: &str, principal: &str) -> Option<Entity> {
         let mut state = self.state();
         state.expire();
-        let State { sessions, handles, .. } = &mut *state;
+        let HandleState { sessions, handles, .. } = &*state;
         let handle = handles.get(handle)?;
-        let kept = sessions.get_mut(&handle.session)?;
+        let kept = sessions.get(&handle.session)?;
         if kept.principal != principal {
             return None;
         }
-        kept.last_use = Instant::now();
+        kept.session.used();
         Some(Entity {
             kind: handle.kind.clone(),
             id: handle.id.clone(),
@@ -98,12 +97,27 @@ impl HandleTable {
         entities.into_iter().map(|entity| state.issue(number, entity)).collect()
     }
 
+    /// Returns the sessions.
+    pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
+        let state = self.state();
+        state.sessions.values().map(|kept| kept.session.clone()).collect()
+    }
+
+    /// Removes a session with its handles, if it has some.
+    pub(super) fn remove(&self, session: &Arc<LiveSession>) {
+        let mut state = self.state();
+        let mut kept = state.sessions.iter();
+        if let Some(number) = kept.find_map(|(number, kept)| Arc::ptr_eq(&kept.session, session).then_some(*number)) {
+            state.remove(number);
+        }
+    }
+
     /// Ends the sessions whose handles have expired.
-    pub(crate) fn expire(&self) {
+    pub(super) fn expire(&self) {
         self.state().expire();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HandleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,10 +127,10 @@ impl HandleTable {
     }
 }
 
-impl State {
+impl HandleState {
     fn expire(&mut self) {
         let now = Instant::now();
-        let is_live = |kept: &KeptSession| now.duration_since(kept.last_use) < HANDLE_TTL;
+        let is_live = |kept: &KeptSession| now.duration_since(kept.session.last_use()) < HANDLE_TTL;
         if self.sessions.values().all(is_live) {
             return;
         }
@@ -129,10 +143,10 @@ impl State {
     fn number_of(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
         let kept = self
             .sessions
-            .iter_mut()
+            .iter()
             .find(|(_, kept)| Arc::ptr_eq(&kept.session, session));
         if let Some((number, kept)) = kept {
-            kept.last_use = Instant::now();
+            kept.session.used();
             return *number;
         }
         self.make_room(principal);
@@ -140,7 +154,6 @@ impl State {
         let kept = KeptSession {
             session: session.clone(),
             principal: principal.to_owned(),
-            last_use: Instant::now(),
             handles: HashMap::new(),
         };
         self.sessions.insert(self.next_session, kept);
@@ -150,15 +163,19 @@ impl State {
     /// Ends the least recently used session of a principal that has too many.
     fn make_room(&mut self, principal: &str) {
         let own = self.sessions.iter().filter(|(_, kept)| kept.principal == principal);
-        let mut own: Vec<_> = own.map(|(number, kept)| (kept.last_use, *number)).collect();
+        let mut own: Vec<_> = own.map(|(number, kept)| (kept.session.last_use(), *number)).collect();
         if own.len() < SESSIONS_PER_PRINCIPAL_MAX {
             return;
         }
         own.sort_unstable();
         if let Some((_, oldest)) = own.first() {
-            self.sessions.remove(oldest);
-            self.handles.retain(|_, handle| handle.session != *oldest);
+            self.remove(*oldest);
         }
+    }
+
+    fn remove(&mut self, session: u64) {
+        self.sessions.remove(&session);
+        self.handles.retain(|_, handle| handle.session != session);
     }
 
     fn issue(&mut self, session: u64, entity: (EntityKind, String)) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Handles in arguments and results.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::catalog::Catalog;
 use super::fixed_method::EntityKind;
@@ -25,7 +25,8 @@ pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(Entity
 pub(super) fn write_handles(result: &mut ToolResult, handles: Vec<Option<String>>, catalog: &Catalog) {
     let kinds = kinds_of(result, catalog);
     let mut handles = handles.into_iter();
-    result.rewrite_value(|value| write(value, &kinds, &mut handles, catalog));
+    let methods = |kind: &EntityKind| json!(catalog.methods(kind));
+    result.rewrite_value(|value| write(value, &kinds, &mut handles, &methods));
 }
 
 /// The types of a result's live objects, each with an id if it has one.
@@ -51,46 +52,127 @@ fn entity<'k>(value: &Value, kinds: &'k [(EntityKind, Option<String>)]) -> Optio
     kinds.iter().find(is_it).map(|(kind, _)| (kind, id.to_owned()))
 }
 
+/// Returns whether the server writes a field of an entity. Entities in it are not those of the result.
+fn is_written(name: &str) -> bool {
+    name == HANDLE || name == AVAILABLE_TOOLS
+}
+
 fn collect(value: &Value, kinds: &[(EntityKind, Option<String>)], found: &mut Vec<(EntityKind, String)>) {
-    if let Some((kind, id)) = entity(value, kinds) {
-        found.push((kind.clone(), id));
-    }
+    let entity = entity(value, kinds);
+    let is_entity = entity.is_some();
+    found.extend(entity.map(|(kind, id)| (kind.clone(), id)));
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, kinds, found)),
-        Value::Object(fields) => fields.values().for_each(|field| collect(field, kinds, found)),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !(is_entity && is_written(name)))
+            .for_each(|(_, field)| collect(field, kinds, found)),
         _ => {}
     }
 }
 
+/// Visits the entities in the order of [`collect`].
 fn write(
     value: &mut Value,
     kinds: &[(EntityKind, Option<String>)],
     handles: &mut impl Iterator<Item = Option<String>>,
-    catalog: &Catalog,
+    methods: &impl Fn(&EntityKind) -> Value,
 ) -> bool {
     let mut has_changed = false;
-    if let Some((kind, _)) = entity(value, kinds)
-        && let Some(Some(handle)) = handles.next()
-        && let Some(fields) = value.as_object_mut()
-    {
-        let at = fields
-            .keys()
-            .position(|key| key == "id")
-            .map_or(fields.len(), |at| at + 1);
-        fields.shift_remove(HANDLE);
-        fields.shift_insert(at.min(fields.len()), HANDLE.to_owned(), json!(handle));
-        if fields.contains_key(AVAILABLE_TOOLS) {
-            fields.insert(AVAILABLE_TOOLS.to_owned(), json!(catalog.methods(kind)));
+    let kind = entity(value, kinds).map(|(kind, _)| kind);
+    if let (Some(kind), Some(fields)) = (kind, value.as_object_mut()) {
+        // A handle that the guest wrote is not one.
+        has_changed = fields.shift_remove(HANDLE).is_some();
+        if let Some(handle) = handles.next().flatten() {
+            write_handle(fields, handle, || methods(kind));
+            has_changed = true;
         }
-        has_changed = true;
     }
     match value {
         Value::Array(items) => items
             .iter_mut()
-            .fold(has_changed, |any, item| write(item, kinds, handles, catalog) | any),
+            .fold(has_changed, |any, item| write(item, kinds, handles, methods) | any),
         Value::Object(fields) => fields
-            .values_mut()
-            .fold(has_changed, |any, field| write(field, kinds, handles, catalog) | any),
+            .iter_mut()
+            .filter(|(name, _)| !(kind.is_some() && is_written(name)))
+            .fold(has_changed, |any, (_, field)| {
+                write(field, kinds, handles, methods) | any
+            }),
         _ => has_changed,
+    }
+}
+
+fn write_handle(fields: &mut Map<String, Value>, handle: String, methods: impl FnOnce() -> Value) {
+    let id = fields.keys().position(|key| key == "id");
+    let at = id.map_or(fields.len(), |at| at + 1);
+    fields.shift_insert(at, HANDLE.to_owned(), Value::String(handle));
+    if fields.contains_key(AVAILABLE_TOOLS) {
+        fields.insert(AVAILABLE_TOOLS.to_owned(), methods());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts that each order except `x` has the handle of its own id, and returns the handles.
+    fn check(value: &Value, handles: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) if fields.contains_key("id") => {
+                let id = fields["id"].as_str().unwrap_or_default();
+                let handle = fields.get(HANDLE).and_then(Value::as_str);
+                assert_eq!(
+                    handle,
+                    (!id.contains('x')).then(|| format!("h-{id}")).as_deref(),
+                    "{value}"
+                );
+                handles.extend(handle.map(str::to_owned));
+                fields.values().for_each(|field| check(field, handles));
+            }
+            Value::Object(fields) => fields.values().for_each(|field| check(field, handles)),
+            Value::Array(items) => items.iter().for_each(|item| check(item, handles)),
+            _ => {}
+        }
+    }
+
+    // attack: G6
+    #[test]
+    fn entities_in_a_forged_handle_do_not_move_the_handles_of_others() {
+        let order = |id: &str, more: Value| {
+            let mut order = json!({"type": "order", "id": id});
+            more.as_object()
+                .cloned()
+                .into_iter()
+                .flatten()
+                .for_each(|(name, field)| order[name] = field);
+            order
+        };
+        let inner = || order("inner", Value::Null);
+        let mut value = json!({
+            "first": order("a", json!({"handle": inner(), "available_tools": [inner()]})),
+            "others": [
+                // This one gets no handle.
+                order("x", json!({"handle": [inner()], "available_tools": [inner()], "part": order("c", Value::Null)})),
+                order("d", json!({"part": order("e", json!({"handle": "h-a"}))})),
+            ],
+            "handle": order("f", Value::Null),
+        });
+        let kind = EntityKind {
+            plugin: "shop".to_owned(),
+            name: "order".to_owned(),
+        };
+        let kinds = [(kind, None)];
+        let mut found = Vec::new();
+        collect(&value, &kinds, &mut found);
+        let handle_of = |(_, id): (EntityKind, String)| (id != "x").then(|| format!("h-{id}"));
+        let mut handles = found.into_iter().map(handle_of);
+        assert!(write(&mut value, &kinds, &mut handles, &|_| json!(["order_pay"])));
+        assert_eq!(handles.next(), None, "all are used");
+        // The server did not replace the tools of the one without a handle.
+        value["others"][0][AVAILABLE_TOOLS] = json!([]);
+        let mut written = Vec::new();
+        check(&value, &mut written);
+        assert_eq!(written, ["h-a", "h-c", "h-d", "h-e", "h-f"]);
+        assert_eq!(value["first"][AVAILABLE_TOOLS], json!(["order_pay"]));
     }
 }

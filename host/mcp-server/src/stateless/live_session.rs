@@ -1,15 +1,21 @@
 //! The live entities behind handles.
 
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
 use toolwit::agent::{SessionTool, ToolSession};
 use toolwit::tool::ToolId;
 use toolwit::{Error, ToolDefinition};
 
 use super::fixed_method::FixedMethod;
+use super::session_shares::SessionPermit;
 use crate::principal::Principal;
 
 /// A conversation without a model, in which the entities of some handles live.
 pub(super) struct LiveSession {
     pub(super) tools: ToolSession,
+    permit: SessionPermit,
+    last_use: Mutex<Instant>,
 }
 
 /// The tool of a session that a fixed method calls.
@@ -24,9 +30,28 @@ impl LiveSession {
     ///
     /// # Errors
     /// If it cannot be built.
-    pub(super) async fn begin(principal: &Principal) -> Result<Self, Error> {
+    pub(super) async fn begin(principal: &Principal, permit: SessionPermit) -> Result<Self, Error> {
         let tools = ToolSession::begin(principal.conversation()).await?;
-        Ok(Self { tools })
+        Ok(Self {
+            tools,
+            permit,
+            last_use: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Returns the group of its principal.
+    pub(super) fn group(&self) -> &str {
+        self.permit.group()
+    }
+
+    /// Returns when it was used last.
+    pub(super) fn last_use(&self) -> Instant {
+        *self.last_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a use.
+    pub(super) fn used(&self) {
+        *self.last_use.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Returns the tool that calls a method of an entity: one that is bound to the entity, or shared by its type.

@@ -12,6 +12,9 @@ mod fixed_method;
 mod handle_table;
 mod handles_in_json;
 mod live_session;
+mod live_sessions;
 mod meta_tools;
+mod session_shares;
 
 pub(crate) use answer::Stateless;
+pub(crate) use session_shares::SESSIONS_MAX;

@@ -46,9 +46,19 @@ pub(crate) struct TaskCall {
 }
 
 /// The tasks of each principal, by its name. A task id is valid for the principal that received it.
-#[derive(Default)]
 pub(crate) struct CallTasks {
     principals: Mutex<HashMap<String, PrincipalTasks>>,
+    /// Maximum time that a task runs, and how long its result is kept afterwards.
+    ttl: Duration,
+}
+
+impl Default for CallTasks {
+    fn default() -> Self {
+        Self {
+            principals: Mutex::default(),
+            ttl: TASK_TTL,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -57,6 +67,19 @@ struct PrincipalTasks {
     created: VecDeque<CreatedTask>,
     /// The size of all results.
     bytes: Arc<AtomicUsize>,
+}
+
+impl PrincipalTasks {
+    /// Forgets the tasks whose results are not kept any longer.
+    fn forget_expired(&mut self, now: Instant, ttl: Duration) {
+        self.created.retain(|created| {
+            let is_kept = now.duration_since(created.at) < 2 * ttl;
+            if !is_kept {
+                created.bytes.forget();
+            }
+            is_kept
+        });
+    }
 }
 
 /// A task that exists for some time.
@@ -129,7 +152,7 @@ impl CallTasks {
         let Some((manager, bytes)) = self.reserve(principal) else {
             return call.answer.await;
         };
-        let ttl = u64::try_from(TASK_TTL.as_millis()).unwrap_or(u64::MAX);
+        let ttl = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX);
         let options = TaskOptions::new().with_ttl_ms(ttl).with_poll_interval_ms(POLL_MS);
         let task = manager.spawn(options, |task| {
             call.slot.begin(task.clone());
@@ -143,13 +166,7 @@ impl CallTasks {
         let mut principals = self.lock();
         let tasks = principals.entry(principal.to_owned()).or_default();
         let now = Instant::now();
-        tasks.created.retain(|created| {
-            let is_kept = now.duration_since(created.at) < 2 * TASK_TTL;
-            if !is_kept {
-                created.bytes.forget();
-            }
-            is_kept
-        });
+        tasks.forget_expired(now, self.ttl);
         if tasks.created.len() >= KEPT_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
             return None;
         }
@@ -183,6 +200,17 @@ impl CallTasks {
     /// If the principal has no such task.
     pub(crate) fn cancel(&self, principal: &str, id: &str) -> Result<(), ErrorData> {
         self.manager(principal).cancel_task(id)
+    }
+
+    /// Ends the tasks that have run for too long, also if their clients do not ask for them, and forgets the principals without tasks.
+    pub(crate) fn expire(&self) {
+        let now = Instant::now();
+        self.lock().retain(|_, tasks| {
+            // The count also ends the tasks whose time is over.
+            let running = tasks.manager.running_task_count();
+            tasks.forget_expired(now, self.ttl);
+            running > 0 || !tasks.created.is_empty()
+        });
     }
 
     fn manager(&self, principal: &str) -> TaskManager {
@@ -258,6 +286,41 @@ mod tests {
         assert!(tasks.get("bob", &id).is_err());
         assert!(tasks.cancel("bob", &id).is_err());
         assert!(tasks.update("bob", &id, InputResponses::new()).is_err());
+    }
+
+    // attack: G14
+    #[tokio::test]
+    async fn task_ends_after_its_time_although_its_client_does_not_ask() {
+        let endless = |guest: Arc<()>| TaskCall {
+            answer: Box::pin(async move {
+                let _guest = guest;
+                std::future::pending().await
+            }),
+            ..call()
+        };
+        let guest = Arc::new(());
+        let tasks = CallTasks::default();
+        let running = tasks.run("ann", TaskSupport::Always, endless(guest.clone())).await;
+        tasks.expire();
+        assert!(matches!(running, Ok(CallToolResponse::Task(_))));
+        assert_eq!(
+            (tasks.lock().len(), Arc::strong_count(&guest)),
+            (1, 2),
+            "it has time left"
+        );
+
+        let tasks = CallTasks {
+            ttl: Duration::ZERO,
+            ..CallTasks::default()
+        };
+        let guest = Arc::new(());
+        let running = tasks.run("ann", TaskSupport::Always, endless(guest.clone())).await;
+        assert!(matches!(running, Ok(CallToolResponse::Task(_))));
+        tasks.expire();
+        assert_eq!(tasks.lock().len(), 0, "the principal is forgotten");
+        while Arc::strong_count(&guest) > 1 {
+            tokio::task::yield_now().await;
+        }
     }
 
     // attack: G14

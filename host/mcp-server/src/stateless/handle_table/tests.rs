@@ -1,11 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use toolwit::agent::{Conversation, ToolSession};
+use crate::principal::Principal;
+use crate::stateless::session_shares::SessionShares;
+use toolwit::Toolwit;
 
 async fn session() -> Arc<LiveSession> {
-    let tools = ToolSession::begin(Conversation::builder()).await.unwrap();
-    Arc::new(LiveSession { tools })
+    let principal = Principal::new("ada", Toolwit::builder().build().await.unwrap());
+    let permit = SessionShares::default().permit("ada").unwrap();
+    Arc::new(LiveSession::begin(&principal, permit).await.unwrap())
 }
 
 fn customer(id: &str) -> (EntityKind, String) {

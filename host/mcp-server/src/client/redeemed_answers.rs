@@ -1,0 +1,133 @@
+//! The states of questions that were answered, so that no answer counts twice.
+
+use std::collections::HashMap;
+
+/// Maximum number of states that are remembered. The tokens and rules of a server share it equally.
+const REDEEMED_MAX: usize = 100_000;
+
+/// Maximum number of states of one principal, such as a subject of a rule.
+const REDEEMED_PER_PRINCIPAL_MAX: usize = 10_000;
+
+pub(super) const NONCE_BYTES: usize = 16;
+
+const USED: &str = "`requestState` was used already or has expired; repeat the request without it";
+const TOO_MANY: &str = "you have too many answered questions; repeat the request later without `requestState`";
+
+/// The nonces of the states of a principal that were opened, with the times at which they expire.
+type Nonces = HashMap<[u8; NONCE_BYTES], u64>;
+
+/// The states that were opened. Beyond a limit, further ones of the same principal or group are refused.
+pub(super) struct RedeemedAnswers {
+    /// By group and principal.
+    groups: HashMap<String, HashMap<String, Nonces>>,
+    group_max: usize,
+}
+
+impl Default for RedeemedAnswers {
+    fn default() -> Self {
+        Self {
+            groups: HashMap::new(),
+            group_max: REDEEMED_MAX,
+        }
+    }
+}
+
+impl RedeemedAnswers {
+    /// Sets the number of groups that share the memory equally.
+    pub(super) fn share_among(&mut self, groups: usize) {
+        self.group_max = (REDEEMED_MAX / groups.max(1)).max(1);
+    }
+
+    /// Remembers a state until it expires.
+    ///
+    /// # Errors
+    /// If it was opened already, or the principal or its group has too many.
+    pub(super) fn insert(
+        &mut self,
+        (group, principal): (&str, &str),
+        nonce: [u8; NONCE_BYTES],
+        expiry: u64,
+        now: u64,
+    ) -> Result<(), &'static str> {
+        let group = self.groups.entry(group.to_owned()).or_default();
+        if group.values().map(Nonces::len).sum::<usize>() >= self.group_max {
+            forget_expired(group, now);
+        }
+        let in_group: usize = group.values().map(Nonces::len).sum();
+        let own = group.entry(principal.to_owned()).or_default();
+        if own.len() >= REDEEMED_PER_PRINCIPAL_MAX {
+            own.retain(|_, expiry| *expiry > now);
+        }
+        if own.contains_key(&nonce) {
+            return Err(USED);
+        }
+        if in_group >= self.group_max || own.len() >= REDEEMED_PER_PRINCIPAL_MAX {
+            return Err(TOO_MANY);
+        }
+        own.insert(nonce, expiry);
+        Ok(())
+    }
+
+    /// Forgets the states that have expired.
+    pub(super) fn expire(&mut self, now: u64) {
+        self.groups.retain(|_, group| {
+            forget_expired(group, now);
+            !group.is_empty()
+        });
+    }
+}
+
+fn forget_expired(group: &mut HashMap<String, Nonces>, now: u64) {
+    group.retain(|_, nonces| {
+        nonces.retain(|_, expiry| *expiry > now);
+        !nonces.is_empty()
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nonce(number: usize) -> [u8; NONCE_BYTES] {
+        (number as u128).to_be_bytes()
+    }
+
+    // attack: G12
+    #[test]
+    fn answers_of_a_principal_or_rule_leave_room_for_those_of_others() {
+        let mut redeemed = RedeemedAnswers::default();
+        redeemed.share_among(5);
+        let mut answer = |group, principal, number, now| redeemed.insert((group, principal), nonce(number), 100, now);
+        for number in 0..REDEEMED_PER_PRINCIPAL_MAX {
+            assert_eq!(answer("rule", "rule#ada", number, 0), Ok(()));
+        }
+        let next = REDEEMED_PER_PRINCIPAL_MAX;
+        assert_eq!(answer("rule", "rule#ada", next, 0), Err(TOO_MANY));
+        assert_eq!(
+            answer("rule", "rule#ada", 0, 0),
+            Err(USED),
+            "an answer never counts twice"
+        );
+        for number in 0..next {
+            assert_eq!(answer("rule", "rule#bob", number, 0), Ok(()));
+        }
+        assert_eq!(
+            answer("rule", "rule#eve", 0, 0),
+            Err(TOO_MANY),
+            "the share of the rule is used up"
+        );
+        assert_eq!(answer("token", "token", 0, 0), Ok(()));
+        assert_eq!(answer("rule", "rule#ada", next, 100), Ok(()), "the others have expired");
+    }
+
+    #[test]
+    fn expired_answers_and_their_principals_are_forgotten() {
+        let mut redeemed = RedeemedAnswers::default();
+        let ann = ("ann", "ann");
+        assert_eq!(redeemed.insert(ann, nonce(1), 100, 0), Ok(()));
+        redeemed.expire(99);
+        assert_eq!(redeemed.insert(ann, nonce(1), 100, 99), Err(USED));
+        redeemed.expire(100);
+        assert!(redeemed.groups.is_empty());
+    }
+}

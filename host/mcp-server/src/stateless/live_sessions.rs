@@ -1,0 +1,125 @@
+//! The live sessions of all principals.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::current_sessions::CurrentSessions;
+use super::handle_table::HandleTable;
+use super::live_session::LiveSession;
+use super::session_shares::SessionShares;
+use crate::principal::Principal;
+use toolwit::registry::Registry;
+use toolwit::{Error, ErrorKind, Phase};
+
+/// The sessions in which calls run: the current ones, and those of handles. Their number is limited.
+#[derive(Default)]
+pub(super) struct LiveSessions {
+    current: CurrentSessions,
+    pub(super) handles: HandleTable,
+    pub(super) shares: SessionShares,
+}
+
+impl LiveSessions {
+    /// Returns the session for a call without a handle. If the principal's group has too many sessions, the one of them that was used least
+    /// recently and runs no call ends.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] if all sessions of the group run calls, and an error if a new session cannot be built.
+    pub(super) async fn current(&self, principal: &Principal, packages: &Registry) -> Result<Arc<LiveSession>, Error> {
+        if let Some(session) = self.current.of(principal, packages) {
+            return Ok(session);
+        }
+        let permit = loop {
+            if let Some(permit) = self.shares.permit(principal.group()) {
+                break permit;
+            }
+            if !self.end_idle(principal.group()) {
+                let message = "the server runs too many calls in other sessions; repeat the call later";
+                return Err(Error::new(ErrorKind::Busy, Phase::Execute, message));
+            }
+        };
+        let session = Arc::new(LiveSession::begin(principal, permit).await?);
+        self.current.set(principal, session.clone(), packages.clone());
+        Ok(session)
+    }
+
+    /// Ends the sessions that are not used any longer.
+    pub(super) fn expire(&self) {
+        self.handles.expire();
+        self.current.expire();
+    }
+
+    /// Ends the session of a group that was used least recently and runs no call. Returns whether there is one.
+    fn end_idle(&self, group: &str) -> bool {
+        let mut kept: HashMap<*const LiveSession, (Arc<LiveSession>, usize)> = HashMap::new();
+        for session in self.current.sessions().into_iter().chain(self.handles.sessions()) {
+            kept.entry(Arc::as_ptr(&session)).or_insert((session, 0)).1 += 1;
+        }
+        // A call holds its session, in addition to the tables.
+        let is_idle = |(session, tables): &(Arc<LiveSession>, usize)| Arc::strong_count(session) == tables + 1;
+        let own = kept.into_values().filter(|(session, _)| session.group() == group);
+        let oldest = own.filter(is_idle).min_by_key(|(session, _)| session.last_use());
+        let Some((session, _)) = oldest else { return false };
+        self.current.remove(&session);
+        self.handles.remove(&session);
+        true
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Weak;
+    use std::time::Duration;
+
+    use super::*;
+    use toolwit::Toolwit;
+
+    // attack: G12
+    #[tokio::test(start_paused = true)]
+    async fn subjects_of_a_rule_share_its_part_of_the_sessions() {
+        let host = Toolwit::builder().build().await.unwrap();
+        let packages = host.registry();
+        let (rule, other) = (
+            Principal::new("rule", host.clone()),
+            Principal::new("other", host.clone()),
+        );
+        let sessions = LiveSessions::default();
+        sessions.shares.limit(4, 2);
+        let begin = async |principal: &Principal| {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            sessions.current(principal, &packages).await
+        };
+        let subject = |name: usize| rule.of_subject(&name.to_string());
+        let first = Arc::downgrade(&begin(&subject(1)).await.unwrap());
+        let second = Arc::downgrade(&begin(&subject(2)).await.unwrap());
+        assert!(begin(&subject(1)).await.unwrap().last_use() > second.upgrade().unwrap().last_use());
+        let third = begin(&subject(3)).await.unwrap();
+        assert_eq!(
+            (Weak::strong_count(&first), Weak::strong_count(&second)),
+            (1, 0),
+            "the least recently used"
+        );
+        // Both sessions of the rule run a call.
+        let _busy = (first.upgrade().unwrap(), third);
+        let refused = begin(&subject(4)).await.err().unwrap();
+        assert_eq!(refused.kind, ErrorKind::Busy);
+        assert!(begin(&other).await.is_ok(), "another rule has its own part");
+    }
+
+    #[tokio::test]
+    async fn all_sessions_end_with_their_permits() {
+        let host = Toolwit::builder().build().await.unwrap();
+        let sessions = LiveSessions::default();
+        sessions.shares.limit(1, 1);
+        let ann = Principal::new("ann", host.clone());
+        for _ in 0..3 {
+            // Another registry needs another session.
+            let packages = Toolwit::builder().build().await.unwrap().registry();
+            assert!(sessions.current(&ann, &packages).await.is_ok());
+        }
+        assert!(sessions.shares.permit("bob").is_none());
+        sessions.current.remove(&sessions.current.sessions()[0]);
+        assert!(sessions.shares.permit("bob").is_some());
+    }
+}
