@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn pins_are_limited_and_outlive_the_tools() {
         let mut pinned = PinnedTools::default();
-        let mut list = |pinned: &mut PinnedTools, names: std::ops::Range<usize>, description| {
+        let list = |pinned: &mut PinnedTools, names: std::ops::Range<usize>, description| {
             let listing = listing(names.map(|name| (name.to_string(), description)));
             pinned.tools(&listing, ChangedTools::Withhold, create).len()
         };

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use super::connection::Connection;
 use crate::failure::{LoginRequired, quoted};
 use crate::transport::{AUTHORIZATION_REQUIRED, SESSION_LOST, TRANSPORT_FAILED};
+use crate::value::Redaction;
 use toolwit_core::ToolContext;
 use toolwit_core::limits::{MCP_INPUT_ROUNDS_MAX, OUTPUT_BYTES_MAX, Span};
-use toolwit_core::text::printable;
 
 /// The minimum time between two progress messages to the user.
 const PROGRESS_SHOWN_EVERY: Duration = Duration::from_millis(100);
@@ -35,6 +35,18 @@ pub(crate) struct Exchange<'a> {
     pub(crate) idle_max: Duration,
     /// The maximum time with progress.
     pub(crate) wall_max: Duration,
+}
+
+impl Exchange<'_> {
+    /// Returns the maximum time.
+    fn time_max(&self) -> Duration {
+        self.wall_max.max(self.idle_max)
+    }
+
+    /// Returns the end of a request that begins now.
+    fn end(&self) -> Instant {
+        Instant::now() + self.time_max()
+    }
 }
 
 /// The reason why a request has no result.
@@ -61,6 +73,9 @@ pub(crate) enum RequestError {
     /// The caller cancelled.
     #[error("the call was cancelled")]
     Cancelled,
+    /// A request of the server for input was not answered.
+    #[error("the server's request for input was not answered within {}", Span(*.0))]
+    NoInput(Duration),
     /// The server asks for input again and again.
     #[error("the server asked for input more than {MCP_INPUT_ROUNDS_MAX} times")]
     TooManyRounds,
@@ -104,6 +119,15 @@ impl Connection {
         request: ClientRequest,
         exchange: &Exchange<'_>,
     ) -> Result<ServerResult, RequestError> {
+        self.request_until(exchange.end(), request, exchange).await
+    }
+
+    async fn request_until(
+        &self,
+        end: Instant,
+        request: ClientRequest,
+        exchange: &Exchange<'_>,
+    ) -> Result<ServerResult, RequestError> {
         let mut options = PeerRequestOptions::no_options();
         if !exchange.meta.is_empty() {
             let mut meta = RequestMetaObject::new();
@@ -116,7 +140,6 @@ impl Connection {
         };
         let mut progress = self.notices.subscribe(&handle.progress_token);
         let mut pending = Pending(Some(handle));
-        let end = Instant::now() + exchange.wall_max.max(exchange.idle_max);
         let mut silent_until = Instant::now() + exchange.idle_max;
         let mut display = ProgressDisplay {
             connection: self,
@@ -147,7 +170,7 @@ impl Connection {
                 }
                 () = tokio::time::sleep_until(silent_until.min(end)) => {
                     pending.cancel("the call took too long").await;
-                    return Err(RequestError::Timeout(if silent_until < end { exchange.idle_max } else { exchange.wall_max }));
+                    return Err(RequestError::Timeout(if silent_until < end { exchange.idle_max } else { exchange.time_max() }));
                 }
                 made = progress.next() => {
                     silent_until = Instant::now() + exchange.idle_max;
@@ -157,7 +180,8 @@ impl Connection {
         }
     }
 
-    /// Calls a tool, and answers the server's requests for input as the policy of the client decides.
+    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. All rounds together have the time of
+    /// one call.
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -168,12 +192,18 @@ impl Connection {
         exchange: &Exchange<'_>,
     ) -> Result<ServerResult, RequestError> {
         let mut parameters = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        let end = exchange.end();
         for _ in 0..=MCP_INPUT_ROUNDS_MAX {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters.clone()));
-            match self.request(request, exchange).await? {
+            match self.request_until(end, request, exchange).await? {
                 ServerResult::InputRequiredResult(required) => {
                     parameters.request_state.clone_from(&required.request_state);
-                    parameters.input_responses = self.input(required).await?;
+                    parameters.input_responses = tokio::select! {
+                        biased;
+                        () = exchange.context.cancel().cancelled() => return Err(RequestError::Cancelled),
+                        () = tokio::time::sleep_until(end) => return Err(RequestError::NoInput(exchange.time_max())),
+                        answers = self.input(required) => answers?,
+                    };
                     if parameters.input_responses.is_none() {
                         tokio::time::sleep(ROUND_PAUSE).await;
                     }
@@ -208,21 +238,19 @@ impl Connection {
                     server: self.server.clone(),
                     scopes: scopes.unwrap_or_default(),
                 };
-                RequestError::LoginRequired(required, self.redaction().text(quoted(&error.message)))
+                RequestError::LoginRequired(required, self.redaction().quoted(&error.message))
             }
             ServiceError::McpError(error) if error.code.0 == TRANSPORT_FAILED => {
-                RequestError::Failed(self.redaction().text(quoted(&error.message)))
+                RequestError::Failed(self.redaction().quoted(&error.message))
             }
             ServiceError::McpError(mut error) => {
-                error.message = self.redaction().text(error.message.into_owned()).into();
+                error.message = self.redaction().printable(&error.message).into();
                 RequestError::Refused(error)
             }
             ServiceError::Cancelled { reason } => {
                 let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
-                RequestError::Failed(
-                    self.redaction()
-                        .text(format!("the server cancelled the call: {}", quoted(&reason))),
-                )
+                let reason = self.redaction().quoted(&reason);
+                RequestError::Failed(format!("the server cancelled the call: {reason}"))
             }
             ServiceError::UnexpectedResponse => RequestError::Unexpected,
             _ => {
@@ -247,18 +275,21 @@ impl ProgressDisplay<'_> {
             .is_none_or(|shown| shown.elapsed() >= PROGRESS_SHOWN_EVERY)
         {
             self.shown_at = Some(Instant::now());
-            let text = self.connection.redaction().text(describe(progress));
+            let text = describe(progress, self.connection.redaction());
             self.context.output().progress(&text);
         }
     }
 }
 
-fn describe(progress: &ProgressNotificationParam) -> String {
+fn describe(progress: &ProgressNotificationParam, redaction: &Redaction) -> String {
     let mut text = match (&progress.message, progress.total) {
-        (Some(message), _) if !message.trim().is_empty() => printable(message),
+        (Some(message), _) if !message.trim().is_empty() => redaction.printable(message),
         (_, Some(total)) => format!("{} of {total}", progress.progress),
         (_, None) => progress.progress.to_string(),
     };
     text.truncate(text.floor_char_boundary(OUTPUT_BYTES_MAX));
     text
 }
+
+#[cfg(test)]
+mod tests;

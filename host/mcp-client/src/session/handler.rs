@@ -14,7 +14,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 
 use super::input::InputProvider;
 use super::notices::Notices;
-use toolwit_core::text::printable;
+use crate::value::Redaction;
 
 /// The maximum length of a server's log message, in characters.
 const LOG_CHARS_MAX: usize = 1_000;
@@ -23,6 +23,8 @@ const LOG_CHARS_MAX: usize = 1_000;
 pub(super) struct Handler {
     pub(super) input: InputProvider,
     pub(super) notices: Notices,
+    /// The secrets that the server received.
+    pub(super) redaction: Redaction,
 }
 
 impl ClientHandler for Handler {
@@ -33,11 +35,15 @@ impl ClientHandler for Handler {
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let invalid = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
         let parameters = serde_json::to_value(params).map_err(invalid)?;
-        let result = self.input.infer(parameters).await?;
+        let result = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => return Err(cancelled()),
+            result = self.input.infer(parameters) => result?,
+        };
         serde_json::from_value(result).map_err(invalid)
     }
 
@@ -48,9 +54,13 @@ impl ClientHandler for Handler {
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.input.elicit(params).await)
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Err(cancelled()),
+            result = self.input.elicit(params) => Ok(result),
+        }
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
@@ -66,10 +76,15 @@ impl ClientHandler for Handler {
         params: LoggingMessageNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let text: String = printable(&params.data.to_string())
-            .chars()
-            .take(LOG_CHARS_MAX)
-            .collect();
+        let mut data = params.data;
+        // Before it becomes JSON text, in which a secret may be escaped.
+        self.redaction.value(&mut data);
+        let text = self.redaction.beginning(&data.to_string(), LOG_CHARS_MAX);
         tracing::debug!(level = ?params.level, message = text, "an MCP server logged a message");
     }
+}
+
+/// Returns the error of a request that the server cancelled, or whose connection ended.
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("the request was cancelled", None)
 }

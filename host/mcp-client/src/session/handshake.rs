@@ -64,7 +64,7 @@ pub(super) async fn connect(
     match served {
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
-            let log = diagnostics.stderr();
+            let log = diagnostics.stderr(&redaction);
             let required = error
                 .source()
                 .and_then(|source| source.downcast_ref::<LoginRequired>())
@@ -126,8 +126,9 @@ impl Start<'_> {
         lifecycle: ClientLifecycleMode,
     ) -> Result<Result<Service, ClientInitializeError>, Error> {
         let handler = Handler {
-            input: InputProvider::new(self.config, self.options.requests.clone()),
+            input: InputProvider::new(self.config, self.options.requests.clone(), self.redaction.clone()),
             notices: Notices::default(),
+            redaction: self.redaction.clone(),
         };
         match &self.config.endpoint {
             ServerEndpoint::Process(process) => {
@@ -139,7 +140,7 @@ impl Start<'_> {
             ServerEndpoint::Http(http) => {
                 let headers = self.headers(http)?;
                 let wall_max = MCP_PROGRESS_WALL_MAX.max(self.config.timeout) + GRACE;
-                let sender = HttpSender::new(http.url.scheme() == "https", headers, wall_max)
+                let sender = HttpSender::new(http.url.scheme() == "https", headers, wall_max, self.redaction.clone())
                     .map_err(|why| unavailable(&self.config.name, &why))?
                     .with_tokens(self.tokens(http).await?);
                 let mut settings = StreamableHttpClientTransportConfig::with_uri(http.url.as_str());
@@ -304,13 +305,17 @@ impl Start<'_> {
         let why = match (error, self.diagnostics.end().await) {
             (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,
             (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
-            (ClientInitializeError::JsonRpcError(error), _) => format!("it refused: {}", quoted(&error.message)),
-            (ClientInitializeError::TransportError { error, .. }, _) => quoted(&error.error.to_string()),
+            (ClientInitializeError::JsonRpcError(error), _) => {
+                format!("it refused: {}", self.redaction.quoted(&error.message))
+            }
+            (ClientInitializeError::TransportError { error, .. }, _) => self.redaction.quoted(&error.error.to_string()),
             (ClientInitializeError::NoCompatibleProtocolVersion { .. }, _) => {
                 "it has no revision of the protocol that is supported".to_owned()
             }
             (ClientInitializeError::LegacyFallbackFailed { fallback, .. }, end) => match &**fallback {
-                ClientInitializeError::JsonRpcError(error) => format!("it refused: {}", quoted(&error.message)),
+                ClientInitializeError::JsonRpcError(error) => {
+                    format!("it refused: {}", self.redaction.quoted(&error.message))
+                }
                 _ => end.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
             },
             (_, end) => end.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),

@@ -15,8 +15,8 @@ use url::Url;
 
 use crate::config::ServerConfig;
 use crate::requests::{ServerAnswer, ServerQuestion, ServerRequests};
+use crate::value::Redaction;
 use toolwit_core::limits::DESCRIPTION_CHARS_MAX;
-use toolwit_core::text::printable;
 
 /// Answers the requests of one server, as the policy of the client decides.
 #[derive(Clone)]
@@ -24,14 +24,17 @@ pub(super) struct InputProvider {
     server: String,
     roots: Vec<PathBuf>,
     requests: Arc<dyn ServerRequests>,
+    /// The secrets that the server received.
+    redaction: Redaction,
 }
 
 impl InputProvider {
-    pub(super) fn new(config: &ServerConfig, requests: Arc<dyn ServerRequests>) -> Self {
+    pub(super) fn new(config: &ServerConfig, requests: Arc<dyn ServerRequests>, redaction: Redaction) -> Self {
         Self {
             server: config.name.clone(),
             roots: config.roots.clone(),
             requests,
+            redaction,
         }
     }
 
@@ -64,10 +67,12 @@ impl InputProvider {
         if !self.requests.answers_questions() {
             return ElicitResult::new(ElicitationAction::Decline);
         }
+        let mut schema = serde_json::to_value(requested_schema).unwrap_or_default();
+        self.redaction.value(&mut schema);
         let question = ServerQuestion {
             server: self.server.clone(),
-            message: printable(&message).chars().take(DESCRIPTION_CHARS_MAX).collect(),
-            schema: serde_json::to_value(requested_schema).unwrap_or_default(),
+            message: self.redaction.beginning(&message, DESCRIPTION_CHARS_MAX),
+            schema,
         };
         match self.requests.answer(question).await {
             ServerAnswer::Accepted(values) => {
@@ -79,10 +84,11 @@ impl InputProvider {
     }
 
     /// Performs an inference.
-    pub(super) async fn infer(&self, parameters: Value) -> Result<Value, ErrorData> {
+    pub(super) async fn infer(&self, mut parameters: Value) -> Result<Value, ErrorData> {
         if !self.requests.offers_inference() {
             return Err(refused("the client does not offer its model"));
         }
+        self.redaction.value(&mut parameters);
         let result = self.requests.infer(&self.server, parameters).await;
         result.map_err(|why| refused(&why))
     }

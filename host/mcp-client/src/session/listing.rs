@@ -13,8 +13,8 @@ use super::exchange::{Exchange, RequestError};
 use super::handle_schema::{returns_handle, takes_handle};
 use crate::config::ServerConfig;
 use crate::failure::quoted;
+use crate::value::Redaction;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX, MCP_LIST_WALL_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX};
-use toolwit_core::text::printable;
 use toolwit_core::{ToolContext, ToolDefinition, ToolId, UntrustedSchemas};
 
 /// The maximum length of the name of a tool, in bytes.
@@ -94,7 +94,8 @@ pub(super) async fn list_tools(
     let pages = tokio::time::timeout(MCP_LIST_WALL_MAX, read).await;
     let Pages { tools, ttl, notes } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
     let (config, handles) = (config.clone(), config.handles.clone());
-    let validated = tokio::task::spawn_blocking(move || validate(tools, &config)).await;
+    let redaction = connection.redaction().clone();
+    let validated = tokio::task::spawn_blocking(move || validate(tools, &config, &redaction)).await;
     let (tools, mut withheld) = validated.map_err(|_| RequestError::Unexpected)?;
     withheld.extend(notes);
     withheld.extend(unused_handles(&tools, &handles));
@@ -190,7 +191,7 @@ impl Pages {
 }
 
 /// Validates the tools of a server. Blocks.
-fn validate(listed: Vec<Tool>, config: &ServerConfig) -> (Vec<ListedTool>, Vec<WithheldTool>) {
+fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
     // Each group of tools has the limits that the tools of one component have.
@@ -202,13 +203,14 @@ fn validate(listed: Vec<Tool>, config: &ServerConfig) -> (Vec<ListedTool>, Vec<W
             }
             let read = match check_name(&tool.name) {
                 Ok(()) if !names.insert(tool.name.clone()) => Err("another tool has the same name".to_owned()),
-                Ok(()) => read(tool, config, &mut schemas),
+                Ok(()) if redaction.applies_to(&tool.name) => Err("its name contains a secret".to_owned()),
+                Ok(()) => read(tool, config, redaction, &mut schemas),
                 Err(why) => Err(why),
             };
             match read {
                 Ok(tool) => tools.push(tool),
                 Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldTool {
-                    name: quoted(&tool.name),
+                    name: redaction.quoted(&tool.name),
                     reason,
                 }),
                 Err(_) => {}
@@ -233,10 +235,16 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-fn read(tool: &Tool, config: &ServerConfig, schemas: &mut UntrustedSchemas) -> Result<ListedTool, String> {
+fn read(
+    tool: &Tool,
+    config: &ServerConfig,
+    redaction: &Redaction,
+    schemas: &mut UntrustedSchemas,
+) -> Result<ListedTool, String> {
     let mut schema = |schema: &Map<String, Value>| {
         let mut schema = Value::Object(schema.clone());
         relax(&mut schema);
+        redaction.value(&mut schema);
         schemas.read(&schema.to_string())
     };
     let mut input = schema(&tool.input_schema).map_err(|why| format!("its input schema {why}"))?;
@@ -252,7 +260,9 @@ fn read(tool: &Tool, config: &ServerConfig, schemas: &mut UntrustedSchemas) -> R
         .as_deref()
         .or(tool.title.as_deref())
         .unwrap_or_default();
-    let text: String = printable(text.trim()).chars().take(DESCRIPTION_CHARS_MAX).collect();
+    // A description of more than this length was cut when the message was read.
+    let text = redaction.without_cut_end(text);
+    let text = redaction.beginning(text.trim(), DESCRIPTION_CHARS_MAX);
     let id = ToolId::from_text(&format!("mcp:{}#{}", config.name, tool.name));
     let mut definition = ToolDefinition::new(id, tool.name.as_ref(), text, input)
         .with_fallback_name(format!("{}_{}", config.name, tool.name));
@@ -292,86 +302,4 @@ fn relax(schema: &mut Value) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn config() -> ServerConfig {
-        ServerConfig::process("shop", "x").unwrap()
-    }
-
-    fn tool(name: &str, schema: Value) -> Tool {
-        Tool::new(name.to_owned(), "", Arc::new(schema.as_object().unwrap().clone()))
-    }
-
-    fn object() -> Value {
-        json!({"type": "object"})
-    }
-
-    // attack: G9
-    #[test]
-    fn names_that_could_deceive_and_duplicates_are_withheld() {
-        let names = [
-            "add",
-            "add",
-            "a\nb",
-            "a\u{1b}[31m",
-            "a#b",
-            "f(x)",
-            "",
-            "\u{202e}x",
-            "über",
-            "a.b/c-d",
-        ];
-        let listed = names.iter().map(|name| tool(name, object())).collect();
-        let (tools, withheld) = validate(listed, &config());
-        let used: Vec<_> = tools.iter().map(|tool| tool.definition.id.as_str()).collect();
-        assert_eq!(used, ["mcp:shop#add", "mcp:shop#über", "mcp:shop#a.b/c-d"]);
-        assert_eq!(withheld.len(), 7);
-        assert!(withheld.iter().all(|tool| !tool.name.contains('\u{1b}')));
-    }
-
-    // attack: G9
-    #[test]
-    fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
-        let bad = [
-            json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
-            json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
-            json!({"$ref": "#"}),
-            json!({"type": "string"}),
-            json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
-        ];
-        let listed = bad
-            .iter()
-            .enumerate()
-            .map(|(at, schema)| tool(&format!("t{at}"), schema.clone()));
-        let (tools, withheld) = validate(listed.collect(), &config());
-        assert!(tools.is_empty());
-        assert_eq!(withheld.len(), bad.len());
-        assert!(
-            withheld[0].reason.contains("is not inside the schema"),
-            "{}",
-            withheld[0].reason
-        );
-    }
-
-    #[test]
-    fn schemas_of_common_generators_are_used() {
-        let schema = json!({
-            "$schema": "http://json-schema.org/draft-07/schema#", "$id": "x", "type": "object", "unevaluatedProperties": false,
-            "properties": {"id": {"type": "string", "$comment": "y"}, "$id": {"type": "integer"}}, "required": ["id"],
-            "$defs": {"a": {"$anchor": "a", "type": "object"}},
-        });
-        let (tools, withheld) = validate(vec![tool("t", schema), tool("u", json!({}))], &config());
-        assert!(withheld.is_empty(), "{withheld:?}");
-        let schema = &tools[0].definition.input_schema;
-        assert!(schema.get("$id").is_none() && schema.get("unevaluatedProperties").is_none());
-        assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
-        assert!(schema.pointer("/$defs/a/$anchor").is_none());
-        assert_eq!(tools[1].definition.input_schema["type"], "object");
-        // A reference to an anchor is still not one inside the schema.
-        let referring =
-            json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
-        assert_eq!(validate(vec![tool("t", referring)], &config()).1.len(), 1);
-    }
-}
+mod tests;

@@ -3,20 +3,28 @@
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
-use crate::failure::quoted;
 use crate::value::Redaction;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::text::{json_bytes, printable};
+use toolwit_core::text::json_bytes;
 use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
 
 /// Text and artifacts, in the order in which they arrived.
-#[derive(Default)]
-pub(super) struct Content {
+pub(super) struct Content<'r> {
     texts: Vec<String>,
     artifacts: Vec<Artifact>,
+    /// The secrets that the server received.
+    redaction: &'r Redaction,
 }
 
-impl Content {
+impl<'r> Content<'r> {
+    pub(super) fn new(redaction: &'r Redaction) -> Self {
+        Self {
+            texts: Vec::new(),
+            artifacts: Vec::new(),
+            redaction,
+        }
+    }
+
     /// Adds a block. The text of a binary block describes it; the model cannot read the rest.
     pub(super) fn add(&mut self, block: ContentBlock) {
         match block {
@@ -25,7 +33,11 @@ impl Content {
             ContentBlock::Audio(audio) => self.add_binary("audio", &audio.mime_type, audio.data),
             ContentBlock::Resource(embedded) => self.add_resource(embedded.resource),
             ContentBlock::ResourceLink(link) => {
-                let text = format!("[resource `{}`: {}]", quoted(&link.uri), quoted(&link.name));
+                let text = format!(
+                    "[resource `{}`: {}]",
+                    self.redaction.quoted(&link.uri),
+                    self.redaction.quoted(&link.name)
+                );
                 self.texts.push(text);
                 let value = json!({"uri": link.uri, "name": link.name, "mime_type": link.mime_type, "description": link.description});
                 self.artifacts.push(Artifact::new("resource_link", value));
@@ -52,8 +64,8 @@ impl Content {
                 let kind = mime_type.as_deref().unwrap_or("application/octet-stream");
                 self.texts.push(format!(
                     "[resource `{}`: {}, {}]",
-                    quoted(&uri),
-                    quoted(kind),
+                    self.redaction.quoted(&uri),
+                    self.redaction.quoted(kind),
                     size(&blob)
                 ));
                 self.artifacts.push(Artifact::new(
@@ -67,8 +79,11 @@ impl Content {
 
     /// Adds an image or a sound. The kind of its artifact is its media type.
     fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
-        self.texts
-            .push(format!("[{class}: {}, {}]", quoted(mime_type), size(&data)));
+        self.texts.push(format!(
+            "[{class}: {}, {}]",
+            self.redaction.quoted(mime_type),
+            size(&data)
+        ));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
         let is_media_type = mime_type.starts_with(class) && mime_type.chars().all(is_plain);
         let kind = if is_media_type { mime_type } else { class };
@@ -79,12 +94,8 @@ impl Content {
     ///
     /// # Errors
     /// [`ErrorKind::ResultBytes`] if it is too large.
-    pub(super) fn into_result(
-        self,
-        structured: Option<Value>,
-        is_error: bool,
-        redaction: &Redaction,
-    ) -> Result<ToolResult, ToolError> {
+    pub(super) fn into_result(self, structured: Option<Value>, is_error: bool) -> Result<ToolResult, ToolError> {
+        let redaction = self.redaction;
         let text = redaction.text(joined(self.texts));
         let structured = structured.map(|mut value| {
             redaction.value(&mut value);
@@ -129,9 +140,9 @@ fn joined(mut texts: Vec<String>) -> String {
 /// # Errors
 /// [`ErrorKind::ResultBytes`] if it is too large.
 pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Result<ToolResult, ToolError> {
-    let mut content = Content::default();
+    let mut content = Content::new(redaction);
     called.content.into_iter().for_each(|block| content.add(block));
-    content.into_result(called.structured_content, called.is_error == Some(true), redaction)
+    content.into_result(called.structured_content, called.is_error == Some(true))
 }
 
 fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
@@ -164,8 +175,8 @@ fn size(data: &str) -> String {
 }
 
 /// Returns a server's text for a list: one line of limited length.
-pub(super) fn line(text: &str, chars_max: usize) -> String {
-    let text = printable(text);
+pub(super) fn line(text: &str, chars_max: usize, redaction: &Redaction) -> String {
+    let text = redaction.printable(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(chars_max).collect()
 }
@@ -204,6 +215,21 @@ mod tests {
         );
         let kinds: Vec<_> = result.artifacts.iter().map(|artifact| artifact.kind.as_str()).collect();
         assert_eq!(kinds, ["image/png", "resource", "resource", "resource_link"]);
+    }
+
+    // attack: G9
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_text_is_cut() {
+        let uri = format!("file:///{}hunter22", "x".repeat(485));
+        let found = result(json!({"content": [{"type": "resource_link", "uri": uri, "name": "hunter22"}]})).unwrap();
+        assert!(
+            !found.for_llm.contains("hunter") && found.for_llm.contains("[redac"),
+            "{}",
+            found.for_llm
+        );
+        let redaction = Redaction::default();
+        redaction.add("hunter22");
+        assert_eq!(line("a\n hunter22", 7, &redaction), "a [reda");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, Too
             (ErrorKind::ToolUnavailable, error.to_string())
         }
         RequestError::Closed(_) => (ErrorKind::ToolUnavailable, format!("{error}; {MAYBE_DONE}")),
-        RequestError::Timeout(_) => (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}")),
+        RequestError::Timeout(_) | RequestError::NoInput(_) => (ErrorKind::Timeout, format!("{error}; {MAYBE_DONE}")),
         RequestError::Cancelled => (ErrorKind::Cancelled, format!("{error}; {MAYBE_DONE}")),
         RequestError::TooManyRounds | RequestError::Unexpected => (ErrorKind::Tool, error.to_string()),
     };

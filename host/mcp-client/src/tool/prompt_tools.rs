@@ -74,18 +74,24 @@ async fn list_prompts(
         Ok(_) => return outcome(RequestError::Unexpected, TOOL),
         Err(error) => return outcome(error, TOOL),
     };
+    let redaction = connection.redaction();
     let is_cut = list.prompts.len() > MCP_LISTED_MAX;
-    let listed = list.prompts.into_iter().take(MCP_LISTED_MAX).map(|prompt| {
-        let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| {
-            let description = line(&argument.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
+    let listed =
+        list.prompts.into_iter().take(MCP_LISTED_MAX).map(|prompt| {
+            let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| {
+            let description = line(&argument.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
             json!({"name": argument.name, "description": description, "required": argument.required.unwrap_or(false)})
         });
-        let description = line(&prompt.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
-        json!({"name": prompt.name, "description": description, "arguments": arguments.collect::<Vec<_>>()})
-    });
+            let description = line(
+                &prompt.description.unwrap_or_default(),
+                DESCRIPTION_CHARS_MAX,
+                redaction,
+            );
+            json!({"name": prompt.name, "description": description, "arguments": arguments.collect::<Vec<_>>()})
+        });
     let mut value = json!({"prompts": listed.collect::<Vec<_>>()});
     add_continuation(&mut value, list.next_cursor, is_cut);
-    Content::default().into_result(Some(value), false, connection.redaction())
+    Content::new(redaction).into_result(Some(value), false)
 }
 
 async fn get_prompt(
@@ -108,12 +114,12 @@ async fn get_prompt(
     let (answer, connection, _) = read.await?;
     match answer {
         Ok(ServerResult::GetPromptResult(prompt)) => {
-            let mut content = Content::default();
+            let mut content = Content::new(connection.redaction());
             prompt
                 .messages
                 .into_iter()
                 .for_each(|message| content.add(message.content));
-            content.into_result(None, false, connection.redaction())
+            content.into_result(None, false)
         }
         Ok(_) => outcome(RequestError::Unexpected, TOOL),
         Err(error) => outcome(error, TOOL),

@@ -74,8 +74,10 @@ async fn list_resources(
         Ok(_) => return outcome(RequestError::Unexpected, TOOL),
         Err(error) => return outcome(error, TOOL),
     };
+    let redaction = connection.redaction();
     let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
-    let described = |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX);
+    let described =
+        |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
     let listed = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
         json!({"uri": resource.uri, "name": resource.name, "description": described(resource.description), "mime_type": resource.mime_type})
     });
@@ -90,7 +92,7 @@ async fn list_resources(
     });
     let mut value = json!({"resources": listed, "templates": templates.collect::<Vec<_>>()});
     add_continuation(&mut value, resources.next_cursor, is_cut);
-    Content::default().into_result(Some(value), false, connection.redaction())
+    Content::new(redaction).into_result(Some(value), false)
 }
 
 /// Requests a page of the resources, and with their first page the first page of the resource templates.
@@ -122,11 +124,11 @@ async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext
     let (answer, connection, _) = read.await?;
     match answer {
         Ok(ServerResult::ReadResourceResult(read)) => {
-            let mut content = Content::default();
+            let mut content = Content::new(connection.redaction());
             read.contents
                 .into_iter()
                 .for_each(|resource| content.add_resource(resource));
-            content.into_result(None, false, connection.redaction())
+            content.into_result(None, false)
         }
         Ok(_) => outcome(RequestError::Unexpected, TOOL),
         Err(error) => outcome(error, TOOL),

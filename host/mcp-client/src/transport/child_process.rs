@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rmcp::RoleClient;
+use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,6 +19,7 @@ use super::diagnostics::Diagnostics;
 use super::line_reader::LineReader;
 use super::message::{self, MessageError};
 use super::program;
+use super::request_limit::RequestLimit;
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 
 /// The number of messages that wait for a server that does not read its input.
@@ -44,6 +46,9 @@ pub(crate) struct ChildTransport {
     input: mpsc::Sender<Vec<u8>>,
     diagnostics: Diagnostics,
     stray_lines: usize,
+    requests: RequestLimit,
+    /// Whether an answer was dropped because the server does not read its input.
+    has_dropped_answer: bool,
     _end: DropGuard,
 }
 
@@ -101,6 +106,8 @@ impl ChildTransport {
             input,
             diagnostics,
             stray_lines: 0,
+            requests: RequestLimit::default(),
+            has_dropped_answer: false,
             _end: end.drop_guard(),
         })
     }
@@ -118,6 +125,7 @@ impl Transport<RoleClient> for ChildTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let line = serde_json::to_vec(&item).map_err(|_| SendError::NotJson);
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
         let sent = line.and_then(|mut line| {
             line.push(b'\n');
             self.input.try_send(line).map_err(|error| match error {
@@ -125,7 +133,16 @@ impl Transport<RoleClient> for ChildTransport {
                 mpsc::error::TrySendError::Closed(_) => SendError::Closed,
             })
         });
-        std::future::ready(sent)
+        std::future::ready(match sent {
+            // The library would log each of them.
+            Err(SendError::Unread) if is_answer => {
+                if !std::mem::replace(&mut self.has_dropped_answer, true) {
+                    tracing::warn!("an MCP server does not read the answers to its requests");
+                }
+                Ok(())
+            }
+            sent => sent,
+        })
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -147,12 +164,13 @@ impl Transport<RoleClient> for ChildTransport {
                 continue;
             }
             match message::parse(line) {
+                Ok(JsonRpcMessage::Request(_)) if !self.requests.allows_another() => {}
                 Ok(message) => return Some(message),
                 Err(error @ MessageError::TooManyParts) => {
                     self.diagnostics.ended(format!("a message cannot be used: {error}"));
                     return None;
                 }
-                Err(MessageError::NotJson | MessageError::NotAMessage) => {
+                Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests) => {
                     self.stray_lines += 1;
                     if self.stray_lines > STRAY_LINES_MAX {
                         let why = format!("it wrote more than {STRAY_LINES_MAX} lines that are not messages");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::value::Redaction;
 use toolwit_core::text::printable;
 
 /// The number of bytes at the end of standard error that are kept.
@@ -20,13 +21,15 @@ pub(crate) struct Diagnostics(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptDiagnostics>,
     has_ended: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptDiagnostics {
     stderr: VecDeque<u8>,
+    /// Whether the beginning of standard error is missing.
+    is_cut: bool,
     end: Option<String>,
 }
 
@@ -34,6 +37,7 @@ impl Diagnostics {
     /// Adds output of the server's standard error. Only its end is kept.
     pub(super) fn add_stderr(&self, bytes: &[u8]) {
         let mut kept = self.lock();
+        kept.is_cut |= kept.stderr.len() + bytes.len() > STDERR_BYTES_MAX;
         let bytes = &bytes[bytes.len().saturating_sub(STDERR_BYTES_MAX)..];
         let excess = (kept.stderr.len() + bytes.len()).saturating_sub(STDERR_BYTES_MAX);
         kept.stderr.drain(..excess);
@@ -55,15 +59,22 @@ impl Diagnostics {
         self.lock().end.clone()
     }
 
-    /// Returns the end of standard error, without control characters.
-    pub(crate) fn stderr(&self) -> Option<String> {
+    /// Returns the end of standard error, without control characters and secrets.
+    pub(crate) fn stderr(&self, redaction: &Redaction) -> Option<String> {
         let kept = self.lock();
         let bytes: Vec<u8> = kept.stderr.iter().copied().collect();
-        let text = printable(&String::from_utf8_lossy(&bytes));
+        let text = String::from_utf8_lossy(&bytes);
+        let text = if kept.is_cut {
+            // A character may be cut, too.
+            let text = printable(text.trim_start_matches(char::REPLACEMENT_CHARACTER));
+            redaction.text(redaction.without_cut_beginning(&text).to_owned())
+        } else {
+            redaction.printable(&text)
+        };
         (!text.trim().is_empty()).then(|| text.trim().to_owned())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, KeptDiagnostics> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,11 +91,33 @@ mod tests {
             diagnostics.add_stderr(&[b'x'; 1_000]);
         }
         diagnostics.add_stderr(b"\x1b[31mlast\n");
-        let kept = diagnostics.stderr().unwrap_or_default();
+        let kept = diagnostics.stderr(&Redaction::default()).unwrap_or_default();
         assert!(
             kept.len() <= STDERR_BYTES_MAX && kept.ends_with("x[31mlast"),
             "{}",
             kept.len()
         );
+    }
+
+    // attack: G9
+    #[test]
+    fn the_end_of_standard_error_has_no_part_of_a_secret() {
+        let (secret, redaction) = ("correct horse battery", Redaction::default());
+        redaction.add(secret);
+        let stderr = |before: usize, after: usize| {
+            let diagnostics = Diagnostics::default();
+            let text = format!("{}{secret}{}", "-".repeat(before), ".".repeat(after));
+            diagnostics.add_stderr(text.as_bytes());
+            diagnostics.stderr(&redaction).unwrap_or_default()
+        };
+        assert_eq!(stderr(1, 1), "-[redacted].");
+        for cut in 1..=secret.len() {
+            let kept = stderr(10, STDERR_BYTES_MAX - secret.len() + cut);
+            assert!(
+                kept.len() - kept.trim_start_matches(|c| c != '.').len() < 8,
+                "{}",
+                &kept[..secret.len()]
+            );
+        }
     }
 }

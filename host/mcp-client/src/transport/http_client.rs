@@ -16,10 +16,13 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::{Value, json};
 
 use super::http_connector;
+use super::http_failure::HttpFailure;
 use super::message;
 use super::oauth::{Challenge, TokenFailure, TokenSource};
+use super::request_limit::RequestLimit;
 use super::sse::{self, Events};
-use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
+use crate::value::Redaction;
+use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 use toolwit_core::text::printable;
 
 /// The code of the JSON-RPC error that stands for a lost session: the server did not process the request.
@@ -47,32 +50,15 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 type Failure = StreamableHttpError<HttpFailure>;
 
-/// The reason why an HTTP request failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub(crate) enum HttpFailure {
-    #[error("the request failed: {0}")]
-    Request(String),
-    #[error("{0}")]
-    Token(TokenFailure),
-    #[error("the server responded with status {status}{}{beginning}", if beginning.is_empty() { "" } else { ": " })]
-    Status { status: StatusCode, beginning: String },
-    #[error("the server redirects to another address, and redirects are not followed")]
-    Redirect,
-    #[error("the response is larger than {}", ByteCount(MCP_MESSAGE_BYTES_MAX as u64))]
-    TooLarge,
-    #[error("the response cannot be used: {0}")]
-    Message(#[from] message::MessageError),
-    #[error("the server did not respond within {} s", .0.as_secs())]
-    Timeout(Duration),
-}
-
 /// Sends requests to a server. It follows no redirects, uses no proxy, and reads limited responses.
 #[derive(Clone)]
 pub(crate) struct HttpSender {
     client: Client,
     headers: HeaderMap,
     tokens: Option<TokenSource>,
+    /// The secrets that the server received.
+    redaction: Redaction,
+    requests: RequestLimit,
     /// The maximum time of a response, streamed or not.
     wall_max: Duration,
 }
@@ -82,13 +68,20 @@ impl HttpSender {
     ///
     /// # Errors
     /// The reason why TLS cannot be configured.
-    pub(crate) fn new(is_encrypted: bool, mut headers: HeaderMap, wall_max: Duration) -> Result<Self, String> {
+    pub(crate) fn new(
+        is_encrypted: bool,
+        mut headers: HeaderMap,
+        wall_max: Duration,
+        redaction: Redaction,
+    ) -> Result<Self, String> {
         headers.values_mut().for_each(|value| value.set_sensitive(true));
         let client = http_connector::client(is_encrypted)?;
         Ok(Self {
             client,
             headers,
             tokens: None,
+            redaction,
+            requests: RequestLimit::default(),
             wall_max,
         })
     }
@@ -179,10 +172,10 @@ impl HttpSender {
         let session = header(&response, SESSION_ID);
         let kind = header(&response, "content-type").unwrap_or_default();
         if !status.is_success() {
-            return error_response(response, session).await;
+            return self.error_response(response, session).await;
         }
         if kind.starts_with(EVENT_STREAM) {
-            let events = sse::events(response.bytes_stream());
+            let events = sse::events(response.bytes_stream(), self.requests.clone());
             let deadline = tokio::time::sleep(self.wall_max);
             return Ok(StreamableHttpPostResponse::Sse(
                 events.take_until(deadline).boxed(),
@@ -201,6 +194,22 @@ impl HttpSender {
             .ok_or(Failure::Client(HttpFailure::TooLarge))?;
         let message = message::parse(body).map_err(|error| Failure::Client(error.into()))?;
         Ok(StreamableHttpPostResponse::Json(message, session))
+    }
+
+    /// Returns the message of an error response, if it has one.
+    async fn error_response(
+        &self,
+        response: Response,
+        session: Option<String>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        let body = read(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
+        if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message::parse(&body) {
+            return Ok(StreamableHttpPostResponse::Json(message, session));
+        }
+        let text = String::from_utf8_lossy(&body);
+        let beginning = self.redaction.beginning(text.trim(), QUOTED_CHARS_MAX);
+        Err(Failure::Client(HttpFailure::Status { status, beginning }))
     }
 
     /// Returns the response of a request as a stream of events that sends the request when it is read. Like this, a request that the
@@ -322,20 +331,8 @@ impl StreamableHttpClient for HttpSender {
         if !kind.starts_with(EVENT_STREAM) {
             return Err(Failure::UnexpectedContentType(Some(printable(&kind))));
         }
-        Ok(sse::events(response.bytes_stream()))
+        Ok(sse::events(response.bytes_stream(), self.requests.clone()))
     }
-}
-
-/// Returns the message of an error response, if it has one.
-async fn error_response(response: Response, session: Option<String>) -> Result<StreamableHttpPostResponse, Failure> {
-    let status = response.status();
-    let body = read(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
-    if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message::parse(&body) {
-        return Ok(StreamableHttpPostResponse::Json(message, session));
-    }
-    let text = printable(&String::from_utf8_lossy(&body));
-    let beginning = text.trim().chars().take(QUOTED_CHARS_MAX).collect();
-    Err(Failure::Client(HttpFailure::Status { status, beginning }))
 }
 
 /// Reads a body of limited size. `None` if it is larger.

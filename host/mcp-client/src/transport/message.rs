@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::large_parts::LargeParts;
+use super::request_limit::RequestLimit;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_parts, printable};
 
@@ -16,6 +17,8 @@ const QUOTED_CHARS_MAX: usize = 60;
 pub(crate) enum MessageError {
     #[error("it has more than {MCP_MESSAGE_PARTS_MAX} values and names")]
     TooManyParts,
+    #[error("it is one of too many requests")]
+    TooManyRequests,
     #[error("it is not JSON")]
     NotJson,
     #[error("it is not a message of the protocol")]
@@ -33,9 +36,16 @@ pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, Mess
 }
 
 /// Checks the text of a message, and returns it in a form that the protocol library can parse.
-pub(super) fn checked(text: String) -> Result<String, MessageError> {
+///
+/// # Errors
+/// [`MessageError::TooManyRequests`] for a request beyond the limit.
+pub(super) fn checked(text: String, requests: &RequestLimit) -> Result<String, MessageError> {
     let value = parse_value(text.as_bytes())?;
     drop(text);
+    let is_request = value.get("method").is_some() && value.get("id").is_some();
+    if is_request && !requests.allows_another() {
+        return Err(MessageError::TooManyRequests);
+    }
     Ok(value.to_string())
 }
 

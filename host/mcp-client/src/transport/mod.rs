@@ -4,11 +4,13 @@ mod child_process;
 mod diagnostics;
 mod http_client;
 mod http_connector;
+mod http_failure;
 mod large_parts;
 mod line_reader;
 mod message;
 mod oauth;
 mod program;
+mod request_limit;
 mod sse;
 mod tls;
 

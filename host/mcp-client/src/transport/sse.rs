@@ -6,6 +6,7 @@ use futures::{Stream, StreamExt, future};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::message::{self, MessageError};
+use super::request_limit::RequestLimit;
 use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 
 /// The minimum time before a closed stream is opened again, in milliseconds. A server could ask for none, forever.
@@ -26,7 +27,10 @@ enum StreamError {
 }
 
 /// Returns the events of a body, each of them a message of limited size.
-pub(super) fn events(body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static) -> Events {
+pub(super) fn events(
+    body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    requests: RequestLimit,
+) -> Events {
     let mut size = EventSize::default();
     let limited = body.map(move |piece| {
         let piece = piece?;
@@ -42,7 +46,7 @@ pub(super) fn events(body: impl Stream<Item = reqwest::Result<Bytes>> + Send + '
         future::ready((!is_over).then_some(piece))
     });
     SseStream::from_bytes_stream(limited)
-        .map(|event| event.and_then(checked))
+        .map(move |event| event.and_then(|event| checked(event, &requests)))
         .boxed()
 }
 
@@ -54,12 +58,12 @@ pub(super) fn event(message: String) -> Sse {
     }
 }
 
-/// Checks the message of an event. Text that is not a message is left out; an event without one can still carry an id.
-fn checked(mut event: Sse) -> Result<Sse, SseError> {
+/// Checks the message of an event. Text that is not a message is left out, and so are too many requests; an event without one can still carry an id.
+fn checked(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
     event.retry = event.retry.map(|retry| retry.max(RETRY_MS_MIN));
     let data = event.data.take().filter(|data| !data.trim().is_empty());
-    event.data = match data.map(message::checked) {
-        None | Some(Err(MessageError::NotJson | MessageError::NotAMessage)) => None,
+    event.data = match data.map(|data| message::checked(data, requests)) {
+        None | Some(Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests)) => None,
         Some(Ok(data)) => Some(data),
         Some(Err(error @ MessageError::TooManyParts)) => {
             return Err(SseError::Body(Box::new(StreamError::Message(error))));
@@ -104,7 +108,8 @@ mod tests {
     use super::*;
 
     async fn read(pieces: Vec<Bytes>) -> Vec<Result<Sse, SseError>> {
-        events(stream::iter(pieces.into_iter().map(Ok))).collect().await
+        let body = stream::iter(pieces.into_iter().map(Ok));
+        events(body, RequestLimit::default()).collect().await
     }
 
     #[tokio::test]
@@ -127,5 +132,17 @@ mod tests {
         let events = read(pieces).await;
         assert!(events.last().unwrap().is_err());
         assert!(events.iter().filter(|event| event.is_ok()).count() == 0);
+    }
+
+    // attack: G9
+    #[tokio::test]
+    async fn a_flood_of_requests_is_left_out_and_responses_are_not() {
+        let request = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\n".repeat(2_000);
+        let text = format!("{request}data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}\n\n");
+        let events = read(vec![Bytes::from(text)]).await;
+        let messages = events.into_iter().filter_map(|event| event.unwrap().data);
+        let messages: Vec<_> = messages.collect();
+        assert!((1..1_000).contains(&messages.len()), "{}", messages.len());
+        assert!(messages.last().unwrap().contains("result"));
     }
 }

@@ -7,7 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use crate::failure::quoted;
 use toolwit_core::Error;
+use toolwit_core::text::printable;
 
 /// The replacement of a secret.
 const REDACTED: &str = "[redacted]";
@@ -85,6 +87,56 @@ impl Redaction {
         secrets.longest_first().into_iter().fold(text, replaced)
     }
 
+    /// Returns untrusted text without control characters and secrets.
+    pub(crate) fn printable(&self, text: &str) -> String {
+        // A secret with invisible characters in it is one without them.
+        self.text(printable(text))
+    }
+
+    /// Returns the beginning of untrusted text. Secrets are replaced before it is cut, so that no part of one is left.
+    pub(crate) fn beginning(&self, text: &str, chars_max: usize) -> String {
+        self.printable(text).chars().take(chars_max).collect()
+    }
+
+    /// Returns untrusted text for an error; see [`quoted`].
+    pub(crate) fn quoted(&self, text: &str) -> String {
+        quoted(&self.printable(text))
+    }
+
+    /// Removes the part of a secret from a text whose beginning is missing.
+    pub(crate) fn without_cut_beginning<'t>(&self, text: &'t str) -> &'t str {
+        let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.ends_with(part);
+        let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        self.longest_part(ends, |end| &text[..end], is_part)
+            .map_or(text, |part| &text[part.len()..])
+    }
+
+    /// Removes the part of a secret from a text whose end is missing.
+    pub(crate) fn without_cut_end<'t>(&self, text: &'t str) -> &'t str {
+        let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.starts_with(part);
+        let starts = text.char_indices().map(|(at, _)| at);
+        self.longest_part(starts, |start| &text[start..], is_part)
+            .map_or(text, |part| &text[..text.len() - part.len()])
+    }
+
+    /// Returns the longest part of a text that is a part of a secret.
+    fn longest_part<'t>(
+        &self,
+        positions: impl Iterator<Item = usize>,
+        part_at: impl Fn(usize) -> &'t str,
+        is_part: impl Fn(&str, &str) -> bool,
+    ) -> Option<&'t str> {
+        let secrets = self.secrets();
+        let all = secrets.longest_first();
+        let longest = all.first().map_or(0, |secret| secret.len());
+        let parts = positions
+            .map(part_at)
+            .filter(|part| (VALUE_BYTES_MIN..longest).contains(&part.len()));
+        parts
+            .filter(|part| all.iter().any(|secret| is_part(part, secret)))
+            .max_by_key(|part| part.len())
+    }
+
     /// Replaces all secrets in the texts and names of a value.
     pub(crate) fn value(&self, value: &mut Value) {
         match value {
@@ -133,6 +185,43 @@ mod tests {
         redaction.value(&mut value);
         assert_eq!(value, json!({"[redacted]": ["[redacted]", 1, "short"]}));
         assert_eq!(format!("{redaction:?}"), "2 secrets");
+    }
+
+    // attack: G9
+    #[test]
+    fn no_cut_leaves_a_part_of_a_secret() {
+        let secret = "sk-Zürich-0123456789";
+        let redaction = Redaction::default();
+        redaction.add(secret);
+        let has_part = |text: &str| {
+            let mut parts = secret.char_indices().map(|(at, _)| &secret[at..]);
+            parts.any(|part| {
+                part.chars().count() >= VALUE_BYTES_MIN && text.contains(&part.chars().take(8).collect::<String>())
+            })
+        };
+        let text = format!("the key {secret} and {secret}");
+        for length in 0..text.chars().count() {
+            let cut: String = text.chars().take(length).collect();
+            let rest: String = text.chars().skip(length).collect();
+            assert!(!has_part(&redaction.beginning(&text, length)), "{length}");
+            assert!(
+                !has_part(&redaction.text(redaction.without_cut_end(&cut).to_owned())),
+                "{cut}"
+            );
+            assert!(
+                !has_part(&redaction.text(redaction.without_cut_beginning(&rest).to_owned())),
+                "{rest}"
+            );
+        }
+        assert_eq!(redaction.beginning(&text, 11), "the key [re");
+        assert_eq!(
+            redaction.without_cut_end("the key sk-"),
+            "the key sk-",
+            "too short to tell anything"
+        );
+        assert_eq!(redaction.without_cut_beginning("a harmless text"), "a harmless text");
+        let hidden = secret.replace('-', "\u{200b}-");
+        assert_eq!(redaction.printable(&hidden), "[redacted]");
     }
 
     #[test]

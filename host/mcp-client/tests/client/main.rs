@@ -6,6 +6,7 @@ mod handles;
 mod hostile_process;
 mod http;
 mod http_server;
+mod log;
 mod login;
 mod login_hostile;
 mod login_server;

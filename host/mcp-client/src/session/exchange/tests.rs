@@ -1,0 +1,142 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::config::ServerConfig;
+use crate::requests::{ServerAnswer, ServerQuestion, ServerRequests};
+use crate::session::handler::Handler;
+use crate::session::input::InputProvider;
+use crate::session::notices::Notices;
+use crate::transport::Diagnostics;
+
+/// The time that the server takes for each round.
+const ROUND: Duration = Duration::from_secs(40);
+
+/// Answers questions, or never.
+struct Person {
+    answers: bool,
+    /// Cancelled when the person is asked.
+    asked: CancellationToken,
+}
+
+#[async_trait]
+impl ServerRequests for Person {
+    fn answers_questions(&self) -> bool {
+        true
+    }
+
+    async fn answer(&self, _: ServerQuestion) -> ServerAnswer {
+        self.asked.cancel();
+        if self.answers {
+            return ServerAnswer::Declined;
+        }
+        std::future::pending().await
+    }
+}
+
+/// A server that asks for input again and again.
+async fn asks(stream: DuplexStream) {
+    let (read, mut write) = tokio::io::split(stream);
+    let mut lines = BufReader::new(read).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let question =
+            json!({"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": schema}});
+        let result = match message["method"].as_str() {
+            Some("server/discover") => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 60_000, "cacheScope": "public",
+            }),
+            Some("tools/call") => {
+                tokio::time::sleep(ROUND).await;
+                json!({"resultType": "input_required", "inputRequests": {"name": question}, "requestState": "s"})
+            }
+            _ => continue,
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        write.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    }
+}
+
+async fn connection(person: Person) -> Connection {
+    let (client, server) = tokio::io::duplex(64 << 10);
+    tokio::spawn(asks(server));
+    let config = ServerConfig::process("test", "x").unwrap();
+    let redaction = Redaction::default();
+    let handler = Handler {
+        input: InputProvider::new(&config, Arc::new(person), redaction.clone()),
+        notices: Notices::default(),
+        redaction: redaction.clone(),
+    };
+    let lifecycle = ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    };
+    let service = handler.serve_with_lifecycle(tokio::io::split(client), lifecycle).await;
+    Connection::new("test".to_owned(), service.unwrap(), Diagnostics::default(), redaction)
+}
+
+/// Calls a tool with a time of 100 s, and returns the reason why there is no result.
+async fn call(person: Person, context: &ToolContext) -> RequestError {
+    let connection = connection(person).await;
+    let exchange = Exchange {
+        context,
+        meta: Map::new(),
+        idle_max: Duration::from_secs(60),
+        wall_max: Duration::from_secs(100),
+    };
+    connection.call_tool("t", Map::new(), &exchange).await.unwrap_err()
+}
+
+// attack: G9
+#[tokio::test(start_paused = true)]
+async fn all_rounds_of_input_have_the_time_of_one_call() {
+    let started = Instant::now();
+    let person = Person {
+        answers: true,
+        asked: CancellationToken::new(),
+    };
+    let error = call(person, &ToolContext::new()).await;
+    assert!(
+        matches!(error, RequestError::Timeout(max) if max == Duration::from_secs(100)),
+        "{error}"
+    );
+    // A cancellation takes a second at most.
+    assert!(
+        (100..=101).contains(&started.elapsed().as_secs()),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+// attack: G9
+#[tokio::test(start_paused = true)]
+async fn a_question_without_an_answer_ends_with_the_call() {
+    let started = Instant::now();
+    let person = Person {
+        answers: false,
+        asked: CancellationToken::new(),
+    };
+    let error = call(person, &ToolContext::new()).await;
+    assert!(matches!(error, RequestError::NoInput(_)), "{error}");
+    assert_eq!(started.elapsed().as_secs(), 100);
+
+    // The person who is asked cancels the call.
+    let started = Instant::now();
+    let asked = CancellationToken::new();
+    let person = Person {
+        answers: false,
+        asked: asked.clone(),
+    };
+    let error = call(person, &ToolContext::new().with_cancel(asked)).await;
+    assert!(matches!(error, RequestError::Cancelled), "{error}");
+    assert_eq!(started.elapsed(), ROUND);
+}

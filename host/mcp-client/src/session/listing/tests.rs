@@ -1,0 +1,116 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn config() -> ServerConfig {
+    ServerConfig::process("shop", "x").unwrap()
+}
+
+fn tool(name: &str, schema: Value) -> Tool {
+    Tool::new(name.to_owned(), "", Arc::new(schema.as_object().unwrap().clone()))
+}
+
+fn object() -> Value {
+    json!({"type": "object"})
+}
+
+// attack: G9
+#[test]
+fn names_that_could_deceive_and_duplicates_are_withheld() {
+    let names = [
+        "add",
+        "add",
+        "a\nb",
+        "a\u{1b}[31m",
+        "a#b",
+        "f(x)",
+        "",
+        "\u{202e}x",
+        "über",
+        "a.b/c-d",
+    ];
+    let listed = names.iter().map(|name| tool(name, object())).collect();
+    let (tools, withheld) = validate(listed, &config(), &Redaction::default());
+    let used: Vec<_> = tools.iter().map(|tool| tool.definition.id.as_str()).collect();
+    assert_eq!(used, ["mcp:shop#add", "mcp:shop#über", "mcp:shop#a.b/c-d"]);
+    assert_eq!(withheld.len(), 7);
+    assert!(withheld.iter().all(|tool| !tool.name.contains('\u{1b}')));
+}
+
+// attack: G9
+#[test]
+fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
+    let bad = [
+        json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
+        json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
+        json!({"$ref": "#"}),
+        json!({"type": "string"}),
+        json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
+    ];
+    let listed = bad
+        .iter()
+        .enumerate()
+        .map(|(at, schema)| tool(&format!("t{at}"), schema.clone()));
+    let (tools, withheld) = validate(listed.collect(), &config(), &Redaction::default());
+    assert!(tools.is_empty());
+    assert_eq!(withheld.len(), bad.len());
+    assert!(
+        withheld[0].reason.contains("is not inside the schema"),
+        "{}",
+        withheld[0].reason
+    );
+}
+
+#[test]
+fn schemas_of_common_generators_are_used() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#", "$id": "x", "type": "object", "unevaluatedProperties": false,
+        "properties": {"id": {"type": "string", "$comment": "y"}, "$id": {"type": "integer"}}, "required": ["id"],
+        "$defs": {"a": {"$anchor": "a", "type": "object"}},
+    });
+    let (tools, withheld) = validate(
+        vec![tool("t", schema), tool("u", json!({}))],
+        &config(),
+        &Redaction::default(),
+    );
+    assert!(withheld.is_empty(), "{withheld:?}");
+    let schema = &tools[0].definition.input_schema;
+    assert!(schema.get("$id").is_none() && schema.get("unevaluatedProperties").is_none());
+    assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
+    assert!(schema.pointer("/$defs/a/$anchor").is_none());
+    assert_eq!(tools[1].definition.input_schema["type"], "object");
+    // A reference to an anchor is still not one inside the schema.
+    let referring = json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
+    assert_eq!(
+        validate(vec![tool("t", referring)], &config(), &Redaction::default())
+            .1
+            .len(),
+        1
+    );
+}
+
+// attack: G9
+#[test]
+fn secrets_in_definitions_are_redacted() {
+    let redaction = Redaction::default();
+    redaction.add("hunter2222");
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": "as hunter2222"}}});
+    let described = |text: String| {
+        let mut tool = tool("add", schema.clone());
+        tool.description = Some(text.into());
+        tool
+    };
+    let read = |tool: Tool| validate(vec![tool], &config(), &redaction);
+    let (tools, _) = read(described("Adds for hunter2222.".to_owned()));
+    let definition = &tools[0].definition;
+    assert_eq!(definition.description, "Adds for [redacted].");
+    assert_eq!(
+        definition.input_schema["properties"]["a"]["description"],
+        "as [redacted]"
+    );
+    let cut = format!("{}hunter222", "x".repeat(DESCRIPTION_CHARS_MAX - 9));
+    assert!(!read(described(cut)).0[0].definition.description.contains("hunter"));
+    let (tools, withheld) = read(tool("get_hunter2222", schema.clone()));
+    assert!(tools.is_empty());
+    assert_eq!(withheld[0].name, "get_[redacted]");
+}

@@ -1,0 +1,56 @@
+//! The limit of a server's requests.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Maximum number of requests of a server in one window. Questions, inferences and pings are rare.
+const REQUESTS_MAX: u32 = 600;
+
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Counts the requests that a server sends on one connection. Clones share the count.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RequestLimit(Arc<Mutex<RequestWindow>>);
+
+#[derive(Debug, Default)]
+struct RequestWindow {
+    begun: Option<Instant>,
+    requests: u32,
+}
+
+impl RequestLimit {
+    /// Counts a request. Returns whether it may be answered; the first excess one of a window is logged.
+    pub(super) fn allows_another(&self) -> bool {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.begun.is_none_or(|begun| begun.elapsed() >= WINDOW) {
+            *window = RequestWindow {
+                begun: Some(Instant::now()),
+                requests: 0,
+            };
+        }
+        window.requests = window.requests.saturating_add(1);
+        if window.requests == REQUESTS_MAX + 1 {
+            tracing::warn!("an MCP server sends more than {REQUESTS_MAX} requests in a minute; the others are ignored");
+        }
+        window.requests <= REQUESTS_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // attack: G9
+    #[tokio::test(start_paused = true)]
+    async fn a_minute_has_a_limited_number_of_requests() {
+        let limit = RequestLimit::default();
+        for _ in 0..REQUESTS_MAX {
+            assert!(limit.allows_another());
+        }
+        assert!(!limit.allows_another() && !limit.clone().allows_another());
+        tokio::time::advance(WINDOW).await;
+        assert!(limit.allows_another());
+    }
+}
