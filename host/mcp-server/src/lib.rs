@@ -31,6 +31,7 @@
 //! | `approval` | asks the user of the client whether a call may run |
 //! | `client` | the client of a call: questions to its user and model, its log |
 //! | `metrics` | counters of requests and calls |
+//! | `open_streams` | the responses of a session that are open |
 //! | `pending` | requests that are not answered yet: their number and memory |
 //! | `principal` | who calls: its host, its tools, the context of its calls |
 //! | `wire` | the forms of the protocol |
@@ -41,6 +42,7 @@ mod client;
 mod content;
 mod http;
 mod metrics;
+mod open_streams;
 mod pending;
 mod principal;
 mod server;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, InputRequest};
@@ -14,10 +15,15 @@ use tokio::sync::{mpsc, oneshot};
 use super::client_request::{ClientRequest, capability_name, fits, missing_capability};
 use super::input_round::{APPROVAL, InputRound};
 use super::log_level::LogLevel;
-use super::outbox::{LogMessage, Outbox, Outgoing, Question};
+use super::outbox::{GONE, LogMessage, Outbox, Outgoing, Question};
 use super::task_slot::TaskSlot;
 use toolwit::tool::{CallChain, ToolError};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
+
+/// Maximum time that a user has to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10 * 60);
+
+const TOO_LATE: &str = "the user did not answer in time";
 
 /// The MCP client that made a call. A native tool reaches it through the context of its call.
 ///
@@ -58,7 +64,7 @@ impl McpClient {
         round: Option<Arc<InputRound>>,
         log_min: Option<LogLevel>,
     ) -> (Self, Outbox) {
-        let (outbox, receiver) = Outbox::new(request.peer.clone());
+        let (outbox, receiver) = Outbox::new(request);
         let client = Self {
             capabilities: Arc::new(request.client_capabilities().unwrap_or_default()),
             log_min,
@@ -154,15 +160,19 @@ impl McpClient {
     /// The reason why there is no answer.
     pub(crate) async fn ask_one(&self, request: InputRequest) -> Result<Value, &'static str> {
         if let Some(task) = self.slot.task() {
-            let answer = task.request_input(next_key(), request).await;
-            return answer.map_err(|_| "the task was cancelled");
+            let answer = tokio::time::timeout(ANSWER_MAX, task.request_input(next_key(), request)).await;
+            return answer.map_err(|_| TOO_LATE)?.map_err(|_| "the task was cancelled");
         }
         let (answer, answered) = oneshot::channel();
         let question = Outgoing::Question(Box::new(Question { request, answer }));
         if self.outbox.send(question).await.is_err() {
-            return Err("the client is gone");
+            return Err(GONE);
         }
-        answered.await.unwrap_or(Err("the client did not answer"))
+        // Questions before it may take a part of the time.
+        let answered = tokio::time::timeout(ANSWER_MAX, answered).await;
+        answered
+            .map_err(|_| TOO_LATE)?
+            .unwrap_or(Err("the client did not answer"))
     }
 
     /// Returns whether the client answers a request of the protocol.
@@ -199,7 +209,8 @@ async fn ask_in_task(
     requests: BTreeMap<String, InputRequest>,
 ) -> Result<BTreeMap<String, Value>, ToolError> {
     let asked = requests.into_iter().map(|(key, request)| async move {
-        let answer = task.request_input(key.clone(), request.clone()).await;
+        let answer = tokio::time::timeout(ANSWER_MAX, task.request_input(key.clone(), request.clone())).await;
+        let answer = answer.map_err(|_| unanswered(TOO_LATE))?;
         let answer = answer.map_err(|_| unanswered("the task was cancelled, or asks twice under one key"))?;
         if fits(&request, &answer) {
             Ok((key, answer))

@@ -2,19 +2,19 @@
 #![allow(deprecated, reason = "revision 2026-07-28 deprecates logging, and clients use it")]
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{InputRequest, LoggingMessageNotificationParam};
-use rmcp::service::Peer;
+use rmcp::service::{Peer, RequestContext};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::client_request::{answer_value, server_request};
 use super::log_level::LogLevel;
+use crate::open_streams::OpenStreams;
 
-/// Maximum time that a user has to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(10 * 60);
+/// The reason why a client that has no connection does not answer.
+pub(super) const GONE: &str = "the client is gone";
 
 /// Maximum number of messages that wait for a slow client. Further log messages are dropped.
 const WAITING_MAX: usize = 256;
@@ -48,12 +48,21 @@ impl LogMessage {
 pub(crate) struct Outbox {
     messages: mpsc::Receiver<Outgoing>,
     peer: Peer<RoleServer>,
+    /// The open responses of a session over HTTP.
+    streams: Option<OpenStreams>,
 }
 
 impl Outbox {
-    pub(super) fn new(peer: Peer<RoleServer>) -> (mpsc::Sender<Outgoing>, Self) {
+    /// Creates the outbox of a request. Questions end if its client is gone.
+    pub(super) fn new(request: &RequestContext<RoleServer>) -> (mpsc::Sender<Outgoing>, Self) {
         let (sender, messages) = mpsc::channel(WAITING_MAX);
-        (sender, Self { messages, peer })
+        let parts = request.extensions.get::<http::request::Parts>();
+        let outbox = Self {
+            messages,
+            peer: request.peer.clone(),
+            streams: parts.and_then(|parts| parts.extensions.get::<OpenStreams>().cloned()),
+        };
+        (sender, outbox)
     }
 
     /// Sends messages in order, one question at a time. It never returns. It must be polled by the task that handles the request, so
@@ -61,7 +70,7 @@ impl Outbox {
     pub(crate) async fn send(&mut self) -> Infallible {
         while let Some(message) = self.messages.recv().await {
             match message {
-                Outgoing::Question(question) => ask(&self.peer, *question).await,
+                Outgoing::Question(question) => ask(&self.peer, self.streams.as_ref(), *question).await,
                 Outgoing::Log(message) => drop(self.peer.notify_logging_message(message.into_wire()).await),
             }
         }
@@ -80,20 +89,25 @@ impl Outbox {
     }
 }
 
-async fn ask(peer: &Peer<RoleServer>, question: Question) {
+async fn ask(peer: &Peer<RoleServer>, streams: Option<&OpenStreams>, question: Question) {
     let Question { request, mut answer } = question;
     let Some(request) = server_request(request) else { return };
-    let asked = tokio::time::timeout(ANSWER_MAX, peer.send_request(request));
+    let gone = async {
+        match streams {
+            Some(streams) => streams.closed().await,
+            None => std::future::pending().await,
+        }
+    };
     let answered = tokio::select! {
-        // The call was cancelled.
+        // The call was cancelled, or the user did not answer in time.
         () = answer.closed() => return,
-        asked = asked => match asked {
-            Ok(Ok(result)) => answer_value(result).ok_or("the client sent an invalid answer"),
-            Ok(Err(error)) => {
+        () = gone => Err(GONE),
+        asked = peer.send_request(request) => match asked {
+            Ok(result) => answer_value(result).ok_or("the client sent an invalid answer"),
+            Err(error) => {
                 tracing::warn!(%error, "a client did not answer a request");
                 Err("the client did not answer the request")
             }
-            Err(_) => Err("the user did not answer in time"),
         },
     };
     drop(answer.send(answered));

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
 
+use crate::open_streams::OpenStream;
 use crate::pending::PendingRequest;
 
 /// A response with a body of any kind.
@@ -22,6 +23,8 @@ pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
     request: Option<PendingRequest>,
+    /// Counts as open in its session.
+    _stream: Option<OpenStream>,
     /// The number of bytes that were sent.
     bytes: usize,
     /// How long the session keeps the answer.
@@ -62,11 +65,17 @@ impl Drop for PendingBody {
 }
 
 /// Returns a response that holds the place of its request until it was sent, and its memory as long as the answer is kept.
-pub(super) fn pending(response: HttpResponse, request: PendingRequest, kept: Duration) -> HttpResponse {
+pub(super) fn pending(
+    response: HttpResponse,
+    request: PendingRequest,
+    stream: Option<OpenStream>,
+    kept: Duration,
+) -> HttpResponse {
     response.map(|body| {
         let body = PendingBody {
             body,
             request: Some(request),
+            _stream: stream,
             bytes: 0,
             kept,
         };

@@ -22,6 +22,7 @@ use super::origin::OriginRules;
 use super::response::{self, HttpResponse, with_header};
 use super::session_owners::SessionOwners;
 use crate::metrics::Metrics;
+use crate::open_streams::OpenStreams;
 use crate::server::Connection;
 use toolwit::tool::text::json_weight;
 
@@ -116,10 +117,13 @@ impl Router {
         }
         let principal = caller.principal;
         let session = request.headers().get(SESSION_ID).cloned();
-        let is_own = |id: &HeaderValue| id.to_str().is_ok_and(|id| self.owners.owns(id, principal.name()));
-        if session.as_ref().is_some_and(|id| !is_own(id)) {
-            return Err(rejected("session", StatusCode::NOT_FOUND, "the session does not exist"));
-        }
+        let owned = |id: &HeaderValue| self.owners.streams(id.to_str().ok()?, principal.name());
+        let streams = session.as_ref().map(|id| {
+            let unknown = || rejected("session", StatusCode::NOT_FOUND, "the session does not exist");
+            owned(id).ok_or_else(unknown)
+        });
+        let streams = streams.transpose()?;
+        let stream = streams.as_ref().map(OpenStreams::open);
         let can_begin = session.is_none() && *request.method() == Method::POST;
         let (mut parts, body) = request.into_parts();
         let reserved = caller.pending.reserve(body::bytes_at_most(&body));
@@ -141,7 +145,7 @@ impl Router {
                 let message = "the first message of a session is too large";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
             }
-            let beginning = self.owners.begin(principal.name(), self.callers.len()).await;
+            let beginning = self.owners.begin(principal.group(), self.callers.len()).await;
             Some(beginning.ok_or_else(too_many_sessions)?)
         } else {
             None
@@ -149,17 +153,18 @@ impl Router {
         // The token is not needed any more, and tools must not see it.
         parts.headers.remove(http::header::AUTHORIZATION);
         parts.extensions.insert(principal.clone());
+        streams.and_then(|streams| parts.extensions.insert(streams));
         let answer = self
             .service
             .handle(Request::from_parts(parts, Full::<Bytes>::new(body)))
             .await;
         let begun = answer.headers().get(SESSION_ID).filter(|_| session.is_none());
         if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
-            self.owners.add(id, principal.name()).await;
+            self.owners.add(id, &principal).await;
         }
         drop(beginning);
         let kept = if session.is_some() { ANSWER_KEPT } else { Duration::ZERO };
-        let answer = response::pending(answer, pending, kept);
+        let answer = response::pending(answer, pending, stream, kept);
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 

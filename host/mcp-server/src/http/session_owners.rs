@@ -7,13 +7,23 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio::sync::MutexGuard;
 
+use crate::open_streams::OpenStreams;
+use crate::principal::Principal;
+
 /// The sessions of a server, and who began each of them.
 pub(super) struct SessionOwners {
     manager: Arc<LocalSessionManager>,
-    owners: Mutex<HashMap<String, String>>,
+    owners: Mutex<HashMap<String, SessionOwner>>,
     sessions_max: usize,
     /// Held while a session begins.
     beginning: tokio::sync::Mutex<()>,
+}
+
+/// The principal of a session, and its open responses.
+struct SessionOwner {
+    principal: String,
+    group: String,
+    streams: OpenStreams,
 }
 
 impl SessionOwners {
@@ -31,31 +41,37 @@ impl SessionOwners {
         self.manager.sessions.read().await.len()
     }
 
-    /// Begins a session, unless there are too many. `callers` is the number of those that share the sessions equally, so that none keeps
-    /// the others out. Others wait until the returned guard is dropped, so that the sessions that begin at the same time count.
-    pub(super) async fn begin(&self, principal: &str, callers: usize) -> Option<MutexGuard<'_, ()>> {
+    /// Begins a session of a principal of a group, unless there are too many. `groups` is the number of groups that share the sessions equally, so that
+    /// none keeps the others out. Others wait until the returned guard is dropped, so that the sessions that begin at the same time count.
+    pub(super) async fn begin(&self, group: &str, groups: usize) -> Option<MutexGuard<'_, ()>> {
         let beginning = self.beginning.lock().await;
         let live = self.manager.sessions.read().await;
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let is_live = |session: &str| live.contains_key(&SessionId::from(session));
         let own = owners
             .iter()
-            .filter(|(session, owner)| *owner == principal && is_live(session));
-        let share = (self.sessions_max / callers).max(1);
+            .filter(|(session, owner)| owner.group == group && is_live(session));
+        let share = (self.sessions_max / groups).max(1);
         (live.len() < self.sessions_max && own.count() < share).then_some(beginning)
     }
 
     /// Records who began a session, and forgets the sessions that ended.
-    pub(super) async fn add(&self, session: &str, principal: &str) {
+    pub(super) async fn add(&self, session: &str, principal: &Principal) {
         let live = self.manager.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.retain(|session, _| live.contains_key(&SessionId::from(session.as_str())));
-        owners.insert(session.to_owned(), principal.to_owned());
+        let owner = SessionOwner {
+            principal: principal.name().to_owned(),
+            group: principal.group().to_owned(),
+            streams: OpenStreams::default(),
+        };
+        owners.insert(session.to_owned(), owner);
     }
 
-    /// Whether a session is that of a principal. A session that does not exist is nobody's.
-    pub(super) fn owns(&self, session: &str, principal: &str) -> bool {
+    /// Returns the open responses of a session of a principal.
+    pub(super) fn streams(&self, session: &str, principal: &str) -> Option<OpenStreams> {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.get(session).is_some_and(|owner| owner == principal)
+        let owner = owners.get(session).filter(|owner| owner.principal == principal);
+        owner.map(|owner| owner.streams.clone())
     }
 }

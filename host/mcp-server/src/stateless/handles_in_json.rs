@@ -135,7 +135,6 @@ mod tests {
         }
     }
 
-    // attack: G6
     #[test]
     fn entities_in_a_forged_handle_do_not_move_the_handles_of_others() {
         let order = |id: &str, more: Value| {

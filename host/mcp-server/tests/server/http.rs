@@ -16,7 +16,7 @@ const ADA: &str = "ada-0123456789abcdef0123";
 const BOB: &str = "bob-0123456789abcdef0123";
 
 pub(crate) struct Served {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     cancel: CancellationToken,
 }
 

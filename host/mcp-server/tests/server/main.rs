@@ -14,6 +14,7 @@ mod content;
 mod http;
 mod interfaces;
 mod line_client;
+mod lost_clients;
 mod protocol;
 mod session_limits;
 mod sessions;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::http::{Served, call_hello, host, request};
 use crate::line_client::meta;
 use crate::server;
-use toolwit_mcp_server::{AccessToken, HttpOptions, Principal};
+use crate::token_issuer::{Issuer, Key, RESOURCE};
+use toolwit_mcp_server::{AccessToken, HttpOptions, Principal, ProtectedResource, TokenRule};
 
 /// The headers of a request of the revision without sessions.
 const STATELESS: &str = "\nmcp-protocol-version: 2026-07-28\nmcp-method: ";
@@ -75,4 +76,31 @@ async fn sessions_without_an_id_are_limited() {
             "a session is shared by calls"
         );
     }
+}
+
+// attack: G12
+#[tokio::test]
+async fn subjects_of_a_rule_share_its_sessions() {
+    let (key, host) = (Key::p256(), host().await);
+    let issuer = Issuer::start(vec![key.public("k")]).await;
+    let bob = "bob-0123456789abcdef0123";
+    let resource = ProtectedResource {
+        resource: RESOURCE.to_owned(),
+        authorization_servers: vec![issuer.url.clone()],
+        scopes_supported: Vec::new(),
+    };
+    let served = serve(|options| {
+        let options = options.with_sessions_max(2).with_protected_resource(resource);
+        let options = options.with_token_rule(TokenRule::new(Principal::new("everyone", host.clone())));
+        options.with_token(AccessToken::new(bob, Principal::new("bob", host)).unwrap())
+    });
+    let served = served.await;
+    let begin = async |token: &str| {
+        let headers = format!("\nauthorization: Bearer {token}");
+        served.post(&headers, &initialize("2025-11-25", "test")).await.status
+    };
+    let subject = |name: &str| key.token("k", &issuer.claims(name));
+    assert_eq!(begin(&subject("ada")).await, 200);
+    assert_eq!(begin(&subject("eve")).await, 503, "the rule has one session");
+    assert_eq!(begin(bob).await, 200);
 }

@@ -1,0 +1,69 @@
+//! The responses of a session over HTTP that are open.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// The time in which a client that lost its connection can continue with another one.
+const RESUMPTION_MAX: Duration = Duration::from_secs(10);
+
+/// Counts the open responses of a session, on which its client receives questions. Clones share the count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenStreams(watch::Sender<usize>);
+
+/// An open response. It counts until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenStream(OpenStreams);
+
+impl OpenStreams {
+    /// Counts a response.
+    pub(crate) fn open(&self) -> OpenStream {
+        self.0.send_modify(|open| *open += 1);
+        OpenStream(self.clone())
+    }
+
+    /// Waits until no response has been open for some time: the client is gone.
+    pub(crate) async fn closed(&self) {
+        let mut open = self.0.subscribe();
+        loop {
+            // It fails only without a sender, and this is one.
+            let _ = open.wait_for(|open| *open == 0).await;
+            let resumed = open.wait_for(|open| *open > 0);
+            if tokio::time::timeout(RESUMPTION_MAX, resumed).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|open| *open -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    // attack: G12
+    #[tokio::test(start_paused = true)]
+    async fn a_client_is_gone_some_time_after_its_last_response() {
+        let streams = OpenStreams::default();
+        let mut closed = Box::pin(streams.closed());
+        let (first, second) = (streams.open(), streams.open());
+        drop(first);
+        tokio::time::advance(RESUMPTION_MAX * 2).await;
+        assert!((&mut closed).now_or_never().is_none(), "one is open");
+        drop(second);
+        assert!((&mut closed).now_or_never().is_none());
+        tokio::time::advance(RESUMPTION_MAX / 2).await;
+        let resumed = streams.open();
+        assert!((&mut closed).now_or_never().is_none());
+        tokio::time::advance(RESUMPTION_MAX * 2).await;
+        assert!((&mut closed).now_or_never().is_none(), "it has resumed");
+        drop(resumed);
+        closed.await;
+    }
+}
