@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use toolwit::tool::ToolResult;
 use toolwit::{NativeTool, ToolContext, Toolwit};
-use toolwit_mcp_server::{ClientRequest, HttpOptions, McpClient, McpServer};
+use toolwit_mcp_server::{ClientRequest, HttpOptions, McpClient, McpServer, Principal, TaskSupport};
 
 use crate::http::{Served, request};
 use crate::line_client::{LineClient, meta_with};
@@ -34,7 +34,8 @@ async fn curious() -> (McpServer, Answers) {
         }
     });
     let host = Toolwit::builder().tool(ask.unwrap()).build().await.unwrap();
-    (McpServer::new(host), answers)
+    let principal = Principal::new("local", host).with_task_support(|_| TaskSupport::Always);
+    (McpServer::for_principal(principal), answers)
 }
 
 /// Sends a request, and reads until a text arrives. Returns the connection and all that was read.
