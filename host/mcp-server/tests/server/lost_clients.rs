@@ -113,17 +113,20 @@ async fn a_client_with_another_connection_can_answer() {
 #[tokio::test(start_paused = true)]
 async fn a_question_has_a_limited_time() {
     let (server, mut answers) = curious().await;
-    let started = tokio::time::Instant::now();
+    let reason = async |answers: &mut Answers| {
+        let answer = tokio::time::timeout(Duration::from_secs(11 * 60), answers.recv()).await;
+        answer.expect("the question ends").unwrap().unwrap_err()
+    };
     let mut client = LineClient::session_with(server.clone(), json!({"elicitation": {}})).await;
     client.send(&request("tools/call", json!({"name": "ask"}))).await;
     assert_eq!(client.next().await["method"], "elicitation/create");
-    let in_session = answers.recv().await.unwrap().unwrap_err();
+    let in_session = reason(&mut answers).await;
 
     let capabilities = json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
     let params = json!({"name": "ask", "arguments": {}, "_meta": meta_with(&capabilities)});
     let mut client = LineClient::connected_to(server);
     let task = client.request("1", "tools/call", params).await;
-    let in_task = answers.recv().await.unwrap().unwrap_err();
+    let in_task = reason(&mut answers).await;
     for reason in [&in_session, &in_task] {
         assert!(reason.contains("not answer in time"), "{reason}: {task}");
     }
