@@ -7,8 +7,10 @@ use url::Url;
 
 use super::access_token::AccessToken;
 use super::token_rule::TokenRule;
-use crate::stateless::SESSIONS_MAX;
 use toolwit::{Error, ErrorKind, Phase};
+
+/// Maximum number of sessions that exist at the same time.
+const SESSIONS_MAX: usize = 1_000;
 
 /// Maximum number of connections that are open at the same time.
 const CONNECTIONS_MAX: usize = 512;

@@ -17,4 +17,3 @@ mod meta_tools;
 mod session_shares;
 
 pub(crate) use answer::Stateless;
-pub(crate) use session_shares::SESSIONS_MAX;

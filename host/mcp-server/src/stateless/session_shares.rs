@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of live sessions, unless the options of the server set another one.
-pub(crate) const SESSIONS_MAX: usize = 1_000;
-
-/// Counts the live sessions of each group of principals. Clones share the count.
+/// Counts the live sessions of each group of principals. Clones share the count. A server over HTTP sets the limits; over standard input, the only
+/// principal has the limit of one principal.
 #[derive(Clone, Default)]
 pub(super) struct SessionShares(Arc<Mutex<SessionCounts>>);
 
@@ -21,8 +19,8 @@ struct SessionCounts {
 impl Default for SessionCounts {
     fn default() -> Self {
         Self {
-            all_max: SESSIONS_MAX,
-            group_max: SESSIONS_MAX,
+            all_max: usize::MAX,
+            group_max: usize::MAX,
             live: HashMap::new(),
         }
     }
