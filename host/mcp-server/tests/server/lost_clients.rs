@@ -130,9 +130,4 @@ async fn a_question_has_a_limited_time() {
     for reason in [&in_session, &in_task] {
         assert!(reason.contains("not answer in time"), "{reason}: {task}");
     }
-    assert!(
-        started.elapsed() < Duration::from_secs(21 * 60),
-        "{:?}",
-        started.elapsed()
-    );
 }
