@@ -171,7 +171,12 @@ async fn headers_and_spans_are_not_sent_to_a_proxy() {
     let address = format!("http://{}", proxy.local_addr().unwrap());
     // Another process, because the variables of this one cannot be changed.
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "run_inferences_and_calls_are_spans_of_one_trace_without_content"]).kill_on_drop(true);
+    command
+        .args([
+            "--exact",
+            "run_inferences_and_calls_are_spans_of_one_trace_without_content",
+        ])
+        .kill_on_drop(true);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, &address);
     }
