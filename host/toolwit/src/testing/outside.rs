@@ -48,8 +48,7 @@ fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
         "the tests have grants that reach outside of their directory:{}",
         lines.concat()
     );
-    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-        .with_suggestion("remove them, or allow them with `CaseRun::allow_outside_grants`"))
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
 }
 
 /// Returns the rules that reach outside of a directory.
@@ -128,7 +127,7 @@ mod tests {
             (&absolute(&outside), "files"),
             (&absolute(root.path()), "files"),
             ("env = [{ name = \"OPENAI_API_KEY\" }]", "env OPENAI_API_KEY"),
-            ("secrets = [{ name = \"KEY\", source = \"env\" }]", "secret"),
+            ("secrets = [{ name = \"KEY\" }]", "secret"),
             (
                 "http = [{ scheme = \"http\", host = \"127.0.0.1\", methods = [\"GET\"] }]",
                 "http",

@@ -87,7 +87,9 @@ where
         }
         // At this time, because a plugin that can write to the directory could have put a link there in an earlier case.
         if !self.are_outside_grants_allowed {
-            case.require_grants_inside()?;
+            case.require_grants_inside().map_err(|error| {
+                error.with_suggestion("remove them, or allow them with `CaseRun::allow_outside_grants`")
+            })?;
         }
         let mut builder = (self.builder)()?;
         for grant in &case.grants {
