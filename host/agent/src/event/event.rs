@@ -65,6 +65,9 @@ pub enum Event {
         /// The tools that were declared and are not any more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<ToolName>,
+        /// The tools whose definition, code or grant is not that of their last call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<ToolName>,
     },
     /// An inference begins.
     IterationStarted {

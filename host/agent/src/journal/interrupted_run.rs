@@ -22,6 +22,8 @@ pub struct InterruptedRun {
     pub(crate) calls_requested: u32,
     /// The tools that were declared to the model.
     pub(crate) declared: Vec<ToolName>,
+    /// The starts of the last calls of the tools of the session.
+    pub(crate) called: HashMap<ToolName, RecordedStart>,
     /// The last response of the model, unless it was asked again after it.
     pub(crate) reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
@@ -153,6 +155,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         iterations: 0,
         calls_requested: 0,
         declared: crate::event::visible_tools(events),
+        called: events.iter().filter_map(recorded_start).collect(),
         reply: None,
         open: Vec::new(),
         questions: Vec::new(),
@@ -163,6 +166,14 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         run.apply(event, &mut outcomes);
     }
     Some(run)
+}
+
+/// Returns the start of a call, with the name of its tool.
+fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
+    match event {
+        Event::ToolStarted { name, start, .. } => Some((name.clone(), start.as_deref()?.clone())),
+        _ => None,
+    }
 }
 
 impl InterruptedRun {

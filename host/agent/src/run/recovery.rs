@@ -9,7 +9,7 @@ use crate::journal::{JournalError, OpenCall, UnresolvedCall};
 use crate::model::FinishReason;
 use crate::replay::arguments_diff;
 use crate::state::error_text;
-use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolLookup, ToolSet, parse_arguments};
+use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolLookup, ToolName, ToolSet, parse_arguments};
 
 /// The decisions about the open calls of a run.
 pub(super) struct RecoveryPlan {
@@ -55,6 +55,28 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
         }
     }
     plan
+}
+
+/// Returns the tools whose definition, code or grant is not that of their last call, in the order of their names. Tools that are
+/// missing are not among them.
+pub(super) async fn changed_tools(
+    called: &HashMap<ToolName, RecordedStart>,
+    tools: &ToolSet,
+    context: &ToolContext,
+) -> Vec<ToolName> {
+    let mut changed = Vec::new();
+    for (name, start) in called {
+        let ToolLookup::Found(named) = tools.look_up(name.as_str()) else {
+            continue;
+        };
+        let access = named.tool.access(&start.arguments, context).await;
+        let is_same = named.definition.digest() == start.definition;
+        if !is_same || access.code != start.code || access.grant != start.grant {
+            changed.push(name.clone());
+        }
+    }
+    changed.sort_unstable();
+    changed
 }
 
 /// Checks that a call runs again with the arguments with which it began. A person may have edited them, then and now.

@@ -9,7 +9,7 @@ use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, respond};
 use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
-use super::recovery::{plan, recovered_calls, unresolved_calls};
+use super::recovery::{changed_tools, plan, recovered_calls, unresolved_calls};
 use super::refusal::not_run;
 use super::run_state::RunState;
 use super::spans;
@@ -153,6 +153,8 @@ impl<'c> ToolLoop<'c> {
         let plan = plan(&interrupted.open, run.conversation.toolbox.callable());
         run.conversation.recovered = plan.recovered;
         run.conversation.began = plan.starts;
+        let tools = run.conversation.toolbox.callable();
+        let changed = changed_tools(&interrupted.called, tools, &run.context).await;
         let declared = run.conversation.toolbox.declared_names();
         let missing = |from: &[ToolName], than: &[ToolName]| -> Vec<ToolName> {
             from.iter().filter(|name| !than.contains(name)).cloned().collect()
@@ -162,6 +164,7 @@ impl<'c> ToolLoop<'c> {
             again: plan.again,
             added: missing(&declared, &interrupted.declared),
             removed: missing(&interrupted.declared, &declared),
+            changed,
         });
         Ok(interrupted)
     }

@@ -5,8 +5,8 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{AnswerSchema, Journal, JournalStore, MemoryJournalStore, Resolution, SessionId, TraceEntry};
 use toolwit_core::{
-    CallDecision, CallOutcome, EffectClass, Error, InterceptedCall, Interception, Interceptor, OutcomeReview,
-    ToolSelector,
+    Arguments, CallAccess, CallDecision, CallOutcome, EffectClass, Error, InterceptedCall, Interception, Interceptor,
+    OutcomeReview, ToolDefinition, ToolSelector,
 };
 
 fn id() -> SessionId {
@@ -85,6 +85,39 @@ async fn a_write_that_did_not_end_waits_for_a_decision() {
     }
 }
 
+/// A tool with a grant that it had not when it was called before.
+struct Granted(Arc<dyn Tool>);
+
+#[async_trait]
+impl Tool for Granted {
+    fn definition(&self) -> &ToolDefinition {
+        self.0.definition()
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        self.0.call(arguments, context).await
+    }
+
+    async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
+        let mut access = self.0.access(arguments, context).await;
+        access.grant = vec!["files read /data".to_owned()];
+        access
+    }
+}
+
+#[tokio::test]
+async fn a_resumed_run_names_the_tools_that_changed() {
+    let redefined = counted(EffectClass::Read, "Pays more.").0;
+    let granted: Arc<dyn Tool> = Arc::new(Granted(counted(EffectClass::Read, "Pays.").0));
+    for tool in [redefined, granted] {
+        let store = stopped_in_call(EffectClass::Read).await;
+        let (mut conversation, model) = reopened(&store, tool).await;
+        let resumed = conversation.resume_run(CancellationToken::new()).await;
+        resumed.unwrap().unwrap();
+        assert_eq!(model.events_named("run_resumed")[0]["changed"], json!(["pay"]));
+    }
+}
+
 #[tokio::test]
 async fn calls_of_the_other_classes_run_again() {
     for class in [EffectClass::Read, EffectClass::Idempotent] {
@@ -99,6 +132,7 @@ async fn calls_of_the_other_classes_run_again() {
         assert_eq!(*calls.lock().unwrap(), 1);
         let resumed = model.events_named("run_resumed");
         assert_eq!(resumed[0]["again"].as_array().unwrap().len(), 1);
+        assert!(resumed[0].get("changed").is_none(), "the tool is the same");
         let keys = |event: &TraceEntry| match &event.event {
             Event::ToolStarted { start, .. } => start.as_ref().map(|start| start.key.clone()),
             _ => None,

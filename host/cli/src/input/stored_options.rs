@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(continued(&[]).mcp.files().len(), 1);
     }
 
-    // attack: M3
+    // attack: M5
     #[tokio::test]
     async fn hostile_stored_options_are_refused_as_on_the_command_line() {
         let of = |options: Value| json!({"version": 1, "options": options});

@@ -129,7 +129,7 @@ pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
         Event::CallResolved { id, resolution } => {
             paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
         }
-        Event::RunResumed { .. } => paragraph(page, WARN, "resumed", "in another process"),
+        Event::RunResumed { changed, .. } => paragraph(page, WARN, "resumed", &resumed(changed)),
         Event::ApprovalRequested(question) => {
             paragraph(
                 page,
@@ -144,6 +144,18 @@ pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
 }
 
 /// Returns a decision about a call as text.
+/// Describes the continuation of a run.
+fn resumed(changed: &[ToolName]) -> String {
+    let names: Vec<_> = changed.iter().map(ToolName::as_str).collect();
+    match names[..] {
+        [] => "in another process".to_owned(),
+        _ => format!(
+            "in another process; changed since their last call: {}",
+            names.join(", ")
+        ),
+    }
+}
+
 fn decision(decided: &DecidedApproval) -> String {
     let decision = match decided.decision {
         ApprovalDecision::Approved => "allowed",

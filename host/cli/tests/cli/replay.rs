@@ -277,7 +277,7 @@ fn interceptors_of_the_run_are_restored() {
     assert!(run.stderr.contains("mask"), "{run}");
 }
 
-// attack: M4
+// attack: M5
 #[test]
 fn trace_of_another_user_brings_no_grants() {
     let workspace = Workspace::with("notes", NOTES)

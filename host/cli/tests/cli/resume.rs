@@ -75,7 +75,7 @@ fn grants_are_read_again_and_the_environment_replaces_their_file() {
     assert!(!run.stderr.contains("continuing with"), "{run}");
 }
 
-// attack: M3
+// attack: M5
 #[test]
 fn fewer_approvals_are_not_restored_and_more_are() {
     let workspace = workspace();
@@ -128,7 +128,7 @@ fn no_credential_is_stored_with_a_session() {
     );
 }
 
-// attack: M4
+// attack: M5
 #[test]
 fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
     let workspace = interrupted(&[]);

@@ -127,7 +127,10 @@ mod tests {
             (&absolute(&outside), "files"),
             (&absolute(root.path()), "files"),
             ("env = [{ name = \"OPENAI_API_KEY\" }]", "env OPENAI_API_KEY"),
-            ("secrets = [{ name = \"KEY\" }]", "secret"),
+            (
+                "secrets = [{ name = \"KEY\", host = \"example.com\", bearer = true }]",
+                "secret",
+            ),
             (
                 "http = [{ scheme = \"http\", host = \"127.0.0.1\", methods = [\"GET\"] }]",
                 "http",
