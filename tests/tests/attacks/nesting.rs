@@ -34,9 +34,12 @@ impl ToolCaller for RecordingCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         self.arguments.lock().unwrap().push(Value::Object(arguments.clone()));
         let called = self.tools.call_tool(id, arguments, context).await;
-        if let Err(error) = &called {
-            self.failed.lock().unwrap().push(error.report().clone());
-        }
+        let failed = match &called {
+            // A result whose second part failed has the error as its source.
+            Ok(result) => result.source.as_ref().and_then(|source| source.downcast_ref::<Error>()),
+            Err(error) => Some(error.report()),
+        };
+        self.failed.lock().unwrap().extend(failed.cloned());
         called
     }
 }

@@ -75,10 +75,11 @@ async fn a_secret_is_not_the_id_of_an_entity_or_the_name_of_a_tool() {
     }
     // The tool of a follow-up call is named in an error.
     let begun = json!({"tool": NAME, "arguments": "{}"});
-    let error = host.call("begin", begun).await.unwrap_err();
+    let result = host.call("begin", begun).await.unwrap();
+    let shown = format!("{result:?} {:?}", result.source);
     assert!(
-        error.message.contains("[redacted]") && !format!("{error:?}").contains(NAME),
-        "{error:?}"
+        result.is_error() && result.for_llm.contains("[redacted]") && !shown.contains(NAME),
+        "{shown}"
     );
 }
 
