@@ -1,12 +1,9 @@
 //! One inference: a request to the model, and its response in the history.
 
-use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -24,10 +21,8 @@ use crate::model::{
 };
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
+use toolwit_core::text::json_sha256;
 use toolwit_core::{Error, ErrorKind, Message, Origin, OutputSink, Phase};
-
-/// The size of the pieces in which a request is hashed.
-const DIGEST_PIECE_BYTES: usize = 16 << 10;
 
 /// The number of times that a response is continued after the provider paused it.
 const PAUSES_MAX: u32 = 8;
@@ -120,7 +115,10 @@ async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(
     };
     let tools = conversation.toolbox.declared().iter();
     let tools: Vec<_> = tools.map(|tool| (&tool.name, &*tool.definition)).collect();
-    let request = digest(&(conversation.history.texts(), tools, options)).map_err(RunFailure::Tool)?;
+    let request = json_sha256(&(conversation.history.texts(), tools, options)).map_err(|error| {
+        let message = "the request to the model has no JSON form";
+        RunFailure::Tool(Error::new(ErrorKind::Internal, Phase::Model, message).with_source(error))
+    })?;
     run.emit(&Event::ModelAsked {
         iteration: run.tally.iterations,
         request,
@@ -129,20 +127,6 @@ async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(
         .commit()
         .await
         .map_err(|error| RunFailure::Tool(Error::from(error)))
-}
-
-/// Returns the SHA-256 digest of the JSON form of a request, in hexadecimal digits. The JSON is not built: a history can be long.
-fn digest(request: &impl Serialize) -> Result<String, Error> {
-    let mut writer = BufWriter::with_capacity(DIGEST_PIECE_BYTES, Sha256::new());
-    let written = serde_json::to_writer(&mut writer, request).map_err(std::io::Error::from);
-    let hasher = written.and_then(|()| writer.into_inner().map_err(std::io::IntoInnerError::into_error));
-    match hasher {
-        Ok(hasher) => Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
-        Err(error) => {
-            let message = "the request to the model has no JSON form";
-            Err(Error::new(ErrorKind::Internal, Phase::Model, message).with_source(error))
-        }
-    }
 }
 
 /// Returns the tool choice for an iteration. A required tool call is required only once per run, otherwise the model could
@@ -250,24 +234,5 @@ fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> Mod
         content,
         finish: response.finish,
         calls,
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::digest;
-    use toolwit_core::text::sha256;
-
-    #[test]
-    fn a_request_has_the_digest_of_its_json() {
-        let request = (
-            "x".repeat(100_000),
-            serde_json::json!({"b": [1.5, null], "a": "\u{fc}"}),
-        );
-        assert_eq!(
-            digest(&request).unwrap(),
-            sha256(&serde_json::to_string(&request).unwrap())
-        );
     }
 }

@@ -66,9 +66,7 @@ impl SessionFlags {
                 .with_source(error)
         })
     }
-}
 
-impl SessionFlags {
     /// Opens the file to continue a session, or to answer its questions: the options and the approvals in it count.
     ///
     /// # Errors
@@ -96,7 +94,7 @@ impl SessionFlags {
     /// Accepts the file as one of this user.
     ///
     /// # Errors
-    /// If the key of the user cannot be created or the file cannot be written.
+    /// If the file has no sessions or cannot be written, or the key of the user cannot be created.
     pub(crate) async fn accept(&self) -> Result<(), Error> {
         let store = self.open().await?;
         let key = UserKey::find().ok_or_else(|| {
@@ -104,6 +102,13 @@ impl SessionFlags {
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         })?;
         let origin = store.origin().await?;
+        if origin.is_empty {
+            let message = format!(
+                "{} has no sessions to accept",
+                self.path().unwrap_or_default().display()
+            );
+            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        }
         Ok(store.store_origin_code(key.code(&origin_text(&origin.id))).await?)
     }
 

@@ -305,13 +305,21 @@ fn trace_of_another_user_brings_no_grants() {
     );
     assert_eq!(replayed_by_another(&["--grants", "grants.toml"]).code, Some(0));
     // The code is that of these plugins with these grants.
-    let changed = text(&workspace, "t.jsonl").replace("/grants.toml\"", "/other.toml\"");
-    fs::write(workspace.path().join("t.jsonl"), changed).unwrap();
-    let changed = workspace.run(&["replay", "t.jsonl"]);
-    assert!(
-        changed.stderr.contains("/other.toml`, and this user did not record"),
-        "{changed}"
-    );
+    let recorded = text(&workspace, "t.jsonl");
+    for (setting, other) in [
+        ("/grants.toml\"]", "/other.toml\"]"),
+        ("\"plugins\":[\"", "\"plugins\":[\"/other"),
+    ] {
+        let changed = recorded.replace(setting, other);
+        assert_ne!(changed, recorded, "{setting}");
+        fs::write(workspace.path().join("t.jsonl"), changed).unwrap();
+        let changed = workspace.run(&["replay", "t.jsonl"]);
+        assert_eq!(changed.code, Some(2), "{changed}");
+        assert!(
+            changed.stderr.contains("this user did not record the trace"),
+            "{changed}"
+        );
+    }
 }
 
 #[test]

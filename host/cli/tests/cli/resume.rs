@@ -158,6 +158,8 @@ fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
     }
     let shown = of_another(&[&["sessions", "show", "s"][..], &file].concat());
     assert_eq!(shown.code, Some(0), "it can be read: {shown}");
+    let none = of_another(&["sessions", "accept", "--sessions", "other.db"]);
+    assert!(none.stderr.contains("other.db has no sessions to accept"), "{none}");
     let accepted = of_another(&[&["sessions", "accept"][..], &file].concat());
     assert_eq!(accepted.code, Some(0), "{accepted}");
     let resumed = of_another(&[&["resume", "s", "--allow", "call_7"][..], &file].concat());

@@ -4,6 +4,9 @@ mod file;
 mod json;
 mod json_weight;
 
+use std::io::BufWriter;
+
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub use file::{read_file, read_text_file, sync_directory_of};
@@ -68,6 +71,25 @@ pub fn snake_case(wit_name: &str) -> String {
 #[must_use]
 pub fn sha256(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the SHA-256 of the JSON form of a value, in hex. The JSON is not built, so that a large value costs no memory.
+///
+/// ```
+/// use toolwit_core::text::{json_sha256, sha256};
+///
+/// assert_eq!(json_sha256(&("a", 1)).unwrap(), sha256(r#"["a",1]"#));
+/// ```
+///
+/// # Errors
+/// If the value has no JSON form.
+pub fn json_sha256(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut writer = BufWriter::new(Sha256::new());
+    serde_json::to_writer(&mut writer, value)?;
+    let hasher = writer
+        .into_inner()
+        .map_err(|error| serde_json::Error::io(error.into_error()))?;
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Returns the first six hex digits of the SHA-256 of an identity. Names that would clash carry them as a suffix.

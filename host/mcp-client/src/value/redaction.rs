@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(
             redaction.without_cut_end("the key sk-"),
             "the key sk-",
-            "too short to tell anything"
+            "too short to be recognized"
         );
         assert_eq!(redaction.without_cut_beginning("a harmless text"), "a harmless text");
         let hidden = secret.replace('-', "\u{200b}-");

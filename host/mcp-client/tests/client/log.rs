@@ -95,14 +95,14 @@ impl ServerRequests for Person {
 async fn a_secret_in_a_log_message_a_question_or_a_description_is_redacted() {
     let (log, person) = (Log::default(), Person::default());
     let _guard = tracing::subscriber::set_default(log.clone());
-    let config = config("tells-secret").with_variable("API_KEY", Setting::secret("key"));
+    let config = config("reveals-secret").with_variable("API_KEY", Setting::secret("key"));
     let options = ClientOptions::default()
         .with_values(Values)
         .with_requests(person.clone());
     let server = McpServer::new(config, options);
     let tools = server.tools(&ToolContext::new()).await.unwrap();
     assert_eq!(tools[0].definition().description, "Adds with [redacted].");
-    assert_eq!(call(&server, "echo", json!({})).await.unwrap().for_llm, "told");
+    assert_eq!(call(&server, "echo", json!({})).await.unwrap().for_llm, "revealed");
 
     let question = person.0.lock().unwrap().pop().unwrap();
     assert_eq!(question.message, "Is [redacted] right?");

@@ -66,7 +66,7 @@ pub(crate) fn receive(server: &Server, method: &str, id: &Value) -> bool {
             }
             false
         }
-        "tells-secret" if method == "tools/call" => {
+        "reveals-secret" if method == "tools/call" => {
             let key = api_key();
             let data = json!(format!("{}{key}", "x".repeat(980)));
             send(
@@ -76,7 +76,7 @@ pub(crate) fn receive(server: &Server, method: &str, id: &Value) -> bool {
             let params = json!({"message": format!("Is {key} right?"), "requestedSchema": schema});
             send(&json!({"jsonrpc": "2.0", "id": "ask", "method": "elicitation/create", "params": params}));
             while next_message().is_some_and(|reply| reply["id"] != "ask") {}
-            text(id, "told");
+            text(id, "revealed");
             true
         }
         "asks" if method == "tools/call" => {
@@ -169,7 +169,7 @@ pub(crate) fn list(server: &Server, parameters: &Value) -> Option<Value> {
             ];
             Some(json!({"tools": bad}))
         }
-        "tells-secret" => {
+        "reveals-secret" => {
             let description = format!("Adds with {}.", api_key());
             Some(json!({"tools": [tool("echo", &description, json!({}), &[])]}))
         }

@@ -14,7 +14,7 @@ pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
     pub(crate) context: &'a ToolContext,
-    /// The clock that stops while a person is asked about a nested call. Without tools, there is none.
+    /// The clock that stops while a person is asked about a nested call. A call without tools has no such clock.
     wall_clock: Option<Arc<WallClock>>,
 }
 
