@@ -22,6 +22,8 @@ const PIECE_BYTES: usize = 4 << 10;
 pub(crate) enum CborError {
     #[error("it is not valid CBOR")]
     Invalid,
+    #[error("a key of its CBOR is a list or a map")]
+    CompositeKey,
     #[error("its CBOR nests deeper than {DEPTH_MAX}, or has more than {ARGUMENT_PARTS_MAX} parts")]
     TooLarge,
 }
@@ -36,7 +38,7 @@ impl<T> From<ciborium_ll::Error<T>> for CborError {
 /// booleans or null become the text of their JSON.
 ///
 /// # Errors
-/// [`CborError`], also for keys that are lists or maps.
+/// [`CborError`].
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
     let mut reader = Reader {
         decoder: Decoder::from(bytes),
@@ -97,7 +99,7 @@ impl Reader<'_> {
             let key = match self.value(header, depth + 1)? {
                 Value::String(text) => text,
                 // Each level of nested keys would escape those below it again, and double their length.
-                Value::Array(_) | Value::Object(_) => return Err(CborError::Invalid),
+                Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };
             if fields.insert(key, self.item(depth + 1)?).is_some() {
