@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
 use toolwit::limits::LimitRequest;
 use toolwit::registry::{DiscoveryTargets, DynamicDiscovery};
-use toolwit::sandbox::{CodeCacheLocation, Resolve, Scope, WasiVersions};
+use toolwit::sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Scope, WasiVersions};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
 /// The guests. `Setup::grant` grants to all of them.
@@ -80,6 +80,7 @@ pub(crate) struct TestHost {
 pub(crate) struct Setup {
     grants: Option<String>,
     resolver: Option<Arc<dyn Resolve>>,
+    keyvalue: Option<Arc<dyn KeyValueStore>>,
     secrets: Vec<(&'static str, &'static str)>,
     directory: Option<TempDir>,
     limits: LimitRequest,
@@ -113,6 +114,11 @@ impl Setup {
 
     pub(crate) fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.resolver = Some(resolver);
+        self
+    }
+
+    pub(crate) fn keyvalue(mut self, store: Arc<dyn KeyValueStore>) -> Self {
+        self.keyvalue = Some(store);
         self
     }
 
@@ -186,6 +192,9 @@ impl Setup {
         }
         if let Some(resolver) = self.resolver {
             builder = builder.resolver(resolver);
+        }
+        if let Some(keyvalue) = self.keyvalue {
+            builder = builder.keyvalue(keyvalue);
         }
         let host = builder.build().await?;
         if self.has_contracts {

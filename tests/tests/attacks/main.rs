@@ -26,4 +26,5 @@ mod running;
 mod secrets;
 mod server;
 mod tls;
+mod waiting;
 mod wasi3;

@@ -11,7 +11,6 @@ use crate::link::host::log_buffer::LogBuffer;
 use crate::link::host::wasi::Stdio;
 use crate::values::decode::DecodeError;
 use toolwit_core::Error;
-use toolwit_core::limits::CallLimits;
 use toolwit_core::{Arguments, ToolResult, ToolStatus};
 
 /// Runs `wasi:cli/run` in a fresh instance.
@@ -76,21 +75,22 @@ impl GuestWork for CommandCall {
             Err(error) => instance.exit_status().ok_or(error)?,
         };
         match self.output.take() {
-            Some(output) => output.into_result(status, call.clock.limits),
+            Some(output) => output.into_result(status, call),
             None => Ok(ToolResult::value(Value::Null)),
         }
     }
 }
 
 impl CommandOutput {
-    fn into_result(self, status: i32, limits: &CallLimits) -> Result<ToolResult, Error> {
+    fn into_result(self, status: i32, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+        let limits = call.clock.limits;
         if self.stdout.written() > limits.result_bytes_max {
             return Err(result_too_large(self.stdout.written(), limits));
         }
         let value = json!({
             "exit_status": status,
             "stdout": String::from_utf8_lossy(&self.stdout.take_bytes()),
-            "stderr": self.stderr.take_text().as_deref().unwrap_or_default(),
+            "stderr": self.stderr.take_text(&call.authority.redactor).as_deref().unwrap_or_default(),
         });
         let mut result = ToolResult::value(value);
         if status != 0 {

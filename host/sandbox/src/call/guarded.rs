@@ -21,6 +21,9 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{ToolContext, ToolResult};
 
+/// The time that compiling may take without a new look at the grants.
+const SHORT_WAIT: Duration = Duration::from_millis(10);
+
 /// A call of a plugin that has not started.
 #[derive(Clone, Copy)]
 pub(crate) struct GuardedCall<'a> {
@@ -86,7 +89,8 @@ impl<'a> GuardedCall<'a> {
     /// Runs the call.
     ///
     /// # Errors
-    /// Those of authority, limits, compiling and waiting, of the work, and of guest code. Secrets are redacted.
+    /// Those of authority, limits, compiling and waiting, of the work, and of guest code. Secrets are redacted. A call whose grants
+    /// were removed or changed while it waited is refused.
     pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         if let Err(error) = work.check(&self) {
             return Err(self.redacted(error).await);
@@ -98,6 +102,7 @@ impl<'a> GuardedCall<'a> {
 
     async fn run_within(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         work.check_authority(authority)?;
+        let authorized_at = Instant::now();
         let mut limits = self.plugin.limits_for(self.context, self.is_long_running)?;
         let linked = match self.deadline {
             None => self.plugin.linked(self.context).await?,
@@ -107,6 +112,10 @@ impl<'a> GuardedCall<'a> {
         let mut queued = work.enter(&self, authority, &limits).await?;
         let permit = self.plugin.permit(self.context, &limits).await?;
         queued += permit.queued;
+        if !queued.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
+            // Boxed, because it rarely runs and would enlarge the future of every call.
+            Box::pin(self.plugin.require_current(authority)).await?;
+        }
         self.shorten(&mut limits);
         let _ticking = self.plugin.runtime().engines.ticker.run();
         let call = RunningCall {
@@ -166,13 +175,9 @@ impl RunningCall<'_> {
         outcome: Result<ToolResult, Error>,
         queued: Duration,
     ) -> Result<ToolResult, Error> {
-        let log = instance.take_log();
+        let log = instance.take_log(&self.authority.redactor);
         if let Some(log) = &log {
-            tracing::debug!(
-                plugin = self.plugin.name(),
-                log = &*self.authority.redactor.text(log),
-                "guest output"
-            );
+            tracing::debug!(plugin = self.plugin.name(), log = &**log, "guest output");
         }
         let outcome = outcome.map_err(|error| error.with_log(log.clone()));
         let outcome = outcome.and_then(|mut result| {

@@ -260,7 +260,7 @@ fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, p
     if !frames.is_empty() {
         message.push_str(&format!(" (in {})", frames.join(", called by ")));
     }
-    if let Some(line) = state.log.last_line(LAST_LINE_CHARS_MAX) {
+    if let Some(line) = state.last_log_line(LAST_LINE_CHARS_MAX) {
         message.push_str(&format!("; its output ends with: {line}"));
     }
     Error::new(ErrorKind::Trap, phase, message)

@@ -13,6 +13,7 @@ use super::stop::{AbandonedGuest, run_guest};
 use super::tool_result::result_too_large;
 use crate::contract::ContractFunction;
 use crate::grants::authority::Authority;
+use crate::grants::redact::Redactor;
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::FuelMeter;
 use crate::link::host::host_state::{HostSetup, HostState};
@@ -214,8 +215,8 @@ impl Instance {
     }
 
     /// Takes the output that the guest has written since the last call of this function.
-    pub(crate) fn take_log(&self) -> Option<Arc<str>> {
-        self.store.data().log.take_text()
+    pub(crate) fn take_log(&self, redactor: &Redactor) -> Option<Arc<str>> {
+        self.store.data().log.take_text(redactor)
     }
 }
 

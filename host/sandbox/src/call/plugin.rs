@@ -187,6 +187,11 @@ impl Plugin {
         Ok(authority)
     }
 
+    /// Refuses a call that has waited if one of its grants was removed or changed meanwhile.
+    pub(super) async fn require_current(&self, authority: &Authority) -> Result<(), Error> {
+        self.runtime.authorities.require_current(authority).await
+    }
+
     /// Explains whether an access is allowed to the next call in a new conversation, and which rule decides.
     ///
     /// The decision is the same as in a call: it uses the current grants file, record of used grants, granted directories and

@@ -103,6 +103,13 @@ impl CurrentGrants {
         }
     }
 
+    /// Returns whether all grants that gave these rights still apply. Does not look at the file.
+    pub(crate) fn still_give(&self, rights: &OpenedRights) -> bool {
+        let state = self.lock();
+        let loaded = state.loaded.as_ref().filter(|_| state.broken.is_none());
+        rights.granted_by.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
+    }
+
     /// Checks that the host can enforce rules.
     ///
     /// # Errors

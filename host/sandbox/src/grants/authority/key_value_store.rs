@@ -24,7 +24,8 @@ pub enum KeyValueError {
 pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
 
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces each plugin's
-/// quota over all its buckets, keys and values. It is called on the thread that runs the guest, so it must return quickly.
+/// quota over all its buckets, keys and values. Its functions may block: they are called on threads for that, and a guest waits at
+/// most until the time limit of its call.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// Returns a value.
     ///

@@ -72,17 +72,28 @@ impl LoadedGrants {
         let rights = if applicable.is_empty() {
             // Determines the reason only: another digest, or no grant at all.
             let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
-            OpenedRights::new(effective, std::iter::empty())
+            OpenedRights::new(effective, std::iter::empty(), Vec::new())
         } else if unused.is_empty() {
             OpenedRights::none(request.declared, refused)
         } else {
             let effective = EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
-            OpenedRights::new(effective, unused.iter().flat_map(|index| &self.opened[*index]))
+            let granted_by = unused.iter().map(|index| grants[*index].identity()).collect();
+            OpenedRights::new(
+                effective,
+                unused.iter().flat_map(|index| &self.opened[*index]),
+                granted_by,
+            )
         };
         if are_permanent {
             self.rights.insert(key, rights.clone());
         }
         LoadedRights::Rights(rights)
+    }
+
+    /// Returns whether all grants that gave these rights are still among the loaded ones.
+    pub(super) fn contain_grants_of(&self, rights: &OpenedRights) -> bool {
+        let current: HashSet<String> = self.grants.grants.iter().map(Grant::identity).collect();
+        rights.granted_by.iter().all(|grant| current.contains(grant))
     }
 
     /// Lists the rules that a plugin had and lost because its component changed, once for each component. A component for which

@@ -144,6 +144,20 @@ impl AuthorityProvider {
         Ok(Authority::new(authority.with_lost_grants(&lost)))
     }
 
+    /// Refuses a call with this authority if one of its grants was removed or changed since the authority was computed. A grant
+    /// that was added meanwhile does not apply to the call, and one that the call used up does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`].
+    pub(crate) async fn require_current(self: &Arc<Self>, authority: &Authority) -> Result<(), Error> {
+        self.reread_if_stale().await?;
+        if self.grants.still_give(&authority.rights) {
+            return Ok(());
+        }
+        let message = "a grant of the plugin was removed or changed while the call waited";
+        Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("repeat the call"))
+    }
+
     /// Computes the rights that the next call in a new conversation would have. Does not use up grants.
     ///
     /// # Errors

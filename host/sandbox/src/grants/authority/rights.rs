@@ -26,11 +26,17 @@ pub(crate) struct AuthorityRequest<'a> {
 pub(crate) struct OpenedRights {
     pub(crate) effective: EffectiveRights,
     directories: Vec<Arc<OpenDirectory>>,
+    /// The identities of the grants that give the rights.
+    pub(super) granted_by: Vec<String>,
 }
 
 impl OpenedRights {
     /// Combines rights with the directories of their rules. Of rules for the same guest path, the first one applies.
-    pub(super) fn new<'a>(mut effective: EffectiveRights, opened: impl Iterator<Item = &'a OpenedRule>) -> Arc<Self> {
+    pub(super) fn new<'a>(
+        mut effective: EffectiveRights,
+        opened: impl Iterator<Item = &'a OpenedRule>,
+        granted_by: Vec<String>,
+    ) -> Arc<Self> {
         let mut directories: Vec<Arc<OpenDirectory>> = Vec::new();
         let mut guests = HashSet::new();
         let granted: HashSet<String> = effective.rules.files.iter().map(|rule| rule.guest.clone()).collect();
@@ -49,7 +55,11 @@ impl OpenedRights {
                 }
             }
         }
-        Arc::new(Self { effective, directories })
+        Arc::new(Self {
+            effective,
+            directories,
+            granted_by,
+        })
     }
 
     /// Returns the rights of a plugin to which no grant applies.
@@ -57,6 +67,7 @@ impl OpenedRights {
         Arc::new(Self {
             effective: EffectiveRights::none(declared, reason),
             directories: Vec::new(),
+            granted_by: Vec::new(),
         })
     }
 
@@ -65,11 +76,12 @@ impl OpenedRights {
         self.with_effective(self.effective.narrowed_to(caller))
     }
 
-    /// Returns the same directories under other rights.
+    /// Returns the same directories and grants with other rights.
     pub(super) fn with_effective(&self, effective: EffectiveRights) -> Arc<Self> {
         Arc::new(Self {
             effective,
             directories: self.directories.clone(),
+            granted_by: self.granted_by.clone(),
         })
     }
 

@@ -67,6 +67,20 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
+    /// Returns a text whose end is missing without the part at its end that could begin a secret.
+    pub(crate) fn without_cut_secret<'a>(&self, text: &'a str) -> &'a str {
+        if self.is_idle() {
+            return text;
+        }
+        let undecided_from = |encoding| {
+            let mut reader = Reader::new(encoding);
+            reader.read(&self.secrets, text.as_bytes(), 0, &mut |_| {});
+            reader.undecided_from().map(as_index)
+        };
+        let end = Encoding::ALL.into_iter().filter_map(undecided_from).min();
+        &text[..text.floor_char_boundary(end.unwrap_or(text.len()))]
+    }
+
     /// Replaces every secret in the strings, numbers and keys of a value.
     pub(crate) fn value(&self, value: &mut Value) {
         if self.is_idle() {

@@ -131,6 +131,8 @@ impl EffectiveRights {
         }
     }
 
+    /// Adds the rules of a grant. Where two rules give a different answer, such as two values of a setting, the one of the first grant
+    /// applies.
     fn add(&mut self, granted: &GrantRules) {
         let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {
@@ -144,7 +146,11 @@ impl EffectiveRights {
             }
         }
         if declared.has(Capability::Env) {
-            rules.env.extend_from_slice(&granted.env);
+            for rule in &granted.env {
+                if !rules.env.iter().any(|earlier| earlier.name == rule.name) {
+                    rules.env.push(rule.clone());
+                }
+            }
         }
         for rule in &granted.secrets {
             let mut rule = rule.clone();
@@ -155,7 +161,9 @@ impl EffectiveRights {
             }
         }
         if declared.has(Capability::Config) {
-            rules.config.extend(granted.config.clone());
+            for (key, value) in &granted.config {
+                rules.config.entry(key.clone()).or_insert_with(|| value.clone());
+            }
         }
         if declared.has(Capability::Keyvalue) {
             rules.keyvalue = rules.keyvalue.take().or_else(|| granted.keyvalue.clone());
@@ -169,7 +177,7 @@ impl EffectiveRights {
         if declared.has(Capability::Blackboard) {
             rules.blackboard = rules.blackboard.or(granted.blackboard);
         }
-        // The clock and random rules restrict, so they apply whether or not they are declared. The first grant takes precedence.
+        // The clock and random rules restrict, so they apply whether or not they are declared.
         rules.clock = rules.clock.or(granted.clock);
         rules.random = rules.random.or(granted.random);
     }

@@ -130,6 +130,11 @@ impl HostState {
         self.gate.end_call();
     }
 
+    /// Returns the end of the log of the current call; see [`LogBuffer::last_line`].
+    pub(crate) fn last_log_line(&self, chars_max: usize) -> Option<String> {
+        self.log.last_line(chars_max, &self.authority.as_ref()?.redactor)
+    }
+
     pub(crate) fn take_artifacts(&mut self) -> Vec<Artifact> {
         self.conversation
             .as_mut()

@@ -56,6 +56,9 @@ struct KeyPage {
 type Context<'a> = StoreContextMut<'a, HostState>;
 type Outcome<T> = wasmtime::Result<(Result<T, BucketError>,)>;
 
+/// The result of a function that waits for the store, which may block on a disk or a network.
+type Waiting<'a, T> = Box<dyn Future<Output = Outcome<T>> + Send + 'a>;
+
 /// Links the interface.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     for name in KEYVALUE_STORES {
@@ -65,44 +68,44 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             Ok(())
         })?;
         store.func_wrap("open", |context: Context<'_>, (name,): (String,)| open(context, name))?;
-        store.func_wrap(
+        store.func_wrap_async(
             "[method]bucket.get",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
-                with_key(context, &bucket, &key, |bucket| {
-                    bucket.store.get(&bucket.plugin, &bucket.name, &key)
+                with_key(context, bucket, key, |bucket, key| {
+                    bucket.store.get(&bucket.plugin, &bucket.name, key)
                 })
             },
         )?;
-        store.func_wrap(
+        store.func_wrap_async(
             "[method]bucket.set",
             |context: Context<'_>, (bucket, key, value): (Resource<Bucket>, String, Vec<u8>)| {
-                with_key(context, &bucket, &key, |bucket| {
+                with_key(context, bucket, key, move |bucket, key| {
                     let (store, plugin) = (&bucket.store, &bucket.plugin);
-                    store.set(plugin, &bucket.name, &key, &value, bucket.quota_bytes)
+                    store.set(plugin, &bucket.name, key, &value, bucket.quota_bytes)
                 })
             },
         )?;
-        store.func_wrap(
+        store.func_wrap_async(
             "[method]bucket.delete",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
-                with_key(context, &bucket, &key, |bucket| {
-                    bucket.store.delete(&bucket.plugin, &bucket.name, &key)
+                with_key(context, bucket, key, |bucket, key| {
+                    bucket.store.delete(&bucket.plugin, &bucket.name, key)
                 })
             },
         )?;
-        store.func_wrap(
+        store.func_wrap_async(
             "[method]bucket.exists",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
-                with_key(context, &bucket, &key, |bucket| {
-                    let value = bucket.store.get(&bucket.plugin, &bucket.name, &key)?;
+                with_key(context, bucket, key, |bucket, key| {
+                    let value = bucket.store.get(&bucket.plugin, &bucket.name, key)?;
                     Ok(value.is_some())
                 })
             },
         )?;
-        store.func_wrap(
+        store.func_wrap_async(
             "[method]bucket.list-keys",
             |context: Context<'_>, (bucket, after): (Resource<Bucket>, Option<String>)| {
-                with_bucket(context, &bucket, |bucket| {
+                with_bucket(context, bucket, move |bucket| {
                     let (store, plugin) = (&bucket.store, &bucket.plugin);
                     let keys = store.keys(plugin, &bucket.name, after.as_deref(), KEYS_PER_PAGE)?;
                     let cursor = keys.last().filter(|_| keys.len() == KEYS_PER_PAGE).cloned();
@@ -133,38 +136,46 @@ struct GrantedBucket {
     quota_bytes: u64,
 }
 
-/// Runs an operation on a bucket if key–value storage is granted.
-fn with_bucket<T>(
-    mut context: Context<'_>,
-    bucket: &Resource<Bucket>,
-    operation: impl FnOnce(&GrantedBucket) -> Result<T, BucketError>,
-) -> Outcome<T> {
-    let state = context.data_mut();
-    let name = state.table().get(bucket)?.name.clone();
-    let authority = state.authority()?;
-    let Some(quota_bytes) = authority.key_value_bytes_max() else {
-        return Ok((Err(BucketError::AccessDenied),));
-    };
-    let bucket = GrantedBucket {
-        name,
-        store: authority.keyvalue.clone(),
-        plugin: authority.plugin.clone(),
-        quota_bytes,
-    };
-    Ok((operation(&bucket),))
+impl GrantedBucket {
+    /// Returns a bucket, or `None` if key–value storage is not granted.
+    fn new(state: &mut HostState, bucket: &Resource<Bucket>) -> wasmtime::Result<Option<Self>> {
+        let name = state.table().get(bucket)?.name.clone();
+        let authority = state.authority()?;
+        Ok(authority.key_value_bytes_max().map(|quota_bytes| Self {
+            name,
+            store: authority.keyvalue.clone(),
+            plugin: authority.plugin.clone(),
+            quota_bytes,
+        }))
+    }
+}
+
+/// Runs an operation on a bucket if key–value storage is granted, on a thread that may block. The time limit of the call ends the
+/// wait, and not the operation.
+fn with_bucket<'a, T: Send + 'static>(
+    mut context: Context<'a>,
+    bucket: Resource<Bucket>,
+    operation: impl FnOnce(&GrantedBucket) -> Result<T, BucketError> + Send + 'static,
+) -> Waiting<'a, T> {
+    Box::new(async move {
+        let Some(bucket) = GrantedBucket::new(context.data_mut(), &bucket)? else {
+            return Ok((Err(BucketError::AccessDenied),));
+        };
+        Ok((tokio::task::spawn_blocking(move || operation(&bucket)).await?,))
+    })
 }
 
 /// Runs an operation on one key of a bucket.
-fn with_key<T>(
-    context: Context<'_>,
-    bucket: &Resource<Bucket>,
-    key: &str,
-    operation: impl FnOnce(&GrantedBucket) -> Result<T, KeyValueError>,
-) -> Outcome<T> {
-    with_bucket(context, bucket, |bucket| {
+fn with_key<'a, T: Send + 'static>(
+    context: Context<'a>,
+    bucket: Resource<Bucket>,
+    key: String,
+    operation: impl FnOnce(&GrantedBucket, &str) -> Result<T, KeyValueError> + Send + 'static,
+) -> Waiting<'a, T> {
+    with_bucket(context, bucket, move |bucket| {
         if key.len() > KEY_BYTES_MAX {
             return Err(BucketError::Other("the key is too long".to_owned()));
         }
-        Ok(operation(bucket)?)
+        Ok(operation(bucket, &key)?)
     })
 }

@@ -11,6 +11,7 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use crate::grants::redact::Redactor;
 use toolwit_core::text::printable;
 
 /// The maximum size of a single write of a guest, in bytes.
@@ -55,9 +56,9 @@ impl LogBuffer {
         buffer.dropped.saturating_add(buffer.bytes.len() as u64)
     }
 
-    /// Takes the stored bytes as printable text, with the number of dropped bytes at the end. Returns `None` if nothing was
-    /// written.
-    pub(crate) fn take_text(&self) -> Option<Arc<str>> {
+    /// Takes the stored bytes as printable text without secrets, with the number of dropped bytes at the end. Returns `None` if
+    /// nothing was written.
+    pub(crate) fn take_text(&self, redactor: &Redactor) -> Option<Arc<str>> {
         let (bytes, dropped) = {
             let mut buffer = self.lock();
             (std::mem::take(&mut buffer.bytes), std::mem::take(&mut buffer.dropped))
@@ -65,18 +66,20 @@ impl LogBuffer {
         if bytes.is_empty() && dropped == 0 {
             return None;
         }
-        let mut text = printable(&String::from_utf8_lossy(&bytes));
+        let mut text = redacted(&bytes, dropped > 0, redactor);
         if dropped > 0 {
             text.push_str(&format!("\n[{dropped} more bytes were dropped]"));
         }
         Some(text.into())
     }
 
-    /// Returns the end of the stored text as one line, for the message of a trap. The advice of Rust's panic handler is left out:
-    /// the reader cannot set the variables of a guest.
-    pub(crate) fn last_line(&self, chars_max: usize) -> Option<String> {
-        let buffer = self.lock();
-        let text = printable(&String::from_utf8_lossy(&buffer.bytes));
+    /// Returns the end of the stored text as one line without secrets, for the message of a trap. The advice of Rust's panic
+    /// handler is left out: the reader cannot set the variables of a guest.
+    pub(crate) fn last_line(&self, chars_max: usize, redactor: &Redactor) -> Option<String> {
+        let text = {
+            let buffer = self.lock();
+            redacted(&buffer.bytes, buffer.dropped > 0, redactor)
+        };
         let lines = text
             .lines()
             .filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE="));
@@ -94,6 +97,17 @@ impl LogBuffer {
     pub(crate) fn take_bytes(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }
+}
+
+/// Returns output as printable text without secrets. They are replaced before anything is cut, so that no part of one is left.
+fn redacted(output: &[u8], is_cut: bool, redactor: &Redactor) -> String {
+    let text = printable(&String::from_utf8_lossy(output));
+    let text = if is_cut {
+        redactor.without_cut_secret(&text)
+    } else {
+        &text
+    };
+    redactor.text(text).into_owned()
 }
 
 impl IsTerminal for LogBuffer {
@@ -156,22 +170,50 @@ mod tests {
     // attack: B12, attack: C21
     #[test]
     fn a_log_respects_its_limit_and_drops_control_characters() {
-        let log = LogBuffer::new(10);
+        let (log, none) = (LogBuffer::new(10), Redactor::default());
         log.push(b"\x1b[31mred\n");
         log.push(b"and more");
         assert_eq!(log.written(), 17);
-        assert_eq!(&*log.take_text().unwrap(), "[31mred\na\n[7 more bytes were dropped]");
-        assert_eq!(log.take_text(), None);
+        assert_eq!(
+            &*log.take_text(&none).unwrap(),
+            "[31mred\na\n[7 more bytes were dropped]"
+        );
+        assert_eq!(log.take_text(&none), None);
     }
 
     #[test]
     fn the_last_line_is_limited_and_has_no_line_breaks() {
-        let log = LogBuffer::new(100);
-        assert_eq!(log.last_line(10), None);
+        let (log, none) = (LogBuffer::new(100), Redactor::default());
+        assert_eq!(log.last_line(10, &none), None);
         log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
-        assert_eq!(log.last_line(100).unwrap(), "panicked at [1m the cät");
-        assert_eq!(log.last_line(3).unwrap(), "cät");
+        assert_eq!(log.last_line(100, &none).unwrap(), "panicked at [1m the cät");
+        assert_eq!(log.last_line(3, &none).unwrap(), "cät");
         log.push(b"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n");
-        assert_eq!(log.last_line(3).unwrap(), "cät", "the advice is left out");
+        assert_eq!(log.last_line(3, &none).unwrap(), "cät", "the advice is left out");
+    }
+
+    // attack: K4
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_log_is_cut() {
+        const SECRET: &str = "s3cr3t-of-the-operator";
+        let redactor = Redactor::new(std::iter::once(SECRET));
+        for cut in 1..SECRET.len() {
+            let log = LogBuffer::new("token: ".len() + cut);
+            log.push(format!("token: {SECRET} and more").as_bytes());
+            let dropped = log.written() - ("token: ".len() + cut) as u64;
+            assert_eq!(
+                log.last_line(100, &redactor).unwrap(),
+                "token:",
+                "cut after {cut} bytes"
+            );
+            let text = log.take_text(&redactor).unwrap();
+            assert_eq!(*text, format!("token: \n[{dropped} more bytes were dropped]"));
+        }
+        let log = LogBuffer::new(100);
+        log.push(format!("token: {SECRET}").as_bytes());
+        for chars_max in 1..SECRET.len() {
+            let line = log.last_line(chars_max, &redactor).unwrap();
+            assert!("token: [redacted]".ends_with(&line), "{line}");
+        }
     }
 }

@@ -52,3 +52,35 @@ fn instance_is_kept_only_if_no_right_was_revoked() {
     let env = effective(r#"env = [{ name = "A" }]"#);
     assert!(!env.can_keep_instance_of(&a), "variables are fixed at instantiation");
 }
+
+#[test]
+fn of_two_grants_for_the_same_thing_the_first_applies() {
+    for [first, second] in [
+        [
+            r#"files = [{ host = "/srv", guest = "/data" }]"#,
+            r#"files = [{ host = "/home", guest = "/data", access = "read-write" }]"#,
+        ],
+        [
+            r#"env = [{ name = "TZ", value = "UTC" }]"#,
+            r#"env = [{ name = "TZ", value = "CET" }]"#,
+        ],
+        [r#"config = { a = "1" }"#, r#"config = { a = "2" }"#],
+        [r#"keyvalue = { quota = "1KiB" }"#, r#"keyvalue = { quota = "1MiB" }"#],
+        [r#"clock = { frozen = 1 }"#, r#"clock = { frozen = 2 }"#],
+    ] {
+        let [one, other] = [first, second].map(|lines| one_grant(lines).unwrap().grants.remove(0));
+        assert_ne!(one.rules, other.rules);
+        let both = EffectiveRights::of_grants(&declares_all(), [&one, &other]);
+        assert_eq!(both.rules, one.rules, "{second}");
+    }
+    // Different things add up.
+    let [one, other] =
+        [r#"config = { a = "1" }"#, r#"config = { b = "2" }"#].map(|lines| one_grant(lines).unwrap().grants.remove(0));
+    assert_eq!(
+        EffectiveRights::of_grants(&declares_all(), [&one, &other])
+            .rules
+            .config
+            .len(),
+        2
+    );
+}
