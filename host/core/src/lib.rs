@@ -1,4 +1,4 @@
-//! The tool contract: the traits and types of tools for AI agents, without WebAssembly, models or I/O.
+//! The tool contract: the traits and types of tools for AI agents, without WebAssembly or models.
 //!
 //! A [`Tool`] has a [`ToolDefinition`]. A call passes [`Arguments`] and a [`ToolContext`], and returns a [`ToolResult`] or a
 //! [`ToolError`]. A [`ToolSet`] holds the tools of one conversation, each under a [`ToolName`].
@@ -18,6 +18,7 @@
 //! | `approval` | [`Approvals`]: which calls need an approval, who gives it, and which answers are remembered |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
+//! | [`file`] | files that somebody else may have made or may read at the same time |
 //! | [`text`] | helpers for names, JSON and untrusted text |
 
 // The code that `#[tool]` generates refers to `::toolwit` by default, also in this crate's own tests.
@@ -31,6 +32,7 @@ mod decorator;
 mod definition;
 mod entity;
 mod error;
+pub mod file;
 mod input;
 mod interceptor;
 pub mod limits;

@@ -1,8 +1,10 @@
 //! The lock of a session: only one writer can hold it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use toolwit_core::file::private_options;
 
 /// A file that the operating system locks while a writer holds the session, and unlocks when its process ends.
 #[derive(Debug)]
@@ -31,10 +33,8 @@ impl SessionLock {
 }
 
 fn lock_file(directory: &Path, session: &str) -> io::Result<File> {
-    let mut options = fs::OpenOptions::new();
+    let mut options = private_options();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(directory.join(format!("{session}.lock")))
 }
 

@@ -1,11 +1,11 @@
 //! Opening the database.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 use toolwit_agent::JournalError;
+use toolwit_core::file::{create_private_directory, create_private_file};
 
 use crate::lock;
 
@@ -25,9 +25,9 @@ const SCHEMA: [&str; 3] = [
 /// Opens a database file that only the owner can read, and creates it if it does not exist.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
-        create_private(directory).map_err(JournalError::store)?;
+        create_private_directory(directory).map_err(JournalError::store)?;
     }
-    create_private(&lock::directory(path)).map_err(JournalError::store)?;
+    create_private_directory(&lock::directory(path)).map_err(JournalError::store)?;
     create_private_file(path).map_err(JournalError::store)?;
     let connection = Connection::open(path).map_err(JournalError::store)?;
     prepare(connection)
@@ -81,25 +81,4 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
 
 fn is_known(version: i64) -> bool {
     usize::try_from(version).is_ok_and(|version| version <= SCHEMA.len())
-}
-
-/// Creates a file that only the owner can read, unless it exists.
-fn create_private_file(path: &Path) -> std::io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Creates a directory that only the owner can read: sessions contain messages and results.
-fn create_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
 }

@@ -49,7 +49,7 @@ pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_
 pub use health::{FailingTool, check_outcome};
 pub use install::{
     AddError, AddedPackage, Download, FileDigest, FileUrl, Installation, NameConflict, PackageQuery, PackageSource,
-    RemoteFile, RemovedPackage, pack, write_atomically,
+    RemoteFile, RemovedPackage, pack,
 };
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{

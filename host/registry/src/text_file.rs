@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use toolwit_core::text::read_text_file;
+use toolwit_core::file::read_text_file;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Reads a regular file. `None` if it does not exist.

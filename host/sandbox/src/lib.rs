@@ -38,7 +38,7 @@ pub use entity::plugin_entity::ChainedResource;
 pub use grants::authority::{
     KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, SecretValues,
 };
-pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, LockedFile, NewGrant};
+pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::check::UnbuiltComponent;

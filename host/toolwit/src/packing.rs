@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use toolwit_build::{ResolvedWit, embed_wit};
+use toolwit_core::file::replace_file;
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, UI_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_registry::{pack, write_atomically};
+use toolwit_registry::pack;
 use toolwit_sandbox::read_component;
 
 /// Embeds the manifest and the WIT next to a component in it, so that the package is one file.
@@ -85,7 +86,7 @@ impl Packing {
     fn write(&self) -> Result<PackedComponent, Error> {
         let out = self.out.as_ref().unwrap_or(&self.component);
         let packed = self.pack()?;
-        write_atomically(out, &packed).map_err(|error| {
+        replace_file(out, &packed).map_err(|error| {
             let message = format!("{} could not be written: {error}", out.display());
             Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
         })?;

@@ -7,8 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use toolwit::limits::ByteCount;
-use toolwit::sandbox::LockedFile;
-use toolwit::tool::text::read_text_file;
+use toolwit::tool::file::{LockedFile, read_text_file};
 use toolwit::tool::{ApprovalStore, RememberedAnswer};
 use toolwit::{Error, ErrorKind, Phase};
 

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::configuration::configuration_file;
 use toolwit::limits::GRANTS_BYTES_MAX;
 use toolwit::registry::{InterceptorSettings, ProjectLimits, RemoteFile};
-use toolwit::sandbox::{GrantsContent, GrantsFile, LockedFile};
-use toolwit::tool::text::{read_text_file, sha256};
+use toolwit::sandbox::{GrantsContent, GrantsFile};
+use toolwit::tool::file::{LockedFile, read_text_file};
+use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.

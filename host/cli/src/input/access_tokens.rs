@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use toolwit::tool::text::read_text_file;
+use toolwit::tool::file::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit_mcp_server::ProtectedResource;
 

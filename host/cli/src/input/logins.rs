@@ -6,7 +6,8 @@ use zeroize::Zeroizing;
 
 use super::configuration::data_path;
 use toolwit::mcp::LoginStore;
-use toolwit::sandbox::{LockedFile, SecretStore};
+use toolwit::sandbox::SecretStore;
+use toolwit::tool::file::LockedFile;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The name of the file in the data directory. Only its owner may read it.

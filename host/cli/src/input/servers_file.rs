@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toolwit::limits::MCP_CONFIG_BYTES_MAX;
 use toolwit::mcp::McpConfig;
-use toolwit::tool::text::read_text_file;
+use toolwit::tool::file::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Reads a file with servers.

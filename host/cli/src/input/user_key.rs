@@ -8,7 +8,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::configuration::data_path;
-use toolwit::sandbox::LockedFile;
+use toolwit::tool::file::LockedFile;
 
 /// The length of the key in bytes: that of the digest.
 const KEY_BYTES: usize = 32;

@@ -1,6 +1,5 @@
 //! Helpers for text that crosses a boundary: untrusted output, JSON that a model wrote, and names that are derived from it.
 
-mod file;
 mod json;
 mod json_weight;
 
@@ -9,7 +8,6 @@ use std::io::BufWriter;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-pub use file::{read_file, read_text_file, sync_directory_of};
 pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
 pub(crate) use json_weight::weight_of;

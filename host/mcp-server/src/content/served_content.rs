@@ -10,7 +10,7 @@ use super::prompt::ServedPrompt;
 use super::resource::ServedResource;
 use super::source::FileStamp;
 use super::uri_template::Variables;
-use toolwit::tool::text::read_text_file;
+use toolwit::tool::file::read_text_file;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of a content file, in bytes.

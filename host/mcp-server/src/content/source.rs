@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::ResourceContents;
 
 use super::uri_template::Variables;
-use toolwit::tool::text::read_file;
+use toolwit::tool::file::read_file;
 
 /// Maximum size of a served file, in bytes.
 const FILE_BYTES_MAX: u64 = 8 << 20;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::catalog::{Catalog, FixedTool};
 use crate::principal::Principal;
-use toolwit::injection::SEARCH_TOOLS;
 use toolwit::registry::Query;
+use toolwit::strategy::search_tools_definition;
 use toolwit::tool::{ToolId, ToolResult};
 use toolwit::{Arguments, ToolDefinition};
 
@@ -17,23 +17,7 @@ const HITS_MAX: usize = 8;
 
 /// Returns the definition of `search_tools`.
 pub(super) fn search_tools() -> ToolDefinition {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "need": {
-                "type": "string",
-                "description": "The capability that you need, as a description of the tool: `a tool that converts currencies`.",
-            },
-            "task": {
-                "type": "string",
-                "description": "What the user wants to achieve, in a few words.",
-            },
-        },
-        "required": ["need"],
-        "additionalProperties": false,
-    });
-    let description = "Finds tools for a capability. Call a tool that was found with `call_tool`.";
-    ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema)
+    search_tools_definition("Finds tools for a capability. Call a tool that was found with `call_tool`.")
 }
 
 /// Returns the definition of `call_tool`.

@@ -10,7 +10,6 @@ mod remove;
 mod source;
 #[cfg(test)]
 mod tests;
-mod write;
 
 pub use add::{AddedPackage, Installation, NameConflict};
 pub use add_error::AddError;
@@ -18,7 +17,6 @@ pub use pack::pack;
 pub use remote_file::{Download, FileDigest, FileUrl, RemoteFile};
 pub use remove::RemovedPackage;
 pub use source::{PackageQuery, PackageSource};
-pub use write::write_atomically;
 
 use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 

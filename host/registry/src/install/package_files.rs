@@ -6,11 +6,11 @@ use std::path::Path;
 
 use super::add::{NewFiles, NewPackage};
 use super::remote_file::FileDigest;
-use super::write::StagedFile;
 use super::{FILE_EXTENSIONS, MANIFEST_EXTENSION, WIT_EXTENSION};
 use crate::package::{EXTENSION, Package};
 use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 use crate::scan::{PackageContent, inspect_content};
+use toolwit_core::file::StagedFile;
 use toolwit_core::limits::{EngineLimits, MANIFEST_BYTES_MAX, REQUESTS_BYTES_MAX, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::read_component;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::WordVectors;
 use super::matrix::Matrix;
 use super::vocabulary::Vocabulary;
-use crate::install::write_atomically;
+use toolwit_core::file::replace_file;
 use toolwit_core::limits::{ByteCount, TOKENIZER_BYTES_MAX, VECTORS_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -135,7 +135,7 @@ impl VectorDirectory {
         remove_file(&own.tokenizer)?;
         let parts = [(&own.vectors, vectors.matrix.file()), (&own.tokenizer, &tokenizer)];
         for (path, bytes) in parts {
-            write_atomically(path, bytes).map_err(|error| {
+            replace_file(path, bytes).map_err(|error| {
                 let message = format!("`{}` could not be written: {error}", path.display());
                 Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
             })?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use toolwit_agent::GroupsConfig;
+use toolwit_core::file::read_text_file;
 use toolwit_core::limits::PROJECT_BYTES_MAX;
-use toolwit_core::text::read_text_file;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Reads the tool groups of a file.

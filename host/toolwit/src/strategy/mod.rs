@@ -16,5 +16,5 @@ pub(crate) use followed_tools::FollowedTools;
 pub use guidance::{PLUGIN_GUIDANCE, TOOL_GUIDANCE};
 pub use plugin_facades::facades_by_interface;
 pub use registry_tools::RegistryTools;
-pub use tool_search::ToolSearch;
+pub use tool_search::{ToolSearch, search_tools_definition};
 pub use tool_sources::ToolSources;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Expectation;
-use toolwit_core::text::read_text_file;
+use toolwit_core::file::read_text_file;
 use toolwit_core::{Arguments, Error, ErrorKind, Phase};
 use toolwit_sandbox::NewGrant;
 use toolwit_sandbox::grants::Grants;

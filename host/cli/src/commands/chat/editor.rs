@@ -1,7 +1,6 @@
 //! The line editor of a chat at a terminal: history, completion and messages of several lines.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::future::Future;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -16,6 +15,7 @@ use reedline::{
 };
 
 use crate::input::environment::variable;
+use toolwit::tool::file::private_options;
 
 /// Maximum number of messages in the history.
 const HISTORY_ENTRIES_MAX: usize = 1_000;
@@ -132,11 +132,8 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     path.parent()
         .map_or(Ok(()), std::fs::create_dir_all)
         .map_err(|error| failed(&error))?;
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| failed(&error))?;
+    let opened = private_options().create(true).append(true).open(path);
+    let file = opened.map_err(|error| failed(&error))?;
     let size = file.metadata().map_err(|error| failed(&error))?.len();
     if size > HISTORY_BYTES_MAX {
         return Err(failed(&"the file is too large"));
@@ -224,7 +221,7 @@ mod tests {
         let path = directory.path().join("data/history.txt");
         open_history(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(HISTORY_BYTES_MAX + 1).unwrap();
         assert!(open_history(&path).unwrap_err().contains("too large"));
         assert!(open_history(directory.path()).is_err());

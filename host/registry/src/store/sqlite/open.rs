@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::store::StoreError;
+use toolwit_core::file::{create_private_directory, create_private_file};
 
 /// The maximum time to wait for another process to finish writing.
 const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
@@ -26,7 +27,7 @@ const MIGRATIONS: &[&str] = &[
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if let Some(directory) = path.parent() {
-        create_private(directory).map_err(StoreError::Directory)?;
+        create_private_directory(directory).map_err(StoreError::Directory)?;
     }
     match connect(path) {
         Err(StoreError::Database(error)) if is_damage(&error) && !has_store_header(path) => Err(StoreError::Foreign),
@@ -139,18 +140,6 @@ fn rename_damaged(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Creates a file that only the owner can read, unless it exists.
-fn create_private_file(path: &Path) -> std::io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// Takes the rights of other users to a store that was created with them.
 #[cfg(unix)]
 fn make_private(path: &Path) -> std::io::Result<()> {
@@ -173,13 +162,4 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 )]
 fn make_private(_path: &Path) -> std::io::Result<()> {
     Ok(())
-}
-
-/// Creates a directory that only the owner can read: a store contains error messages and values of plugins.
-fn create_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
 }

@@ -305,7 +305,7 @@ fn invalid(file: &Path, error: &GrantsError) -> Error {
 mod tests {
     use super::*;
     use crate::grants::DeclaredCapabilities;
-    use crate::grants::file::LockedFile;
+    use toolwit_core::file::LockedFile;
 
     /// The grants of a file with a permanent grant for `calc`, and one for `once` that is valid for one call.
     struct Setup {

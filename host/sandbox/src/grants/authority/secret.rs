@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::grants::file::LockedFile;
 use crate::grants::{SecretRule, SecretSource};
 use toolwit_core::ToolContext;
+use toolwit_core::file::{LockedFile, read_private_text_file};
 use toolwit_core::limits::SECRETS_BYTES_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -178,23 +178,11 @@ impl SecretStore {
     }
 
     fn read(&self) -> Result<ValuesByName, SecretError> {
-        let metadata = match std::fs::metadata(&self.path) {
-            Ok(metadata) => metadata,
+        let text = match read_private_text_file(&self.path, SECRETS_BYTES_MAX) {
+            Ok(text) => Zeroizing::new(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ValuesByName::new()),
             Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
         };
-        if !metadata.is_file() || metadata.len() > SECRETS_BYTES_MAX {
-            return Err(self.failed("is not a regular file, or is larger than 1 MiB"));
-        }
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            if metadata.permissions().mode() & 0o077 != 0 {
-                return Err(self.failed("can be read by others; set its mode to 600"));
-            }
-        }
-        let text = std::fs::read_to_string(&self.path).map(Zeroizing::new);
-        let text = text.map_err(|error| self.failed(format!("could not be read: {error}")))?;
         let table: toml::Table = text.parse().map_err(|error| self.invalid(&text, &error))?;
         // Moved, not copied, so that these bytes are wiped.
         let text_of = |(name, value)| match value {

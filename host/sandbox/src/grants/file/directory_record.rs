@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::private_file::{self, LockedFile, sibling};
 use crate::grants::directories::{DirectoryIdentity, RecordedDirectory};
+use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
 /// The identities of granted directories inside writable ones, by their paths in the grants file, from when each was opened
 /// first: a file next to the grants file. Without a grants file, the record is in memory.
@@ -106,7 +106,7 @@ fn write(grants: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::R
     let lines = recorded.iter().map(line);
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
-    private_file::replace(&record_of(grants), lines.concat().as_bytes())
+    StagedFile::write_private(&record_of(grants), lines.concat().as_bytes())?.commit()
 }
 
 /// The beginning of the line of a directory that no plugin could replace.

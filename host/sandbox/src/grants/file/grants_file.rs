@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -11,10 +11,10 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 use super::directory_record::DirectoryRecord;
 use super::error::{GrantsFileError, GrantsFileErrorReason};
 use super::format::{NewGrant, issue_time, now, remove_rules};
-use super::private_file::{self, LockedFile, sibling};
 use super::use_record::UseRecord;
 use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
 use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
+use toolwit_core::file::{LockedFile, private_options, sibling};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
 
@@ -259,10 +259,16 @@ impl GrantsFile {
 
     /// Replaces the file and records the change in the log, or does neither.
     fn write(&self, file: &LockedFile, content: &[u8], line: &Json) -> io::Result<()> {
-        let log = private_file::open_log(&sibling(&self.path, ".log"))?;
+        let mut log = private_options()
+            .create(true)
+            .append(true)
+            .open(sibling(&self.path, ".log"))?;
         let before = fs::read(&self.path).ok();
         file.replace(content)?;
-        private_file::append_line(&log, &line.to_string()).inspect_err(|_| {
+        let logged = log
+            .write_all(format!("{line}\n").as_bytes())
+            .and_then(|()| log.sync_data());
+        logged.inspect_err(|_| {
             let _ = match &before {
                 Some(before) => file.replace(before),
                 None => fs::remove_file(&self.path),

@@ -109,7 +109,9 @@ fn a_change_that_fails_is_not_in_the_log() {
     file.grant(&new_grant("tools = [\"a\"]")).unwrap();
     let before = (fs::read(&path).unwrap(), fs::read(&log).unwrap());
     // The new content is written to a file of this name first.
-    let obstacle = directory.path().join(format!("grants.toml.{}.new", std::process::id()));
+    let obstacle = directory
+        .path()
+        .join(format!(".grants.toml.{}.new", std::process::id()));
     fs::create_dir(&obstacle).unwrap();
     file.grant(&new_grant("tools = [\"b\"]")).unwrap_err();
     assert_eq!((fs::read(&path).unwrap(), fs::read(&log).unwrap()), before);

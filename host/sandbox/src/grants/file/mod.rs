@@ -6,13 +6,11 @@ mod format;
 mod grants_file;
 #[cfg(test)]
 mod grants_file_tests;
-pub(crate) mod private_file;
-mod use_record;
+pub(crate) mod use_record;
 
 pub(crate) use directory_record::DirectoryRecord;
 pub use error::{GrantsFileError, GrantsFileErrorReason};
 pub use format::NewGrant;
 pub(crate) use grants_file::read_grants_file;
 pub use grants_file::{GrantsContent, GrantsFile};
-pub use private_file::LockedFile;
 pub(crate) use use_record::UseRecord;

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::private_file::{self, LockedFile, sibling};
 use crate::grants::Grant;
+use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
 /// The identities of used grants that were valid for one call or one conversation: a file next to the grants file, with one
 /// identity in each line, which all processes share.
@@ -59,7 +59,7 @@ impl UseRecord {
         }
         let mut lines: Vec<_> = used.iter().map(|identity| format!("{identity}\n")).collect();
         lines.sort();
-        private_file::replace(&self.file(), lines.concat().as_bytes())?;
+        StagedFile::write_private(&self.file(), lines.concat().as_bytes())?.commit()?;
         Ok(true)
     }
 
@@ -69,7 +69,8 @@ impl UseRecord {
     /// Those of [`UseRecord::add`].
     pub(crate) fn would_add(&self, identity: &str) -> io::Result<bool> {
         let _lock = LockedFile::acquire(&self.grants)?;
-        private_file::check_replaceable(&self.file())?;
+        // Deleted at once, because it is not committed.
+        StagedFile::write_private(&self.file(), b"")?;
         Ok(!self.read()?.contains(identity))
     }
 }

@@ -5,7 +5,7 @@
 //! damaged, from another engine or from another user is ignored and replaced.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -16,6 +16,7 @@ use wasmtime::component::Component;
 use super::cache_entries::CodeCacheEntry;
 use super::engine::Engine;
 use super::precompiled;
+use toolwit_core::file::{create_private_directory, private_options};
 
 /// Length of a key and of a hash, in bytes.
 const HASH_BYTES: usize = 32;
@@ -121,7 +122,7 @@ impl CodeCache {
         let unique = unique_name();
         for (suffix, content) in [(".hash", hash.as_bytes().as_slice()), ("", code)] {
             let temporary = self.directory.join(format!("{unique}{suffix}"));
-            create_private_file(&temporary)?.write_all(content)?;
+            create_new(&temporary)?.write_all(content)?;
             fs::rename(&temporary, self.directory.join(format!("{name}{suffix}")))?;
         }
         Ok(())
@@ -165,7 +166,7 @@ fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     let mut key = [0; HASH_BYTES];
     random_bytes(&mut key)?;
     let temporary = path.with_file_name(unique_name());
-    create_private_file(&temporary)?.write_all(&key)?;
+    create_new(&temporary)?.write_all(&key)?;
     fs::rename(&temporary, path)?;
     Ok(key)
 }
@@ -181,20 +182,8 @@ fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// Creates a file that only its owner can read.
-pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-fn create_private_directory(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+pub(super) fn create_new(path: &Path) -> io::Result<File> {
+    private_options().write(true).create_new(true).open(path)
 }
 
 /// Refuses a directory that others can enter or that another user owns.
@@ -216,7 +205,7 @@ fn require_private_directory(directory: &Path) -> io::Result<()> {
     }
     // A new file is owned by the user of this process.
     let probe = directory.join(format!(".probe.{}", process::id()));
-    let owner = create_private_file(&probe)
+    let owner = create_new(&probe)
         .and_then(|file| file.metadata())
         .map(|metadata| metadata.uid());
     let _ = fs::remove_file(&probe);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::cache::{CodeCache, create_private_file};
+use super::cache::{CodeCache, create_new};
 use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.
@@ -70,7 +70,7 @@ impl CodeCache {
     pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
         let path = self.directory().join(LIMIT_FILE);
         let temporary = self.directory().join(format!(".{LIMIT_FILE}.{}", std::process::id()));
-        create_private_file(&temporary)?.write_all(bytes_max.to_string().as_bytes())?;
+        create_new(&temporary)?.write_all(bytes_max.to_string().as_bytes())?;
         fs::rename(&temporary, &path)?;
         self.shrink_to(bytes_max)
     }

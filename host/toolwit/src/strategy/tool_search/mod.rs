@@ -17,6 +17,7 @@ use futures::future::join_all;
 use self::earlier_searches::EarlierSearches;
 use self::loaded::loaded;
 use self::search_tools::SearchTools;
+pub use self::search_tools::search_tools_definition;
 use self::tool_index::{SourceIndex, ToolIndex};
 use super::TOOL_GUIDANCE;
 use super::follower::Follower;

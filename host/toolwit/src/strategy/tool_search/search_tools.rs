@@ -13,8 +13,18 @@ use toolwit_registry::Query;
 /// The parameter for the capability. Models that learned from earlier versions call it `query`.
 const NEED: [&str; 2] = ["need", "query"];
 
-/// Returns the definition of `search_tools`.
+/// The description of the tool in a conversation, whose tools change.
+const DESCRIPTION: &str =
+    "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
+
+/// Returns the definition of `search_tools` in a conversation.
 pub(super) fn definition() -> ToolDefinition {
+    search_tools_definition(DESCRIPTION)
+}
+
+/// Returns the definition of a tool `search_tools` with another description, for a list of tools that does not change.
+#[must_use]
+pub fn search_tools_definition(description: &str) -> ToolDefinition {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -30,8 +40,6 @@ pub(super) fn definition() -> ToolDefinition {
         "required": ["need"],
         "additionalProperties": false,
     });
-    let description =
-        "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
     ToolDefinition::new(ToolId::host(SEARCH_TOOLS), SEARCH_TOOLS, description, schema).with_effect(EffectClass::Read)
 }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use self::file_format::File;
 use super::{ScriptedModel, ScriptedTurn};
 use crate::model::ModelError;
+use toolwit_core::file::read_text_file;
 use toolwit_core::limits::SCENARIO_BYTES_MAX;
-use toolwit_core::text::read_text_file;
 
 const SUGGESTION: &str =
     "write each turn as `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and optionally `expect`";

@@ -1,6 +1,6 @@
-//! Reading files whose author may be anyone, and making the replacement of a file durable.
+//! Reading files whose author may be anyone.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -12,7 +12,17 @@ use crate::limits::ByteCount;
 /// Those of [`read_file`], and if it is not UTF-8.
 pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
     let bytes = read_file(path, bytes_max)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| not_text())
+}
+
+/// Reads a regular file of at most `bytes_max` bytes as text, if only its owner may read it. Other platforms than Unix take the
+/// permissions of the directory.
+///
+/// # Errors
+/// Those of [`read_text_file`], and [`io::ErrorKind::PermissionDenied`] if others may read the file.
+pub fn read_private_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let bytes = read_checked(path, bytes_max, require_private)?;
+    String::from_utf8(bytes).map_err(|_| not_text())
 }
 
 /// Reads a regular file of at most `bytes_max` bytes.
@@ -23,24 +33,35 @@ pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
 /// # Errors
 /// If it cannot be read, is not a regular file, or is larger.
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_checked(path, bytes_max, |_| Ok(()))
+}
+
+fn read_checked(
+    path: &Path,
+    bytes_max: u64,
+    require_other: impl Fn(&Metadata) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let too_large = || {
         let message = format!("it is larger than {}", ByteCount(bytes_max));
         io::Error::new(io::ErrorKind::FileTooLarge, message)
     };
-    let check = |metadata: std::fs::Metadata| {
+    let check = |metadata: &Metadata| {
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         if metadata.len() > bytes_max {
             return Err(too_large());
         }
-        Ok(())
+        require_other(metadata)
     };
     // Checked before it is opened, which may block, and afterwards, because the path may have another file by then.
-    check(std::fs::metadata(path)?)?;
+    check(&std::fs::metadata(path)?)?;
     let file = File::open(path)?;
-    check(file.metadata()?)?;
-    let mut bytes = Vec::new();
+    let metadata = file.metadata()?;
+    check(&metadata)?;
+    // Allocated once: a vector that grows leaves copies of a secret behind.
+    let bytes_expected = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
+    let mut bytes = Vec::with_capacity(bytes_expected);
     let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if read as u64 > bytes_max {
         return Err(too_large());
@@ -48,24 +69,24 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a rename in the directory of a file survive a loss of power.
-///
-/// # Errors
-/// If the directory cannot be opened or written.
 #[cfg(unix)]
-pub fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+fn require_private(metadata: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        let message = "it can be read by others; set its mode to 600";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok(())
 }
 
-/// Does nothing, because a directory cannot be opened as a file on this platform.
-///
-/// # Errors
-/// None on this platform.
 #[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
-pub fn sync_directory_of(_path: &Path) -> io::Result<()> {
+#[allow(clippy::unnecessary_wraps, reason = "permissions can be wrong on other platforms")]
+fn require_private(_: &Metadata) -> io::Result<()> {
     Ok(())
+}
+
+fn not_text() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8")
 }
 
 #[cfg(test)]
@@ -96,6 +117,30 @@ mod tests {
             std::fs::remove_file(&link).unwrap();
             std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
             assert_eq!(kind(&link, 4), io::ErrorKind::FileTooLarge);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_private_file_is_read_only_if_others_cannot() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        for (mode, is_read) in [
+            (0o600, true),
+            (0o400, true),
+            (0o640, false),
+            (0o604, false),
+            (0o620, false),
+        ] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            let text = read_private_text_file(&file, 4);
+            assert_eq!(
+                text.as_deref().is_ok_and(|text| text == "text"),
+                is_read,
+                "{mode:o}: {text:?}"
+            );
         }
     }
 }

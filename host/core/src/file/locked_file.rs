@@ -1,0 +1,63 @@
+//! Files that several processes change.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::private::private_options;
+use super::sibling;
+use super::staged_file::StagedFile;
+
+/// A file that this process may rewrite, because it holds the lock of the file until this value is dropped.
+///
+/// A change reads the file, changes the content and replaces it while it holds the lock, so that concurrent changes are not lost. A
+/// reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
+///
+/// ```
+/// use toolwit_core::file::LockedFile;
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("settings/count");
+/// let file = LockedFile::acquire(&path)?;
+/// let count = std::fs::read_to_string(&path).unwrap_or_default();
+/// file.replace(format!("{count}+1").as_bytes())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct LockedFile {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl LockedFile {
+    /// Waits for the lock, which is a file next to it. Creates the directory. The file itself need not exist.
+    ///
+    /// # Errors
+    /// If the directory or the lock cannot be created, or the file cannot be locked.
+    pub fn acquire(path: &Path) -> io::Result<Self> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory)?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock(&sibling(path, ".lock"))?,
+        })
+    }
+
+    /// Replaces the file atomically.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The old content remains.
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        StagedFile::write_private(&self.path, bytes)?.commit()
+    }
+}
+
+/// Waits for the lock of a file. It is held until the returned file is dropped or the process ends.
+fn lock(path: &Path) -> io::Result<File> {
+    let file = private_options().create(true).append(true).open(path)?;
+    file.lock()?;
+    Ok(file)
+}

@@ -1,0 +1,30 @@
+//! Files that somebody else may have made or may read at the same time.
+//!
+//! [`read_file`] and [`read_text_file`] read files whose author may be anyone, [`read_private_text_file`] one with secrets. [`StagedFile`] replaces a file atomically, and
+//! [`LockedFile`] one that several processes change. [`private_options`], [`create_private_file`] and
+//! [`create_private_directory`] keep other users out. All functions block.
+
+mod locked_file;
+mod private;
+mod read;
+mod staged_file;
+
+pub use locked_file::LockedFile;
+pub use private::{create_private_directory, create_private_file, private_options};
+pub use read::{read_file, read_private_text_file, read_text_file};
+pub use staged_file::{StagedFile, replace_file};
+
+use std::path::{Path, PathBuf};
+
+/// Returns the path of a file next to another one: its name with `ending` appended.
+///
+/// ```
+/// # use std::path::Path;
+/// assert_eq!(toolwit_core::file::sibling(Path::new("a/grants.toml"), ".lock"), Path::new("a/grants.toml.lock"));
+/// ```
+#[must_use]
+pub fn sibling(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    path.with_file_name(name)
+}

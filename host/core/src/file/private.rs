@@ -1,0 +1,38 @@
+//! Files and directories that only their owner may use.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Returns options that create a file that only its owner can read and write. Other platforms than Unix take the permissions of the
+/// directory.
+#[must_use]
+pub fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Creates a file that only its owner can read and write, unless it exists.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn create_private_file(path: &Path) -> io::Result<()> {
+    match private_options().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Creates a directory that only its owner can enter, and the directories above it. Existing ones keep their permissions.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn create_private_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}

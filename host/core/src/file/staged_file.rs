@@ -1,0 +1,117 @@
+//! Replacing files that other processes may be reading.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::private::private_options;
+
+/// Replaces a file atomically: a reader sees either the old content or the new, also after a loss of power. Creates missing
+/// directories.
+///
+/// # Errors
+/// Errors of the file system. The old file is unchanged then.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    StagedFile::write(path, bytes)?.commit()
+}
+
+/// The new content of a file, complete and on the disk next to it. It is deleted on drop unless it was committed.
+#[derive(Debug)]
+pub struct StagedFile {
+    path: PathBuf,
+    temporary: PathBuf,
+}
+
+impl StagedFile {
+    /// Writes the new content of `path`, with the permissions of every new file. Creates missing directories.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn write(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        Self::write_with(OpenOptions::new(), path, bytes)
+    }
+
+    /// Writes the new content of a file that only its owner may read.
+    ///
+    /// # Errors
+    /// Errors of the file system. The directory must exist.
+    pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        Self::write_with(private_options(), path, bytes)
+    }
+
+    fn write_with(mut options: OpenOptions, path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let staged = Self {
+            path: path.to_owned(),
+            temporary: temporary(path),
+        };
+        // A link with this name, which a repository of someone else can contain, is removed and not followed.
+        if let Err(error) = fs::remove_file(&staged.temporary)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut file = options.write(true).create_new(true).open(&staged.temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(staged)
+    }
+
+    /// Replaces the file by the new content.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn commit(self) -> io::Result<()> {
+        fs::rename(&self.temporary, &self.path)?;
+        sync_directory_of(&self.path)
+    }
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        // It does not exist after a commit.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Returns the path of the new content. A scan of a directory skips hidden files.
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+}
+
+/// Makes a rename in the directory of a file survive a loss of power.
+#[cfg(unix)]
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Does nothing, because a directory cannot be opened as a file on this platform.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
+fn sync_directory_of(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // attack: L20
+    #[test]
+    fn a_link_with_the_name_of_the_temporary_file_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (outside, file) = (directory.path().join("outside"), directory.path().join("calc.wasm"));
+        fs::write(&outside, "kept").unwrap();
+        let temporary = directory.path().join(format!(".calc.wasm.{}.new", std::process::id()));
+        std::os::unix::fs::symlink(&outside, &temporary).unwrap();
+        replace_file(&file, b"new").unwrap();
+        assert_eq!(fs::read(&outside).unwrap(), b"kept");
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(!file.is_symlink() && !temporary.exists());
+    }
+}
