@@ -55,9 +55,9 @@ pub use conversation::{
     UserTurn,
 };
 pub use event::{
-    CompactedHistory, DecidedApproval, Event, InjectionCost, Observer, OmittedValue, QueuedObserver, RecordedArtifact,
-    RecordedOutcome, RecordedStart, RecordedUsage, RequestedApproval, Resolution, TRACE_VERSION, Trace, TraceEntry,
-    visible_tools,
+    CompactedHistory, Event, InjectionCost, Observer, OmittedValue, QueuedObserver, RecordedApprovalDecision,
+    RecordedApprovalRequest, RecordedArtifact, RecordedOutcome, RecordedStart, RecordedUsage, Resolution,
+    TRACE_VERSION, Trace, TraceEntry, visible_tools,
 };
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,

@@ -48,15 +48,15 @@ pub(crate) fn all(connection: &Connection, session: SessionKey) -> Result<BTreeM
         .collect()
 }
 
-/// Returns the version of the file, and the answer to a question. It is not read if the file still has the version `seen`.
-pub(crate) fn look(
+/// Returns the version of the file, and the answer to a question. It is not read if the file still has the version `last_version`.
+pub(crate) fn poll(
     connection: &Connection,
     session: SessionKey,
     question: u64,
-    seen: Option<i64>,
+    last_version: Option<i64>,
 ) -> Result<(i64, Option<ApprovalAnswer>), JournalError> {
     let version = data_version(connection)?;
-    let answer = if seen == Some(version) {
+    let answer = if last_version == Some(version) {
         None
     } else {
         find(connection, session, question)?

@@ -230,18 +230,18 @@ impl JournalWriter for SqliteWriter {
     async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {
         let session = self.session;
         let mut answered = self.store.answered.subscribe();
-        let mut seen = None;
+        let mut last_version = None;
         loop {
             let look = self
                 .store
-                .query(move |connection| answers::look(connection, session, question, seen));
+                .query(move |connection| answers::poll(connection, session, question, last_version));
             match look.await? {
                 (_, Some(answer)) => return Ok(answer),
-                (version, None) => seen = Some(version),
+                (version, None) => last_version = Some(version),
             }
             tokio::select! {
                 // The version of the file does not change for the connection that wrote to it.
-                _ = answered.changed() => seen = None,
+                _ = answered.changed() => last_version = None,
                 // Another process gives no signal.
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }

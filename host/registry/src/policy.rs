@@ -81,7 +81,7 @@ impl OperatorPolicy {
 
     /// Returns the policy. `mode` replaces the modes of all classes; the rules for single tools remain.
     #[must_use]
-    pub fn approvals(&self, mode: Option<ApprovalMode>) -> ApprovalPolicy {
+    pub fn approval_policy(&self, mode: Option<ApprovalMode>) -> ApprovalPolicy {
         let settings = &self.approval;
         let mut policy = ApprovalPolicy::default();
         if let Some(mode) = mode.or(settings.default) {
@@ -131,8 +131,8 @@ mod tests {
             .with_class(EffectClass::Write, ApprovalMode::FirstTime)
             .with_rule(ApprovalRule::new("bank", ApprovalMode::Deny))
             .with_effect("crm/*", EffectClass::Idempotent);
-        assert_eq!(policy.approvals(None), expected);
-        let always = policy.approvals(Some(ApprovalMode::Always));
+        assert_eq!(policy.approval_policy(None), expected);
+        let always = policy.approval_policy(Some(ApprovalMode::Always));
         assert_eq!(
             always,
             ApprovalPolicy::of_mode(ApprovalMode::Always)
@@ -140,7 +140,10 @@ mod tests {
                 .with_effect("crm/*", EffectClass::Idempotent),
             "an option replaces the modes and keeps the rules"
         );
-        assert_eq!(OperatorPolicy::default().approvals(None), ApprovalPolicy::default());
+        assert_eq!(
+            OperatorPolicy::default().approval_policy(None),
+            ApprovalPolicy::default()
+        );
     }
 
     #[test]

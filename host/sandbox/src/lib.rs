@@ -40,7 +40,7 @@ pub use grants::authority::{
 };
 pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
-pub use inspect::cache::{CachedInspection, INSPECTION_CACHE_VERSION};
+pub use inspect::cached_inspection::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::check::UnbuiltComponent;
 pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport, Wasi3Disabled, WasiVersions};

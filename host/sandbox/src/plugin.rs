@@ -9,11 +9,11 @@ use crate::call::scope::Scope;
 use crate::call::tool::PluginTool;
 use crate::entity::entity_gatherer::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
-use crate::inspect::cache::CachedInspection;
+use crate::inspect::cached_inspection::CachedInspection;
 use crate::inspect::inspection::{ComponentOrigin, Inspection};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
-use crate::link::compile::pipeline::blocking;
+use crate::link::compile::load_or_compile::blocking;
 use toolwit_core::limits::{LimitRequest, effective};
 use toolwit_core::{Error, Tool};
 

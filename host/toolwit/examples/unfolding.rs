@@ -41,7 +41,7 @@ fn accounts() -> Result<Facade, toolwit::Error> {
         "required": ["account"],
     });
     Facade::builder("account", "Opens an account.")
-        .selectable(schema, |arguments, _context| {
+        .select_with(schema, |arguments, _context| {
             let account = arguments["account"].as_str().unwrap_or_default().to_owned();
             let balance = NativeTool::new(
                 "balance",

@@ -105,7 +105,7 @@ impl ToolSource for ChangingServer {
         "changing"
     }
 
-    fn known_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+    fn cached_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         Some(self.tools.lock().unwrap().clone())
     }
 

@@ -7,7 +7,7 @@ use crate::syntax::is_name;
 const DEPTH_MAX: usize = 64;
 
 /// Binary operators by rising precedence. In a row, a longer operator stands before its prefix.
-const LEVELS: [&[&str]; 10] = [
+const PRECEDENCE: [&[&str]; 10] = [
     &["||"],
     &["&&"],
     &["|"],
@@ -29,7 +29,7 @@ pub(crate) fn evaluate(shell: &mut Shell, expression: &str) -> Result<i64, Strin
         shell,
         rest: expression,
         depth: 0,
-        skips: false,
+        is_unevaluated: false,
     };
     let value = if expression.trim().is_empty() {
         0
@@ -49,7 +49,7 @@ struct Evaluation<'a> {
     rest: &'a str,
     depth: usize,
     /// Whether the expression is read without effect, as the part that `&&`, `||` or `?` does not choose.
-    skips: bool,
+    is_unevaluated: bool,
 }
 
 impl<'a> Evaluation<'a> {
@@ -74,11 +74,15 @@ impl<'a> Evaluation<'a> {
         value
     }
 
-    fn skipped(&mut self, skips: bool, read: impl FnOnce(&mut Self) -> Result<i64, String>) -> Result<i64, String> {
-        let before = self.skips;
-        self.skips |= skips;
+    fn without_effect(
+        &mut self,
+        is_unevaluated: bool,
+        read: impl FnOnce(&mut Self) -> Result<i64, String>,
+    ) -> Result<i64, String> {
+        let before = self.is_unevaluated;
+        self.is_unevaluated |= is_unevaluated;
         let value = self.nested(read);
-        self.skips = before;
+        self.is_unevaluated = before;
         value
     }
 
@@ -100,30 +104,30 @@ impl<'a> Evaluation<'a> {
             }
         }
         self.rest = before;
-        self.choice()
+        self.conditional()
     }
 
-    fn choice(&mut self) -> Result<i64, String> {
+    fn conditional(&mut self) -> Result<i64, String> {
         let condition = self.binary(0)?;
         if !self.take("?") {
             return Ok(condition);
         }
-        let chosen = self.skipped(condition == 0, Self::assignment)?;
+        let chosen = self.without_effect(condition == 0, Self::assignment)?;
         if !self.take(":") {
             return Err("arithmetic: a `:` after `?` is missing".to_owned());
         }
-        let other = self.skipped(condition != 0, Self::assignment)?;
+        let other = self.without_effect(condition != 0, Self::assignment)?;
         Ok(if condition == 0 { other } else { chosen })
     }
 
     fn binary(&mut self, level: usize) -> Result<i64, String> {
-        let Some(operators) = LEVELS.get(level) else {
+        let Some(operators) = PRECEDENCE.get(level) else {
             return self.unary();
         };
         let mut left = self.binary(level + 1)?;
         while let Some(operator) = self.operator(operators) {
-            let skips = operator == "&&" && left == 0 || operator == "||" && left != 0;
-            let right = self.skipped(skips, |evaluation| evaluation.binary(level + 1))?;
+            let is_unevaluated = operator == "&&" && left == 0 || operator == "||" && left != 0;
+            let right = self.without_effect(is_unevaluated, |evaluation| evaluation.binary(level + 1))?;
             left = self.apply(operator, left, right)?;
         }
         Ok(left)
@@ -213,19 +217,19 @@ impl<'a> Evaluation<'a> {
         let value = self.shell.parameter(name).unwrap_or_default();
         match value.trim() {
             "" => Ok(0),
-            _ if self.skips => Ok(0),
+            _ if self.is_unevaluated => Ok(0),
             value => integer(value).map_err(|error| format!("{error} (the value of `{name}`)")),
         }
     }
 
     fn set(&mut self, name: &str, value: i64) {
-        if !self.skips {
+        if !self.is_unevaluated {
             self.shell.set(name, &value.to_string());
         }
     }
 
     fn apply(&self, operator: &str, left: i64, right: i64) -> Result<i64, String> {
-        if self.skips {
+        if self.is_unevaluated {
             return Ok(0);
         }
         let shift = u32::try_from(right.clamp(0, 63)).unwrap_or_default();

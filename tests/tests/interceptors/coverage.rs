@@ -51,7 +51,7 @@ impl ToolSource for Server {
         "server"
     }
 
-    fn known_tools(&self, _: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+    fn cached_tools(&self, _: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         None
     }
 

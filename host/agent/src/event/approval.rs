@@ -7,7 +7,7 @@ use toolwit_core::{ApprovalBasis, ApprovalDecision, ApprovalRequest, Arguments, 
 /// A call that needs an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct RequestedApproval {
+pub struct RecordedApprovalRequest {
     /// The id of the request: that of the model's call, for a nested call followed by `/` and its number.
     pub id: String,
     /// The name of the tool, for display.
@@ -31,7 +31,7 @@ pub struct RequestedApproval {
     pub rejected_edit: Option<String>,
 }
 
-impl From<&ApprovalRequest> for RequestedApproval {
+impl From<&ApprovalRequest> for RecordedApprovalRequest {
     fn from(request: &ApprovalRequest) -> Self {
         Self {
             id: request.id.clone(),
@@ -50,7 +50,7 @@ impl From<&ApprovalRequest> for RequestedApproval {
 /// The decision whether a call may start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct DecidedApproval {
+pub struct RecordedApprovalDecision {
     /// The id of the request.
     pub id: String,
     /// The id of the tool.

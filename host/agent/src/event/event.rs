@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompactedHistory, DecidedApproval, InjectionCost, RecordedOutcome, RecordedStart, RequestedApproval, Resolution,
+    CompactedHistory, InjectionCost, RecordedApprovalDecision, RecordedApprovalRequest, RecordedOutcome, RecordedStart,
+    Resolution,
 };
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
@@ -124,9 +125,9 @@ pub enum Event {
         name: String,
     },
     /// A call needs an approval. It has not started; other calls continue.
-    ApprovalRequested(Box<RequestedApproval>),
+    ApprovalRequested(Box<RecordedApprovalRequest>),
     /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
-    ApprovalDecided(Box<DecidedApproval>),
+    ApprovalDecided(Box<RecordedApprovalDecision>),
     /// A tool call starts.
     ToolStarted {
         /// The id of the call.

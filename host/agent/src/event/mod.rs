@@ -12,7 +12,7 @@ mod recorded_call;
 mod trace;
 mod visible_tools;
 
-pub use approval::{DecidedApproval, RequestedApproval};
+pub use approval::{RecordedApprovalDecision, RecordedApprovalRequest};
 pub use compacted_history::CompactedHistory;
 pub use event::Event;
 pub use injection_cost::InjectionCost;

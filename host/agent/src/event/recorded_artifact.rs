@@ -32,7 +32,7 @@ pub struct OmittedValue {
 
 impl OmittedValue {
     /// Describes a value that is larger than the remaining bytes; otherwise subtracts its size from them.
-    fn beyond(remaining: &mut usize, value: &Value) -> Option<Self> {
+    fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_bytes(value);
         if let Some(rest) = remaining.checked_sub(bytes) {
             *remaining = rest;
@@ -50,7 +50,7 @@ impl RecordedArtifact {
     pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
         let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {
-            let omitted = OmittedValue::beyond(&mut remaining, &artifact.value);
+            let omitted = OmittedValue::omit_or_count(&mut remaining, &artifact.value);
             Self {
                 kind: artifact.kind.clone(),
                 value: if omitted.is_some() {
@@ -69,7 +69,7 @@ impl RecordedArtifact {
         if self.omitted.is_some() {
             return;
         }
-        self.omitted = OmittedValue::beyond(remaining, &self.value);
+        self.omitted = OmittedValue::omit_or_count(remaining, &self.value);
         if self.omitted.is_some() {
             self.value = Value::Null;
         }

@@ -1,7 +1,7 @@
 //! Tool groups: tools by role, such as `web`, `maps` or `crm`. Configuration maps each role to tools.
 
 mod config;
-mod configured;
+mod configured_group;
 mod resolver;
 mod source;
 mod source_cache;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ToolGroup;
 use super::config::GroupsConfig;
-use super::configured::ConfiguredGroup;
+use super::configured_group::ConfiguredGroup;
 use super::source::ToolSource;
 use super::source_cache::SourceCache;
 use crate::injection::Facade;
@@ -178,10 +178,10 @@ impl ToolGroups {
         let mut candidates: Vec<_> = candidates
             .filter(|(_, source)| group.can_come_from(source.as_ref()))
             .collect();
-        candidates.sort_by_key(|(_, source)| source.known_names().is_none());
+        candidates.sort_by_key(|(_, source)| source.listed_names().is_none());
         let (mut found, mut members) = (BTreeMap::new(), Vec::new());
         for (position, source) in candidates {
-            if source.known_names().is_none() && group.is_complete(&members) {
+            if source.listed_names().is_none() && group.is_complete(&members) {
                 break;
             }
             match SourceCache::of(context).load(source.as_ref(), context).await {

@@ -19,14 +19,14 @@ pub trait ToolSource: Send + Sync {
     /// Returns the names and ids of its tools if they are known without contacting it. By default they are not known.
     ///
     /// A source with known names is queried for a role without a provider only if it has a tool of the role.
-    fn known_names(&self) -> Option<Vec<String>> {
+    fn listed_names(&self) -> Option<Vec<String>> {
         None
     }
 
     /// Returns the tools that the source returned last for this caller, without contacting it. By default they are not known.
     ///
     /// A source whose tools change during a call returns the new ones here, so that the model has them for its next call.
-    fn known_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+    fn cached_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         None
     }
 
@@ -60,7 +60,7 @@ impl ToolSource for FixedTools {
         &self.name
     }
 
-    fn known_names(&self) -> Option<Vec<String>> {
+    fn listed_names(&self) -> Option<Vec<String>> {
         let definitions = self.tools.iter().map(|tool| tool.definition());
         let names = definitions.flat_map(|definition| [definition.name().to_owned(), definition.id.to_string()]);
         Some(names.collect())

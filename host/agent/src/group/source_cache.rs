@@ -26,7 +26,7 @@ impl SourceCache {
     /// # Errors
     /// If the source cannot be reached.
     pub(super) async fn load(&self, source: &dyn ToolSource, context: &ToolContext) -> Result<SourceTools, Error> {
-        if source.known_names().is_some() {
+        if source.listed_names().is_some() {
             return SourceTools::query(source, context).await;
         }
         let cell = {

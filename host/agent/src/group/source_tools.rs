@@ -101,7 +101,7 @@ impl SourceTools {
 
     /// Starts building a facade that fetches its tools from a source when it is called, with the caller's context.
     pub fn lazy_facade(name: &str, description: &str, source: Arc<dyn ToolSource>) -> FacadeBuilder {
-        Facade::builder(name, description).fetched(move |context| {
+        Facade::builder(name, description).fetch_with(move |context| {
             let source = source.clone();
             async move {
                 tracing::info!(source = source.name(), "a facade fetches its tools from a source");

@@ -93,7 +93,7 @@ impl Evaluation<'_> {
         self.tools.extend(ids.iter().cloned());
         self.keys.extend(key.clone());
         self.injection.discovered.push(DiscoveredEntity {
-            key,
+            identity: key,
             prefix: provider.prefix().to_owned(),
             tools: ids,
             depth,
@@ -120,7 +120,7 @@ impl Evaluation<'_> {
     ) {
         let tools = group.tools(provider.as_ref());
         self.injection.discovered.push(DiscoveredEntity {
-            key: Some(key.clone()),
+            identity: Some(key.clone()),
             prefix: key.prefix.clone(),
             tools: tools.iter().map(|tool| tool.definition().id.clone()).collect(),
             depth,
@@ -182,7 +182,7 @@ impl Evaluation<'_> {
             self.injection.add.extend(tools);
         }
         self.injection.discovered.push(DiscoveredEntity {
-            key: None,
+            identity: None,
             prefix: first.prefix().to_owned(),
             tools: ids,
             depth: self.depth_of(None, first.as_ref()),
@@ -231,7 +231,11 @@ impl Evaluation<'_> {
         let Some(key) = key else { return method };
         let id = &method.definition().id;
         let own = self.context.entities().tools_of(key).unwrap_or_default();
-        let discovered_here = self.injection.discovered.iter().find(|d| d.key.as_ref() == Some(key));
+        let discovered_here = self
+            .injection
+            .discovered
+            .iter()
+            .find(|d| d.identity.as_ref() == Some(key));
         let is_own = own.contains(id) || discovered_here.is_some_and(|d| d.tools.contains(id));
         if is_own || !self.is_present(id) || self.context.entities().is_lost(id) {
             return method;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Event, RecordedOutcome, RecordedStart, RequestedApproval, Resolution};
+use crate::event::{Event, RecordedApprovalRequest, RecordedOutcome, RecordedStart, Resolution};
 use crate::model::FinishReason;
 use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 
@@ -29,7 +29,7 @@ pub struct InterruptedRun {
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
     /// The questions about open calls that have no answer.
-    pub(crate) questions: Vec<RequestedApproval>,
+    pub(crate) questions: Vec<RecordedApprovalRequest>,
     /// The outcomes of the calls of the last response that have an answer.
     pub(crate) answered: Vec<RecordedOutcome>,
 }
@@ -107,7 +107,7 @@ impl InterruptedRun {
     /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same id,
     /// arguments and digest.
     #[must_use]
-    pub fn pending_approvals(&self) -> &[RequestedApproval] {
+    pub fn pending_approvals(&self) -> &[RecordedApprovalRequest] {
         &self.questions
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::event::{Event, RequestedApproval, TraceEntry};
+use crate::event::{Event, RecordedApprovalRequest, TraceEntry};
 use toolwit_core::{ApprovalAnswer, ApprovalDecision};
 
 /// A question about a call that waits in a session for its answer.
@@ -16,7 +16,7 @@ pub struct PendingApproval {
     /// The time of the question, in milliseconds since 1970 UTC.
     pub asked_at_ms: u64,
     /// The call, as it would run.
-    pub question: RequestedApproval,
+    pub question: RecordedApprovalRequest,
     /// Whether an earlier question about the same call had another content, such as another grant.
     pub has_changed: bool,
     /// The stored answer, which the run has not used yet.
@@ -36,7 +36,7 @@ pub(crate) struct OpenQuestions {
 pub(crate) struct OpenQuestion {
     pub(crate) number: u64,
     asked_at_ms: u64,
-    question: RequestedApproval,
+    question: RecordedApprovalRequest,
     has_changed: bool,
     /// Whether the process that asked has ended. When the run asks again, it is the same question.
     is_of_earlier_process: bool,
@@ -107,7 +107,7 @@ impl OpenQuestions {
         }
     }
 
-    fn ask(&mut self, entry: &TraceEntry, question: &RequestedApproval) {
+    fn ask(&mut self, entry: &TraceEntry, question: &RecordedApprovalRequest) {
         let earlier = self.open.iter_mut().find(|open| open.question.id == question.id);
         let has_changed = match earlier {
             Some(open) if open.is_of_earlier_process && open.question == *question => {
@@ -136,7 +136,7 @@ impl OpenQuestions {
 }
 
 /// Returns whether two questions are about the same call, with the same code, effect class and grant.
-fn is_same_call(one: &RequestedApproval, other: &RequestedApproval) -> bool {
+fn is_same_call(one: &RecordedApprovalRequest, other: &RecordedApprovalRequest) -> bool {
     (&one.tool, &one.arguments, &one.digest, &one.callers)
         == (&other.tool, &other.arguments, &other.digest, &other.callers)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::event::{DecidedApproval, Event, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
+use crate::event::{Event, RecordedApprovalDecision, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
 
@@ -15,7 +15,7 @@ pub struct Recording {
     entries: Vec<TraceEntry>,
     pub(super) answers: Vec<RecordedAnswer>,
     pub(super) calls: HashMap<String, RecordedCall>,
-    pub(super) decisions: HashMap<String, DecidedApproval>,
+    pub(super) decisions: HashMap<String, RecordedApprovalDecision>,
 }
 
 /// The error of a trace that cannot be read.

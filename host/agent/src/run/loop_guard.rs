@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::event::{DecidedApproval, Event, Observers};
+use crate::event::{Event, Observers, RecordedApprovalDecision};
 use crate::journal::Journal;
 use toolwit_core::{
     ApprovalAnswer, ApprovalBasis, ApprovalObserver, ApprovalRequest, Approvals, Approver, Arguments, CallAccess,
@@ -86,14 +86,15 @@ impl ApprovalObserver for LoopGuard {
     }
 
     fn decided(&self, decided: &DecidedCall<'_>) {
-        self.observers.emit(&Event::ApprovalDecided(Box::new(DecidedApproval {
-            id: decided.request.id.clone(),
-            tool: decided.request.tool.clone(),
-            decision: decided.decision,
-            basis: decided.basis,
-            reason: decided.reason.map(str::to_owned),
-            arguments: decided.edited.cloned(),
-            remembered: decided.remembered.cloned(),
-        })));
+        self.observers
+            .emit(&Event::ApprovalDecided(Box::new(RecordedApprovalDecision {
+                id: decided.request.id.clone(),
+                tool: decided.request.tool.clone(),
+                decision: decided.decision,
+                basis: decided.basis,
+                reason: decided.reason.map(str::to_owned),
+                arguments: decided.edited.cloned(),
+                remembered: decided.remembered.cloned(),
+            })));
     }
 }

@@ -21,7 +21,7 @@ mod dispatch;
 mod earlier_calls;
 mod ending;
 mod inference;
-mod injection_cost;
+mod injection_meter;
 mod late_delivery;
 mod loop_guard;
 mod nested_calls;

@@ -1,6 +1,6 @@
 //! Counters of a run.
 
-use super::injection_cost::InjectionMeter;
+use super::injection_meter::InjectionMeter;
 use crate::event::{Event, InjectionCost};
 use crate::model::TokenUsage;
 use crate::outcome::{CallRecord, RunUsage};

@@ -68,7 +68,7 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         .category("w", [echo("write")]);
     let files = files.tools([echo("query")]).build().unwrap();
     let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
-    let cart = Facade::builder("cart", "").selectable(schema, |arguments, _| {
+    let cart = Facade::builder("cart", "").select_with(schema, |arguments, _| {
         let text = format!("added to {}", arguments["id"]);
         Ok(vec![tool("add", move |_, _| Ok(ToolResult::text(text.clone())))])
     });

@@ -90,8 +90,8 @@ fn an_annotated_type_without_tools_is_an_error_and_the_safe_form_returns_none() 
         (error.kind, error.message.as_str()),
         (ErrorKind::InvalidProvider, "the facade `empty` has no tools")
     );
-    assert!(Facade::from_instance_if_any(Empty).is_none());
-    assert!(Facade::from_instance_if_any(Files).is_some());
+    assert!(Facade::from_instance_or_none(Empty).is_none());
+    assert!(Facade::from_instance_or_none(Files).is_some());
 }
 
 // accept: 60
@@ -126,7 +126,7 @@ fn a_facade_without_tools_and_an_extension_without_tools_warn() {
         facade("empty", &[]);
         let full = facade("full", &["act"]);
         Facade::builder("later", "")
-            .depending(|_| Ok(Vec::new()))
+            .tools_from_context(|_| Ok(Vec::new()))
             .build()
             .unwrap();
         let same = full.with_tools([]).unwrap();

@@ -91,7 +91,7 @@ async fn facades_nest_next_to_tools() {
 fn endless(depth: usize) -> Facade {
     let facade = Facade::builder(format!("level_{depth}"), "Opens the next level.");
     facade
-        .depending(move |_| Ok(vec![Arc::new(endless(depth + 1)) as Arc<dyn Tool>]))
+        .tools_from_context(move |_| Ok(vec![Arc::new(endless(depth + 1)) as Arc<dyn Tool>]))
         .build()
         .unwrap()
 }
@@ -116,7 +116,7 @@ async fn facades_end_at_the_depth_limit() {
 fn circular() -> Facade {
     let facade = Facade::builder("circle", "Contains itself.");
     facade
-        .depending(|_| Ok(vec![Arc::new(circular()) as Arc<dyn Tool>, echo("way_out")]))
+        .tools_from_context(|_| Ok(vec![Arc::new(circular()) as Arc<dyn Tool>, echo("way_out")]))
         .build()
         .unwrap()
 }

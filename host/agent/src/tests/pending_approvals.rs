@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 use super::approvals::agency;
 use super::*;
 use crate::{
-    Journal, JournalError, JournalStore, MemoryJournalStore, PendingApproval, RequestedApproval, SessionId, TraceEntry,
+    Journal, JournalError, JournalStore, MemoryJournalStore, PendingApproval, RecordedApprovalRequest, SessionId,
+    TraceEntry,
 };
 use toolwit_core::{
     Approval, ApprovalAnswer, ApprovalBasis, ApprovalPolicy, ApprovalRequest, Approvals, Approver, CallAccess,
@@ -78,7 +79,7 @@ async fn reopened(
     (builder.journal(journal).build().unwrap(), amounts)
 }
 
-fn pending(conversation: &Conversation) -> Vec<RequestedApproval> {
+fn pending(conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
     let run = conversation.interrupted_run();
     run.map_or_else(Vec::new, |run| run.pending_approvals().to_vec())
 }

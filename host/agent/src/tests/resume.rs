@@ -23,7 +23,7 @@ fn database() -> Facade {
         .unwrap();
     let admin: Arc<dyn Tool> = Arc::new(admin);
     let schema = json!({"type": "object", "properties": {"connection": {"type": "string"}}});
-    let facade = Facade::builder("db", "Works with a database.").selectable(schema, move |arguments, _| {
+    let facade = Facade::builder("db", "Works with a database.").select_with(schema, move |arguments, _| {
         let connection = arguments["connection"].as_str().unwrap_or("none").to_owned();
         let query = tool("query", move |_, _| {
             Ok(ToolResult::text(format!("rows of {connection}")))

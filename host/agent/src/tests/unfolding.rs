@@ -164,7 +164,7 @@ fn carts() -> Facade {
         "properties": {"cart_id": {"type": "string"}},
         "required": ["cart_id"],
     });
-    let facade = Facade::builder("cart", "Opens a cart.").selectable(schema, |arguments, context| {
+    let facade = Facade::builder("cart", "Opens a cart.").select_with(schema, |arguments, context| {
         let id = arguments["cart_id"].as_str().unwrap_or_default().to_owned();
         let owner = context.text("tenant").unwrap_or("no tenant").to_owned();
         let items = Arc::new(Mutex::new(Vec::<String>::new()));
@@ -258,14 +258,14 @@ async fn an_object_becomes_one_facade() {
             .contains("`nothing` behind the facade `none` has no tools"),
         "{error}"
     );
-    assert!(Facade::of_object_if_any("none", "", nothing).is_none());
+    assert!(Facade::of_object_or_none("none", "", nothing).is_none());
 }
 
 #[test]
 fn categories_and_a_selection_are_refused_together() {
     let both = Facade::builder("both", "")
         .category("a", [echo("x")])
-        .selectable(json!({"type": "object"}), |_, _| Ok(Vec::new()));
+        .select_with(json!({"type": "object"}), |_, _| Ok(Vec::new()));
     assert!(both.build().err().unwrap().to_string().contains("a selection"));
 }
 

@@ -213,7 +213,7 @@ impl Toolbox {
 fn entity_discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
     Event::EntityDiscovered {
         kind: discovery.prefix.clone(),
-        id: discovery.key.as_ref().map(|key| key.id.clone()),
+        id: discovery.identity.as_ref().map(|key| key.id.clone()),
         binding: discovery.binding,
         tools,
     }

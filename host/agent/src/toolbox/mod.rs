@@ -2,9 +2,9 @@
 
 mod changes;
 mod declared_tools;
+mod eviction;
 mod facade_path;
 mod gateway;
-mod hiding;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -273,7 +273,7 @@ async fn the_tools_of_a_facade_depend_on_the_state_of_the_process() {
             .map_err(toolwit_core::ToolError::Model)?;
         Ok(ToolResult::text("permitted"))
     });
-    let desk = Facade::builder("desk", "Works at a desk.").depending(|context: &ToolContext| {
+    let desk = Facade::builder("desk", "Works at a desk.").tools_from_context(|context: &ToolContext| {
         let has_permit = context.blackboard()?.count("Permit") > 0;
         let calls = toolwit_agent::Process::of(context)?.calls();
         Ok(if has_permit && calls >= 3 {

@@ -23,7 +23,7 @@ fn carts() -> Facade {
         Ok(vec![add])
     };
     let facade = Facade::builder("shop", "Works with the selected cart.");
-    facade.selectable(schema, select).build().unwrap()
+    facade.select_with(schema, select).build().unwrap()
 }
 
 fn select(cart: &str) -> (&'static str, Value) {
@@ -85,7 +85,7 @@ async fn a_call_that_was_written_for_the_tool_of_another_selection_is_corrected_
         let parameter = if arguments["by"] == "name" { "name" } else { "number" };
         Ok(vec![Arc::new(taking("query", parameter)) as Arc<dyn Tool>])
     };
-    let facade = Facade::builder("db", "Works with a database.").selectable(schema, select);
+    let facade = Facade::builder("db", "Works with a database.").select_with(schema, select);
     let (open, query) = (
         |by: &str| ("db", json!({"by": by})),
         |key: &str| ("query", json!({key: "x"})),

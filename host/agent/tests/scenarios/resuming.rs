@@ -21,7 +21,7 @@ fn office() -> Facade {
         Ok(vec![echo(desk), Arc::new(drawer.unwrap()) as Arc<dyn Tool>])
     };
     Facade::builder("office", "Has desks.")
-        .selectable(schema, select)
+        .select_with(schema, select)
         .build()
         .unwrap()
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::terminal::unanswered;
 use toolwit::ToolContext;
-use toolwit::agent::{RequestedApproval, UnresolvedCall};
+use toolwit::agent::{RecordedApprovalRequest, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
 /// Answers on the command line to the questions of an earlier process, and the approver of all other questions. Clones share the
@@ -28,7 +28,7 @@ impl fmt::Debug for GivenAnswers {
 /// An answer, with the call as the person could read it.
 enum GivenAnswer {
     /// The answer to a question.
-    Question(Box<RequestedApproval>, Approval),
+    Question(Box<RecordedApprovalRequest>, Approval),
     /// The decision that a call runs again, which began in an earlier process.
     RunAgain(Box<UnresolvedCall>),
 }
@@ -61,7 +61,7 @@ impl GivenAnswers {
     }
 
     /// Answers a question. It is used once, and only for exactly the call that was asked about.
-    pub(crate) fn answer(&self, question: RequestedApproval, approval: Approval) {
+    pub(crate) fn answer(&self, question: RecordedApprovalRequest, approval: Approval) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(question.id.clone(), GivenAnswer::Question(question.into(), approval));
     }

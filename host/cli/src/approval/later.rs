@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::terminal::unanswered;
 use toolwit::ToolContext;
-use toolwit::agent::{Event, Observer, RequestedApproval};
+use toolwit::agent::{Event, Observer, RecordedApprovalRequest};
 use toolwit::tool::{ApprovalAnswer, ApprovalRequest, Approver, Origin};
 
 /// Lets a run wait before a call that needs an approval: for another process that answers, and then for a later one that continues the
@@ -22,19 +22,19 @@ pub(crate) struct LaterAnswers {
     wait: Duration,
     /// The calls that made a call about which nobody answered in time: their further ones wait no longer, however often they try.
     unanswered: Mutex<HashSet<String>>,
-    announce: Box<dyn Fn(&RequestedApproval) + Send + Sync>,
+    announce: Box<dyn Fn(&RecordedApprovalRequest) + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     /// The questions about the conversation's own calls that have no answer.
-    questions: Vec<RequestedApproval>,
+    questions: Vec<RecordedApprovalRequest>,
     /// The number of its calls that run.
     running: usize,
 }
 
 impl Waiting {
-    fn has_only_questions(&self) -> bool {
+    fn is_waiting_only(&self) -> bool {
         !self.questions.is_empty() && self.running == 0
     }
 }
@@ -47,7 +47,7 @@ impl fmt::Debug for LaterAnswers {
 
 impl LaterAnswers {
     /// Waits for an answer for some time. `announce` gets each question that waits.
-    pub(crate) fn new(wait: Duration, announce: impl Fn(&RequestedApproval) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(wait: Duration, announce: impl Fn(&RecordedApprovalRequest) + Send + Sync + 'static) -> Self {
         Self {
             waiting: watch::Sender::default(),
             wait,
@@ -58,16 +58,16 @@ impl LaterAnswers {
 
     /// Waits until calls wait for an answer, no other one runs, and the time for an answer has passed. The outcome of a call that runs
     /// would be lost. Returns the questions.
-    pub(crate) async fn only_questions(&self) -> Vec<RequestedApproval> {
+    pub(crate) async fn wait_until_only_questions(&self) -> Vec<RecordedApprovalRequest> {
         let mut waiting = self.waiting.subscribe();
         loop {
             // The sender is in `self`.
-            if waiting.wait_for(Waiting::has_only_questions).await.is_err() {
+            if waiting.wait_for(Waiting::is_waiting_only).await.is_err() {
                 return std::future::pending().await;
             }
             tokio::select! {
                 biased;
-                _ = waiting.wait_for(|waiting| !waiting.has_only_questions()) => {}
+                _ = waiting.wait_for(|waiting| !waiting.is_waiting_only()) => {}
                 () = self.wait_is_over() => return self.waiting.borrow().questions.clone(),
             }
         }
@@ -104,7 +104,7 @@ impl Approver for LaterAnswers {
                 "it needs an approval, and nobody answered an earlier question of the same call in time",
             );
         }
-        let question = RequestedApproval::from(&request);
+        let question = RecordedApprovalRequest::from(&request);
         (self.announce)(&question);
         if is_nested {
             self.wait_is_over().await;
@@ -163,7 +163,7 @@ mod tests {
         let (context, request) = (ToolContext::new(), request(5));
         later.observe(&started(), &Origin::default());
         let mut asked = later.approve(request.clone(), &context);
-        let mut left = Box::pin(later.only_questions());
+        let mut left = Box::pin(later.wait_until_only_questions());
         tokio::select! {
             biased;
             answer = &mut asked => panic!("nobody answers: {answer:?}"),
@@ -171,7 +171,7 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         later.observe(&returned(), &Origin::default());
-        assert_eq!(left.await, [RequestedApproval::from(&request)]);
+        assert_eq!(left.await, [RecordedApprovalRequest::from(&request)]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -182,7 +182,7 @@ mod tests {
         let start = Instant::now();
         tokio::select! {
             answer = &mut asked => panic!("nobody answers: {answer:?}"),
-            left = later.only_questions() => assert_eq!(left.len(), 1),
+            left = later.wait_until_only_questions() => assert_eq!(left.len(), 1),
         }
         assert_eq!(start.elapsed(), minute);
     }

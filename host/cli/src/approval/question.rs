@@ -5,7 +5,7 @@ use anstyle::Style;
 use crate::output::page::{BAD, FAINT, NAME, Page, WARN, counted};
 use crate::output::printer::escape_controls;
 use toolwit::Arguments;
-use toolwit::agent::RequestedApproval;
+use toolwit::agent::RecordedApprovalRequest;
 use toolwit::tool::{ApprovalRequest, Effect, EffectClass, ToolId};
 
 /// The answers, in one line.
@@ -18,7 +18,7 @@ pub(super) const EDIT_PROMPT: &str = "new arguments, as a JSON object in one lin
 pub(super) fn question(request: &ApprovalRequest) -> Page {
     let mut page = Page::new();
     let rule = request.access.writing_rule.as_deref();
-    Call {
+    ShownCall {
         name: &request.name,
         tool: &request.tool,
         effect: request.access.effect,
@@ -38,9 +38,9 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
 }
 
 /// Writes a call that waits for an answer of another process.
-pub(crate) fn pending_question(question: &RequestedApproval) -> Page {
+pub(crate) fn pending_question(question: &RecordedApprovalRequest) -> Page {
     let mut page = Page::new();
-    Call {
+    ShownCall {
         name: &question.name,
         tool: &question.tool,
         effect: question.effect,
@@ -65,7 +65,7 @@ fn rejected_edit(page: &mut Page, reason: Option<&str>) {
 }
 
 /// A call as a person reads it.
-struct Call<'a> {
+struct ShownCall<'a> {
     name: &'a str,
     tool: &'a ToolId,
     effect: Effect,
@@ -76,7 +76,7 @@ struct Call<'a> {
     arguments: &'a Arguments,
 }
 
-impl Call<'_> {
+impl ShownCall<'_> {
     fn write(&self, page: &mut Page) {
         page.styled(WARN, "approve").text("    ").styled(NAME, self.name).end();
         field(page, "tool", self.tool);

@@ -21,7 +21,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 pub(crate) struct AnswerFile(PathBuf);
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct AnswerFileContent {
     answers: Vec<RememberedAnswer>,
 }
 
@@ -35,16 +35,16 @@ impl AnswerFile {
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("remove the file to forget them")
     }
 
-    fn read(&self) -> Result<Content, Error> {
+    fn read(&self) -> Result<AnswerFileContent, Error> {
         match read_text_file(&self.0, BYTES_MAX) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| self.failed(&error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Content::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(AnswerFileContent::default()),
             Err(error) => Err(self.failed(&error)),
         }
     }
 }
 
-impl Content {
+impl AnswerFileContent {
     /// Removes the answers that are no longer valid.
     fn forget_expired(&mut self, now: u64) {
         self.answers
@@ -145,14 +145,14 @@ mod tests {
         let denial = answer(json!({"denied": "no"}));
         let mut answers = vec![denial.clone()];
         answers.extend((0..20).map(|length| exactly(1_000 + length)));
-        let text = Content { answers }.into_text(10_000).unwrap();
+        let text = AnswerFileContent { answers }.into_text(10_000).unwrap();
         assert!(text.len() <= 10_000);
-        let kept: Content = serde_json::from_str(&text).unwrap();
+        let kept: AnswerFileContent = serde_json::from_str(&text).unwrap();
         assert_eq!(kept.answers[0], denial);
         assert_eq!(kept.answers.last(), Some(&exactly(1_019)), "the newest");
         assert!(kept.answers.len() > 5, "no more than necessary is removed");
         let denials = vec![denial; 200];
-        assert!(Content { answers: denials }.into_text(10_000).is_err());
+        assert!(AnswerFileContent { answers: denials }.into_text(10_000).is_err());
     }
 
     #[test]

@@ -16,7 +16,9 @@ use crate::input::sessions::SessionFlags;
 use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{Journal, JournalError, JournalStore, RequestedApproval, Resolution, SessionId, UnresolvedCall};
+use toolwit::agent::{
+    Journal, JournalError, JournalStore, RecordedApprovalRequest, Resolution, SessionId, UnresolvedCall,
+};
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::Span;
 use toolwit::tool::Approval;
@@ -155,23 +157,23 @@ fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(),
 
 /// Returns the questions to which no other process stored an answer.
 pub(crate) async fn without_answer(
-    questions: &[RequestedApproval],
+    questions: &[RecordedApprovalRequest],
     store: &SqliteJournalStore,
     session: &SessionId,
-) -> Result<Vec<RequestedApproval>, Error> {
+) -> Result<Vec<RecordedApprovalRequest>, Error> {
     let pending = store.pending_approvals(session).await?;
     let unanswered = || pending.iter().filter(|pending| pending.answer.is_none());
-    let is_open = |question: &&RequestedApproval| unanswered().any(|open| open.question.id == question.id);
+    let is_open = |question: &&RecordedApprovalRequest| unanswered().any(|open| open.question.id == question.id);
     Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
 /// Gives the answers of the command line to the questions. Returns the questions without one.
 fn answer(
-    questions: &[RequestedApproval],
+    questions: &[RecordedApprovalRequest],
     answers: &GivenAnswers,
     allowed: &[String],
     denied: &[String],
-) -> Result<Vec<RequestedApproval>, Error> {
+) -> Result<Vec<RecordedApprovalRequest>, Error> {
     let mut open = questions.to_vec();
     let allowed = allowed.iter().map(|call| (call.as_str(), Approval::Approved));
     let refused = denied.iter().map(|text| {

@@ -39,7 +39,7 @@ impl ApprovalFlags {
     /// # Errors
     /// If the file is invalid, or was named and does not exist.
     pub(crate) fn policy(&self) -> Result<ApprovalPolicy, Error> {
-        Ok(self.operator_policy()?.approvals(self.approve))
+        Ok(self.operator_policy()?.approval_policy(self.approve))
     }
 
     /// Removes a mode with fewer approvals than the policy has without it. Returns the mode.
@@ -51,7 +51,9 @@ impl ApprovalFlags {
             return Ok(None);
         }
         let policy = self.operator_policy()?;
-        let is_weaker = policy.approvals(self.approve).is_weaker_than(&policy.approvals(None));
+        let is_weaker = policy
+            .approval_policy(self.approve)
+            .is_weaker_than(&policy.approval_policy(None));
         Ok(self.approve.take_if(|_| is_weaker))
     }
 

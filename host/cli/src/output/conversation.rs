@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, TITLE, WARN};
-use toolwit::agent::{DecidedApproval, Event};
+use toolwit::agent::{Event, RecordedApprovalDecision};
 use toolwit::tool::{ApprovalBasis, ApprovalDecision, ToolCall, ToolName};
 
 /// Width of the label column.
@@ -156,7 +156,7 @@ fn resumed(changed: &[ToolName]) -> String {
     }
 }
 
-fn decision(decided: &DecidedApproval) -> String {
+fn decision(decided: &RecordedApprovalDecision) -> String {
     let decision = match decided.decision {
         ApprovalDecision::Approved => "allowed",
         ApprovalDecision::Edited => "allowed with other arguments",

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::approver::Approver;
 use super::call_guard::{PermittedCall, StartingCall};
-use super::memory::{ApprovalMemory, RememberedAnswer};
 use super::policy::{ApprovalMode, ApprovalPolicy};
 use super::question::{Question, denied, request_of, validate};
 use super::question_queue::QuestionQueue;
+use super::remembered_answers::{ApprovalMemory, RememberedAnswer};
 use super::request::{ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest};
 use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
 

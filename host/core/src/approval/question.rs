@@ -3,8 +3,8 @@
 use super::approvals::{ApprovalObserver, Approvals, DecidedCall};
 use super::call_chain::CallChain;
 use super::call_guard::{PermittedCall, StartingCall};
-use super::memory::RememberedAnswer;
 use super::policy::ApprovalMode;
+use super::remembered_answers::RememberedAnswer;
 use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest, approval_digest};
 use super::wall_clock::WallClock;
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};

@@ -57,7 +57,7 @@ impl<T: ToolMethods + Serialize + DeserializeOwned> Decorator for EntityResults<
 
 /// Replaces the objects of the result that are a `T` by the JSON of an entity, and adds the entities.
 fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut ToolResult) {
-    let mut found = Found::default();
+    let mut found = FoundEntities::default();
     result.rewrite_value(|value| {
         found = match value {
             Value::Array(items) => read_list::<T>(items),
@@ -73,22 +73,22 @@ fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut Too
 
 /// The entities of a result, and the Rust value of the full result.
 #[derive(Default)]
-struct Found {
+struct FoundEntities {
     providers: Vec<Arc<dyn ToolProvider>>,
     output: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-fn read_one<T: ToolMethods + Serialize + DeserializeOwned>(value: &mut Value) -> Found {
+fn read_one<T: ToolMethods + Serialize + DeserializeOwned>(value: &mut Value) -> FoundEntities {
     match read_object::<T>(value) {
-        Some((object, providers)) => Found {
+        Some((object, providers)) => FoundEntities {
             providers,
             output: Some(Arc::new(object)),
         },
-        None => Found::default(),
+        None => FoundEntities::default(),
     }
 }
 
-fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value]) -> Found {
+fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value]) -> FoundEntities {
     let mut providers = Vec::new();
     let mut objects = Vec::new();
     for item in items.iter_mut() {
@@ -98,7 +98,7 @@ fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value])
         }
     }
     let is_complete = !objects.is_empty() && objects.len() == items.len();
-    Found {
+    FoundEntities {
         providers,
         output: is_complete.then(|| Arc::new(objects) as _),
     }

@@ -173,7 +173,7 @@ impl ToolSource for McpServer {
         &self.config().name
     }
 
-    fn known_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+    fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         let session = self.shared.pool.of(context);
         let listing = session.known_listing()?;
         let mut tools = self.usable(context, &session, &listing);

@@ -84,7 +84,7 @@ async fn nothing_is_started_before_the_first_use() {
     let missing = ServerConfig::process("test", "/nonexistent/server").unwrap();
     let server = McpServer::new(missing, ClientOptions::default());
     assert_eq!(server.name(), "test");
-    assert!(server.known_tools(&ToolContext::new()).is_none());
+    assert!(server.cached_tools(&ToolContext::new()).is_none());
     let error = server.tools(&ToolContext::new()).await.err().unwrap();
     assert!(error.message.contains("does not exist"), "{error}");
 }
@@ -206,7 +206,7 @@ async fn tools_that_a_call_adds_are_known_after_it() {
     let server = server("plain");
     let context = ToolContext::new();
     call(&server, "grow", json!({})).await.unwrap();
-    let known = server.known_tools(&context).unwrap();
+    let known = server.cached_tools(&context).unwrap();
     assert!(known.iter().any(|tool| tool.definition().name() == "grown"));
     let listed = server.tools(&context).await.unwrap();
     assert!(

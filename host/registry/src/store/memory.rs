@@ -56,11 +56,11 @@ fn has_tool(package: &PackageRecord, tool: &ToolKey) -> bool {
     package.digest == tool.digest && package.tools.iter().any(|known| known.id == tool.tool)
 }
 
-/// Returns the position of a health among the others: failures first.
-fn rank(health: HealthState) -> u8 {
-    match health {
-        HealthState::Broken => 0,
-        HealthState::Healthy => 1,
+/// Returns the position of a tool's health in [`ToolOrder::Health`].
+fn rank(health: &ToolHealth) -> u8 {
+    match health.execution {
+        _ if health.is_broken() => 0,
+        HealthState::Broken | HealthState::Healthy => 1,
         HealthState::Unknown => 2,
     }
 }
@@ -112,7 +112,7 @@ impl Store for MemoryStore {
             let order = match query.order {
                 ToolOrder::Uses => other.health.uses.cmp(&one.health.uses),
                 ToolOrder::Quality => other.quality_percent.cmp(&one.quality_percent),
-                ToolOrder::Health => rank(one.health.execution).cmp(&rank(other.health.execution)),
+                ToolOrder::Health => rank(&one.health).cmp(&rank(&other.health)),
             };
             order.then_with(|| one.id.cmp(&other.id))
         });

@@ -38,7 +38,8 @@ pub enum ToolOrder {
     Uses,
     /// Those with the best descriptions first.
     Quality,
-    /// Those whose last call failed first, then those whose last call succeeded, then those that were not called.
+    /// Broken tools first: their component did not load, or their last call failed. Then those whose last call succeeded, then those
+    /// that were not called.
     Health,
 }
 
@@ -94,6 +95,10 @@ mod tests {
         };
         assert_eq!(ids(ToolQuery::new(ToolOrder::Uses)), ["mul", "add", "sub", "zip"]);
         assert_eq!(ids(ToolQuery::new(ToolOrder::Health)), ["sub", "mul", "add", "zip"]);
+        let failed = CheckOutcome::Failure("no such import".to_owned());
+        let calls = CallRecord::check(CheckStage::Import, failed, 2);
+        store.record_calls(&key("d1", "p#mul"), &calls).unwrap();
+        assert_eq!(ids(ToolQuery::new(ToolOrder::Health)), ["mul", "sub", "add", "zip"]);
         assert_eq!(
             ids(ToolQuery::new(ToolOrder::Quality).in_category("data")),
             ["sub", "mul", "add"]

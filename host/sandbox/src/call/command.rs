@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wasmtime::component::Val;
 
 use super::function::invalid_arguments;
-use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::result_too_large;
 use crate::link::host::log_buffer::LogBuffer;

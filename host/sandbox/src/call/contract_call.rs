@@ -1,6 +1,6 @@
 //! A call of a component of another host, through the functions of its contract.
 
-use super::guarded::{GuestWork, RunningCall};
+use super::guarded_call::{GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::require_within;
 use crate::contract::{act, near};

@@ -2,7 +2,7 @@
 
 use wasmtime::component::Val;
 
-use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::tool_result::tool_result;
 use crate::values::decode::{DecodeError, NoHandles, decode_arguments};

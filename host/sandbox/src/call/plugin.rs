@@ -17,7 +17,7 @@ use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::Source;
 use crate::link::compile::link_once::{LinkOnce, WaitLimit};
 use crate::link::compile::linked_component::LinkedComponent;
-use crate::link::compile::pipeline::link;
+use crate::link::compile::load_or_compile::load_or_compile;
 use crate::link::compile::status::CompileStatus;
 use crate::link::host::host_api::{CallStack, FuelMeter};
 use toolwit_core::limits::{CallLimits, LimitRequest, effective};
@@ -305,7 +305,7 @@ impl Plugin {
     fn link(&self) -> impl Future<Output = Result<Arc<LinkedComponent>, Error>> + Send + 'static {
         let (engines, source) = (self.runtime.engines.clone(), self.source.clone());
         let (inspection, progress) = (self.inspection().clone(), self.linked.progress().clone());
-        link(engines, source, inspection, progress)
+        load_or_compile(engines, source, inspection, progress)
     }
 
     /// Waits for a permit to run a call.

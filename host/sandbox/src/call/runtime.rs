@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::session_registry::SessionRegistry;
+use super::session_limits::SessionLimits;
 use crate::grants::authority::{AuthorityProvider, AuthoritySources, KeyValueStore, SecretValues};
 use crate::grants::file::NewGrant;
 use crate::inspect::imports::WasiVersions;
@@ -63,7 +63,7 @@ pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitRequest,
     long_running: HashSet<ToolId>,
-    pub(crate) sessions: SessionRegistry,
+    pub(crate) sessions: SessionLimits,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
 }
@@ -95,7 +95,7 @@ impl Runtime {
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::read(&options.extra_root_certificates)?);
-        let sessions = SessionRegistry::new(&options.engine_limits);
+        let sessions = SessionLimits::new(&options.engine_limits);
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(
                 options.engine_limits,

@@ -11,7 +11,7 @@ use wasmtime::component::Val;
 
 use super::entity_table::{EntityHandles, EntityKey, EntityTable};
 use super::function::invalid_arguments;
-use super::guarded::{GuardedCall, GuestWork, RunningCall};
+use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
 use super::session::{Session, SessionState};
 use super::tool_result::tool_result;
@@ -214,7 +214,7 @@ impl GuestWork for SessionCall<'_> {
             instance.start_call(&call.clock, call.authority)?;
             return Ok(instance);
         }
-        call.plugin.runtime().sessions.admit(self.session);
+        call.plugin.runtime().sessions.make_room_for(self.session);
         // Boxed, because it runs once per session and would enlarge the future of every call.
         let mut instance = Box::pin(call.fresh_instance(Stdio::Log)).await?;
         instance.set_session(self.session.number());

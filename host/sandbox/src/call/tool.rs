@@ -9,7 +9,7 @@ use super::contract_call::{ContractCall, ContractRequest};
 use super::dynamic_call::{DynamicValidator, call_arguments, convert_tool_error, listed_name};
 use super::follow_up::run_follow_up;
 use super::function::FunctionCall;
-use super::guarded::GuardedCall;
+use super::guarded_call::GuardedCall;
 use super::plugin::Plugin;
 use super::scope::ConversationPolicy;
 use super::session::Session;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::validate::validate;
 use crate::call::contract_call::{ContractCall, ContractRequest};
 use crate::call::function::FunctionCall;
-use crate::call::guarded::{GuardedCall, GuestWork, RunningCall};
+use crate::call::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use crate::call::instance::Instance;
 use crate::call::plugin::Plugin;
 use crate::call::scope::Scope;

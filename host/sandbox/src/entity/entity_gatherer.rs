@@ -12,7 +12,7 @@ use super::plugin_entity::{
     Descriptions, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
 };
 use crate::call::entity_table::{EntityTable, LiveEntity};
-use crate::call::guarded::RunningCall;
+use crate::call::guarded_call::RunningCall;
 use crate::call::instance::Instance;
 use crate::call::session::Session;
 use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandles};

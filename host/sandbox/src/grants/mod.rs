@@ -17,7 +17,7 @@ pub(crate) mod file;
 pub(crate) mod redact;
 mod rules;
 
-pub use crate::inspect::declared::{Capability, DeclaredCapabilities};
+pub use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities};
 pub use rules::{
     AccessMode, AccessRequest, AddressClass, AddressRange, ClockRule, Decision, Denial, DirectoryRule, EffectiveRights,
     EnvRule, Explanation, FilePosition, Grant, GrantRules, GrantScope, GrantedVersion, Grants, GrantsError,

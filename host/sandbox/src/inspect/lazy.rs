@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::cache::{CachedInspection, cached_dynamic_tools};
-use super::declared::DeclaredCapabilities;
+use super::cached_inspection::{CachedInspection, cached_dynamic_tools};
+use super::declared_capabilities::DeclaredCapabilities;
 use super::dynamic_tools::DynamicTools;
 use super::imports::Import;
 use super::inspection::Inspection;

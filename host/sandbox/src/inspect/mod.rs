@@ -1,11 +1,11 @@
 //! Inspection: reads the tool definitions and imports of a component from its bytes, without compiling or running it.
 
 pub(crate) mod annotations;
-pub(crate) mod cache;
+pub(crate) mod cached_inspection;
 pub(crate) mod check;
 mod compile_cost;
 mod contract_export;
-pub(crate) mod declared;
+pub(crate) mod declared_capabilities;
 pub(crate) mod docs;
 pub(crate) mod dynamic_export;
 pub(crate) mod dynamic_tools;

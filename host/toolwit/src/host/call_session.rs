@@ -151,7 +151,7 @@ impl CallSession {
     fn add_new_tools(&mut self) -> Vec<ToolName> {
         let sources = self.sources.iter();
         let known: Vec<_> = sources
-            .filter_map(|source| source.known_tools(&self.context))
+            .filter_map(|source| source.cached_tools(&self.context))
             .flatten()
             .collect();
         let is_new = |tool: &Arc<dyn Tool>| self.tools.by_id(&tool.definition().id).is_none();

@@ -41,7 +41,7 @@ impl ToolSource for PluginSource {
         PLUGIN_SOURCE
     }
 
-    fn known_names(&self) -> Option<Vec<String>> {
+    fn listed_names(&self) -> Option<Vec<String>> {
         let tools = self.usable_tools();
         let definitions = tools.iter().map(|tool| tool.definition());
         let names = definitions.flat_map(|definition| [definition.name().to_owned(), definition.id.to_string()]);

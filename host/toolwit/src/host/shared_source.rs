@@ -31,12 +31,12 @@ impl ToolSource for SharedSource {
         self.source.name()
     }
 
-    fn known_names(&self) -> Option<Vec<String>> {
-        self.source.known_names()
+    fn listed_names(&self) -> Option<Vec<String>> {
+        self.source.listed_names()
     }
 
-    fn known_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
-        self.source.known_tools(context).map(|tools| self.usable(tools))
+    fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+        self.source.cached_tools(context).map(|tools| self.usable(tools))
     }
 
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {

@@ -123,7 +123,7 @@ impl InjectionStrategy for ToolSources {
         }
         let view = context.view();
         let sources = self.sources.iter().enumerate();
-        let known = sources.filter_map(|(at, source)| Some((at, source.known_tools(view.context())?)));
+        let known = sources.filter_map(|(at, source)| Some((at, source.cached_tools(view.context())?)));
         self.changes(known.collect(), view.tools())
     }
 

@@ -56,7 +56,7 @@ pub struct Request {
     body: Option<Vec<u8>>,
     timeout: Option<Duration>,
     body_bytes_max: usize,
-    accepts_errors: bool,
+    accepts_every_status: bool,
 }
 
 impl Request {
@@ -70,7 +70,7 @@ impl Request {
             body: None,
             timeout: None,
             body_bytes_max: BODY_BYTES_MAX,
-            accepts_errors: false,
+            accepts_every_status: false,
         }
     }
 
@@ -141,7 +141,7 @@ impl Request {
 
     /// Returns responses of every status, also redirects and errors.
     pub fn accept_all(mut self) -> Self {
-        self.accepts_errors = true;
+        self.accepts_every_status = true;
         self
     }
 
@@ -154,7 +154,7 @@ impl Request {
     pub fn send(self) -> Result<Response, HttpError> {
         let url = Url::parse(&self.url, &self.query)?;
         let response = exchange(&self, &url)?;
-        if self.accepts_errors || response.status < 300 {
+        if self.accepts_every_status || response.status < 300 {
             return Ok(response);
         }
         Err(HttpError::Status {

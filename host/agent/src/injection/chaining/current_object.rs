@@ -22,12 +22,12 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
 }
 
 /// Returns whether the tool is bound to an object: whether it, or a tool that it decorates, was created by [`bound_method`]. An
-/// [`UnboundMethod`] may have decorators, but no layer that only redefines a tool.
+/// [`MethodWithoutObject`] may have decorators, but no layer that only redefines a tool.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
     decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
 }
 
-/// Returns the method of an object as the method of the current object, with the same description as its [`UnboundMethod`].
+/// Returns the method of an object as the method of the current object, with the same description as its [`MethodWithoutObject`].
 pub(super) fn bound_method(method: Arc<dyn Tool>, prefix: &str, id: ToolId, names: Vec<String>) -> Arc<dyn Tool> {
     let description = description_of_current(&method.definition().description, prefix);
     Arc::new(method.with_identity(id, names).with_description(description))
@@ -38,11 +38,11 @@ fn description_of_current(description: &str, prefix: &str) -> String {
 }
 
 /// A declared method without a current object.
-pub(super) struct UnboundMethod {
+pub(super) struct MethodWithoutObject {
     definition: ToolDefinition,
 }
 
-impl UnboundMethod {
+impl MethodWithoutObject {
     pub(super) fn new(method: &ToolDefinition, prefix: &str) -> Self {
         let mut definition = method.clone();
         definition.description = description_of_current(&method.description, prefix);
@@ -57,7 +57,7 @@ impl UnboundMethod {
 }
 
 #[async_trait]
-impl Tool for UnboundMethod {
+impl Tool for MethodWithoutObject {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }

@@ -5,7 +5,7 @@ mod current_object;
 use std::any::Any;
 use std::sync::Arc;
 
-use self::current_object::{UnboundMethod, bound_method, current_method_id, is_bound, is_current_method};
+use self::current_object::{MethodWithoutObject, bound_method, current_method_id, is_bound, is_current_method};
 use super::entity::{DiscoveredEntity, EntityBinding, EntityIdentity, method_tool_name};
 use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{ConversationView, InjectionContext};
@@ -122,7 +122,7 @@ impl Chaining {
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let methods = self.types.iter().flat_map(|chained| {
             let unbound =
-                |method: &ToolDefinition| Arc::new(UnboundMethod::new(method, &chained.prefix)) as Arc<dyn Tool>;
+                |method: &ToolDefinition| Arc::new(MethodWithoutObject::new(method, &chained.prefix)) as Arc<dyn Tool>;
             chained.methods.iter().map(unbound)
         });
         methods.collect()
@@ -163,9 +163,9 @@ impl InjectionStrategy for Chaining {
         if !is_current_method(&tool.definition.id) {
             CallGate::Ungated
         } else if is_bound(&tool.tool) {
-            CallGate::Open
+            CallGate::Unlocked
         } else {
-            CallGate::Locked(UnboundMethod::guidance(tool.name.as_str()))
+            CallGate::Locked(MethodWithoutObject::guidance(tool.name.as_str()))
         }
     }
 }
@@ -229,7 +229,7 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
     }
     let key = |id| EntityIdentity::new(provider.namespace(), provider.prefix(), id);
     injection.discovered.push(DiscoveredEntity {
-        key: provider.instance_id().map(key),
+        identity: provider.instance_id().map(key),
         prefix: provider.prefix().to_owned(),
         tools: ids,
         depth: provider.depth(),

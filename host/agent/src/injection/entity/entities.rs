@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::discovered::{DiscoveredEntity, EntityBinding, EntityIdentity};
-use super::shared::SharedEntities;
+use super::discovered_entity::{DiscoveredEntity, EntityBinding, EntityIdentity};
+use super::shared_entities::SharedEntities;
 use toolwit_core::{Rebinding, ToolId};
 
 /// The tools and the depth of one entity.
@@ -43,11 +43,11 @@ impl Entities {
             let entity_type = (discovery.namespace.clone(), discovery.prefix.clone());
             self.shared.insert(entity_type, shared.add_members());
             let has_own_tools = |key: &EntityIdentity| self.by_identity.contains_key(key);
-            if !discovery.key.as_ref().is_some_and(has_own_tools) {
+            if !discovery.identity.as_ref().is_some_and(has_own_tools) {
                 return;
             }
         }
-        let Some(key) = &discovery.key else {
+        let Some(key) = &discovery.identity else {
             self.unnamed += usize::from(discovery.binding == EntityBinding::New);
             return;
         };

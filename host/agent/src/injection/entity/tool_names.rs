@@ -1,6 +1,6 @@
 //! Writes the tool names of entities into the result that returned them.
 
-use super::discovered::DiscoveredEntity;
+use super::discovered_entity::DiscoveredEntity;
 use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
 
 /// Writes the tool names of a result's entities into the result. Call it after the tools were added to `tools`, which
@@ -17,7 +17,7 @@ pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[Discovered
 }
 
 fn is_same_entity(found: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
-    match (&found.key, provider.instance_id()) {
+    match (&found.identity, provider.instance_id()) {
         (Some(key), Some(id)) => {
             key.id == id && key.prefix == provider.prefix() && key.namespace == provider.namespace()
         }

@@ -70,7 +70,7 @@ impl Facade {
 
     /// Creates a facade for the methods of an object, or returns `None` if that fails.
     #[must_use]
-    pub fn of_object_if_any(
+    pub fn of_object_or_none(
         name: impl Into<String>,
         description: impl Into<String>,
         object: &dyn ToolProvider,
@@ -154,7 +154,7 @@ impl FacadeBuilder {
     ///
     /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
     /// call and when a conversation is resumed, so the same arguments must return the same tools.
-    pub fn selectable<F>(mut self, schema: Value, select: F) -> Self
+    pub fn select_with<F>(mut self, schema: Value, select: F) -> Self
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
@@ -164,17 +164,17 @@ impl FacadeBuilder {
 
     /// Sets a function that creates tools from the context when the facade is called: from the state of a process or the
     /// rights of a user.
-    pub fn depending<F>(self, tools: F) -> Self
+    pub fn tools_from_context<F>(self, tools: F) -> Self
     where
         F: Fn(&ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
     {
-        self.selectable(no_arguments(), move |_, context| tools(context))
+        self.select_with(no_arguments(), move |_, context| tools(context))
     }
 
     /// Sets an asynchronous function that fetches tools when the facade is called. It receives the caller's context, with
     /// the caller's tokens. Fetched tools are not recovered when a conversation is resumed: the model must call the facade
     /// again.
-    pub fn fetched<F, Fut>(mut self, fetch: F) -> Self
+    pub fn fetch_with<F, Fut>(mut self, fetch: F) -> Self
     where
         F: Fn(ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<Arc<dyn Tool>>, ToolError>> + Send + 'static,
@@ -236,9 +236,9 @@ impl FacadeBuilder {
         definition.names.extend(self.other_names);
         definition.category = self.own_category;
         definition.effect = Some(EffectClass::Read);
-        let opened = contents.clone();
+        let contents_for_opener = contents.clone();
         let opener = NativeTool::from_definition(definition, move |arguments, context| {
-            let contents = opened.clone();
+            let contents = contents_for_opener.clone();
             async move { contents.open(arguments, context).await }
         })?;
         Ok(Facade {

@@ -24,7 +24,7 @@ impl Facade {
 
     /// Creates the facade of an object whose type has the attribute `#[facade]`, or returns `None` if that fails.
     #[must_use]
-    pub fn from_instance_if_any<T: FacadeObject>(object: T) -> Option<Self> {
+    pub fn from_instance_or_none<T: FacadeObject>(object: T) -> Option<Self> {
         Self::from_instance(object).ok()
     }
 }

@@ -109,7 +109,7 @@ impl InjectionStrategy for Playbook {
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
         let locks = self.locks.get(&tool.tool, Some(&tool.name)).into_iter();
         let gates = locks.map(|lock| match lock.missing(view) {
-            None => CallGate::Open,
+            None => CallGate::Unlocked,
             Some(missing) => CallGate::Locked(format!("`{}` is not available yet: {missing}", tool.name)),
         });
         gates.fold(CallGate::Ungated, CallGate::and)

@@ -200,7 +200,7 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
         }
         let state = self.state_after(view.calls());
         match self.member(&state, &ids) {
-            Some(_) => CallGate::Open,
+            Some(_) => CallGate::Unlocked,
             None => CallGate::Locked(self.guidance_for(tool, &state, view.tools())),
         }
     }

@@ -11,7 +11,7 @@ pub enum CallGate {
     #[default]
     Ungated,
     /// The strategy controls the tool and permits the call. The call waits for earlier calls, which may lock the tool.
-    Open,
+    Unlocked,
     /// The tool may not be called yet. The call does not run; the model receives this guidance as the result.
     Locked(String),
 }
@@ -22,7 +22,7 @@ impl CallGate {
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Locked(guidance), _) | (_, Self::Locked(guidance)) => Self::Locked(guidance),
-            (Self::Open, _) | (_, Self::Open) => Self::Open,
+            (Self::Unlocked, _) | (_, Self::Unlocked) => Self::Unlocked,
             (Self::Ungated, Self::Ungated) => Self::Ungated,
         }
     }
@@ -35,8 +35,8 @@ mod tests {
     #[test]
     fn one_lock_suffices_and_the_first_guidance_wins() {
         let locked = |why: &str| CallGate::Locked(why.to_owned());
-        assert_eq!(CallGate::Ungated.and(CallGate::Open), CallGate::Open);
-        assert_eq!(CallGate::Open.and(locked("a")).and(locked("b")), locked("a"));
+        assert_eq!(CallGate::Ungated.and(CallGate::Unlocked), CallGate::Unlocked);
+        assert_eq!(CallGate::Unlocked.and(locked("a")).and(locked("b")), locked("a"));
         assert_eq!(CallGate::Ungated.and(CallGate::Ungated), CallGate::Ungated);
     }
 }

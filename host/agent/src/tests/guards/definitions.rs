@@ -22,7 +22,7 @@ fn selectable() -> Facade {
         Ok(vec![Arc::new(taking("query", parameter)) as Arc<dyn Tool>])
     };
     Facade::builder("db", "Works with a database.")
-        .selectable(schema, select)
+        .select_with(schema, select)
         .build()
         .unwrap()
 }

@@ -27,7 +27,7 @@ const MENU: &str = "completions";
 
 /// What a person typed.
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum TypedInput {
     /// A line.
     Line(String),
     /// Ctrl-C.
@@ -88,9 +88,9 @@ impl LineEditor {
     ///
     /// # Errors
     /// If the terminal cannot be used.
-    pub(super) async fn read(&mut self, stop: impl Future<Output = ()>) -> io::Result<Typed> {
+    pub(super) async fn read(&mut self, stop: impl Future<Output = ()>) -> io::Result<TypedInput> {
         let Some(mut editor) = self.editor.take() else {
-            return Ok(Typed::End);
+            return Ok(TypedInput::End);
         };
         let mut reading = tokio::task::spawn_blocking(move || {
             let read = editor.read_line(&ChatPrompt(DefaultPrompt::default()));
@@ -108,10 +108,10 @@ impl LineEditor {
         let (editor, read) = read.map_err(io::Error::other)?;
         self.editor = Some(editor);
         Ok(match read? {
-            Signal::Success(line) => Typed::Line(line),
-            Signal::CtrlC => Typed::Interrupt,
-            Signal::CtrlD => Typed::End,
-            _ => Typed::Nothing,
+            Signal::Success(line) => TypedInput::Line(line),
+            Signal::CtrlC => TypedInput::Interrupt,
+            Signal::CtrlD => TypedInput::End,
+            _ => TypedInput::Nothing,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use tokio_util::sync::CancellationToken;
 
-use super::editor::{LineEditor, Typed};
+use super::editor::{LineEditor, TypedInput};
 use super::line::{Line, read_line, unreadable};
 use super::slash;
 use crate::input::configuration::chat_history;
@@ -16,7 +16,7 @@ use toolwit::agent::Conversation;
 
 /// What happens next in a chat.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum ChatEvent {
     /// A line was entered.
     Line(Line),
     /// Ctrl-C at the prompt.
@@ -60,7 +60,7 @@ impl ChatInput {
         &mut self,
         conversation: &mut Conversation,
         cancel: &CancellationToken,
-    ) -> Result<Next, Error> {
+    ) -> Result<ChatEvent, Error> {
         let is_waiting = conversation.background_calls() > 0;
         match self {
             Self::Editor(editor) => {
@@ -80,13 +80,13 @@ impl ChatInput {
                     }
                 });
                 match typed.await.map_err(unreadable)? {
-                    Typed::Line(line) => Line::parse(&line).map(Next::Line),
-                    Typed::Interrupt => Ok(Next::Interrupt),
-                    Typed::End => Ok(Next::Line(Line::End)),
-                    Typed::Nothing => {
+                    TypedInput::Line(line) => Line::parse(&line).map(ChatEvent::Line),
+                    TypedInput::Interrupt => Ok(ChatEvent::Interrupt),
+                    TypedInput::End => Ok(ChatEvent::Line(Line::End)),
+                    TypedInput::Nothing => {
                         // The output does not continue the line that is being typed.
                         write_stderr(Page::new().end());
-                        Ok(Next::LateResult)
+                        Ok(ChatEvent::LateResult)
                     }
                 }
             }
@@ -99,8 +99,8 @@ impl ChatInput {
                 }
                 tokio::select! {
                     biased;
-                    () = cancel.cancelled() => Ok(Next::Line(Line::End)),
-                    line = read_line() => line.map(Next::Line),
+                    () = cancel.cancelled() => Ok(ChatEvent::Line(Line::End)),
+                    line = read_line() => line.map(ChatEvent::Line),
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::approval::{denied, pending_question};
 use crate::commands::resume::{Decision, report, without_answer};
 use crate::exit::Exit;
 use crate::output::page::{FAINT, Page};
-use toolwit::agent::{Conversation, RequestedApproval};
+use toolwit::agent::{Conversation, RecordedApprovalRequest};
 use toolwit::tool::Approval;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -72,7 +72,12 @@ impl Session<'_> {
         }
     }
 
-    async fn answer(&self, question: &RequestedApproval, approval: Approval, conversation: &mut Conversation) -> Exit {
+    async fn answer(
+        &self,
+        question: &RecordedApprovalRequest,
+        approval: Approval,
+        conversation: &mut Conversation,
+    ) -> Exit {
         self.answers.answer(question.clone(), approval);
         if self.open_questions(conversation).await.is_empty() {
             return self.resume(conversation).await;
@@ -82,7 +87,7 @@ impl Session<'_> {
     }
 
     /// Returns the questions of the run that have no answer.
-    async fn open_questions(&self, conversation: &Conversation) -> Vec<RequestedApproval> {
+    async fn open_questions(&self, conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
         let run = conversation.interrupted_run();
         let questions = run.into_iter().flat_map(|run| run.pending_approvals());
         let questions = questions.filter(|question| !self.answers.contains(&question.id));
@@ -100,11 +105,11 @@ impl Session<'_> {
     }
 }
 
-fn named<'q>(call: &str, questions: &'q [RequestedApproval]) -> Option<&'q RequestedApproval> {
+fn named<'q>(call: &str, questions: &'q [RecordedApprovalRequest]) -> Option<&'q RecordedApprovalRequest> {
     questions.iter().find(|question| question.id == call)
 }
 
-fn only(questions: &[RequestedApproval]) -> Option<&RequestedApproval> {
+fn only(questions: &[RecordedApprovalRequest]) -> Option<&RecordedApprovalRequest> {
     match questions {
         [question] => Some(question),
         _ => None,
@@ -149,7 +154,7 @@ fn nothing_to_resume() -> Error {
     )
 }
 
-fn no_question(call: &str, questions: &[RequestedApproval]) -> Error {
+fn no_question(call: &str, questions: &[RecordedApprovalRequest]) -> Error {
     if questions.is_empty() {
         let message = "no call waits for an answer";
         return Error::new(ErrorKind::Configuration, Phase::Registry, message)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use self::input::{ChatInput, Next};
+use self::input::{ChatEvent, ChatInput};
 use self::line::Line;
 use self::slash::Slash;
 use crate::approval::GivenAnswers;
@@ -134,13 +134,13 @@ impl Session<'_> {
             let next = input.next(conversation, self.cancel).await?;
             let exit = match next {
                 _ if self.cancel.is_cancelled() => return Ok(Exit::Interrupted),
-                Next::Interrupt => {
+                ChatEvent::Interrupt => {
                     self.interrupts.ctrl_c();
                     Exit::Success
                 }
-                Next::LateResult => self.wait(conversation).await,
-                Next::Line(Line::End | Line::Command(Slash::Quit)) => break,
-                Next::Line(line) => self.execute(line, conversation).await,
+                ChatEvent::LateResult => self.wait(conversation).await,
+                ChatEvent::Line(Line::End | Line::Command(Slash::Quit)) => break,
+                ChatEvent::Line(line) => self.execute(line, conversation).await,
             };
             if self.cancel.is_cancelled() {
                 return Ok(Exit::Interrupted);

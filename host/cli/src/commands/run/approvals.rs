@@ -9,7 +9,7 @@ use crate::input::configuration::data_path;
 use crate::input::sessions::SessionFlags;
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
-use toolwit::agent::{RequestedApproval, SessionId, StartedReplay, Suspension};
+use toolwit::agent::{RecordedApprovalRequest, SessionId, StartedReplay, Suspension};
 use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 use toolwit::{Error, ErrorKind, Phase};
@@ -32,7 +32,7 @@ pub(crate) fn later_answers(
 ) -> Option<Arc<LaterAnswers>> {
     let Span(wait) = wait.filter(|_| !can_ask())?;
     let (session, sessions, progress) = (session.clone(), sessions.clone(), progress.clone());
-    let announce = move |question: &RequestedApproval| {
+    let announce = move |question: &RecordedApprovalRequest| {
         if wait.is_zero() {
             return;
         }
@@ -50,11 +50,11 @@ pub(crate) fn later_answers(
 pub(crate) async fn left_to_later(
     later: Option<&LaterAnswers>,
     suspension: Option<Suspension>,
-) -> Result<Vec<RequestedApproval>, Error> {
+) -> Result<Vec<RecordedApprovalRequest>, Error> {
     let (Some(later), Some(suspension)) = (later, suspension) else {
         return std::future::pending().await;
     };
-    let questions = later.only_questions().await;
+    let questions = later.wait_until_only_questions().await;
     suspension.suspend().await?;
     Ok(questions)
 }
@@ -62,7 +62,7 @@ pub(crate) async fn left_to_later(
 /// Prints the questions about calls that wait, and returns the error of a run that waits for them.
 pub(crate) fn waiting(
     session: &SessionId,
-    questions: &[RequestedApproval],
+    questions: &[RecordedApprovalRequest],
     sessions: &SessionFlags,
     printer: Printer,
 ) -> Error {

@@ -11,11 +11,11 @@ use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
 use crate::output::progress::Spinner;
 use crate::output::stream_preview::StreamPreview;
-use toolwit::agent::{DecidedApproval, Event};
+use toolwit::agent::{Event, RecordedApprovalDecision};
 use toolwit::tool::{ApprovalBasis, ApprovalDecision, Origin, OutputSink};
 
 /// What allows a call about which nobody could be asked.
-const NOBODY_ANSWERED: &str = "run it at a terminal, let it wait for `toolwit approve` with `--session NAME --ask-later=10m`, allow the \
+const UNANSWERED_HINT: &str = "run it at a terminal, let it wait for `toolwit approve` with `--session NAME --ask-later=10m`, allow the \
                                tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`";
 
 /// Prints events while the model runs, and shows a spinner between them.
@@ -160,7 +160,7 @@ impl RunProgress {
     }
 
     /// Prints a decision that the person at the terminal, if any, did not make.
-    fn print_decision(&self, decided: &DecidedApproval) {
+    fn print_decision(&self, decided: &RecordedApprovalDecision) {
         let reason = decided.reason.as_deref();
         match (decided.decision, decided.basis) {
             (ApprovalDecision::Unanswered, _) => {
@@ -168,7 +168,7 @@ impl RunProgress {
                 let warning = format!("`{}` did not run: {reason}", decided.tool);
                 self.show(move |printer| {
                     printer.warn(warning);
-                    printer.hint(NOBODY_ANSWERED);
+                    printer.hint(UNANSWERED_HINT);
                 });
             }
             (ApprovalDecision::Cancelled, _) => {}

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("methods.sql"),
     include_str!("dynamic_tools_names.sql"),
     include_str!("methods_description.sql"),
+    include_str!("health_order.sql"),
 ];
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {

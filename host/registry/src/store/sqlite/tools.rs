@@ -22,7 +22,7 @@ fn sql(query: &ToolQuery) -> String {
         ToolOrder::Uses => "uses DESC",
         ToolOrder::Quality => "quality_percent DESC",
         // In the order of the alphabet: broken, healthy, unknown.
-        ToolOrder::Health => "execution_health",
+        ToolOrder::Health => "CASE WHEN import_health = 'broken' THEN 'broken' ELSE execution_health END",
     };
     format!(
         "SELECT tools.id, tools.name, path, category, quality_percent,

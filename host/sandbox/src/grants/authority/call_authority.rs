@@ -236,7 +236,7 @@ impl CallAuthority {
     }
 
     /// Finishes the outcome of a call: redacts secrets, and adds the denied accesses.
-    pub(crate) fn conclude(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+    pub(crate) fn redact_and_report(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let called = self.redact(called);
         let mut concluded = std::mem::take(&mut *self.denials()).conclude(called);
         if let Ok(result) = &mut concluded {

@@ -194,7 +194,7 @@ pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGran
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::inspect::declared::Capability;
+    use crate::inspect::declared_capabilities::Capability;
 
     #[test]
     fn an_empty_environment_may_explain_a_failure_and_nothing_else() {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::area::GrantableArea;
+use super::grantable_area::GrantableArea;
 use super::identity::{DirectoryIdentity, RecordedDirectory};
 use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;

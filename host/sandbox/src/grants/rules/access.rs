@@ -9,7 +9,7 @@ use super::directory_rule::AccessMode;
 use super::effective::{EffectiveRights, NoGrantReason, UnenforceableRule};
 use super::request_target::RequestTarget;
 use super::secret_rule::SecretSource;
-use crate::inspect::declared::Capability;
+use crate::inspect::declared_capabilities::Capability;
 
 /// An access that a plugin attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]

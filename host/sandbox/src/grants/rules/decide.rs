@@ -10,7 +10,7 @@ use super::effective::EffectiveRights;
 use super::grant::GrantRules;
 use super::http_rule::{HttpRule, RequestMismatch};
 use super::request_target::RequestTarget;
-use crate::inspect::declared::Capability;
+use crate::inspect::declared_capabilities::Capability;
 
 /// The number of the rule of a kind of access that has at most one rule.
 const ONLY_RULE: usize = 1;

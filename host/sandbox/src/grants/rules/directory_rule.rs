@@ -82,12 +82,12 @@ impl TryFrom<DirectoryRuleFormat> for DirectoryRule {
 
 impl From<DirectoryRule> for DirectoryRuleFormat {
     fn from(rule: DirectoryRule) -> Self {
-        let is_default = rule.access == AccessMode::Read || rule.quota_bytes == DIRECTORY_BYTES_MAX;
+        let has_no_quota_key = rule.access == AccessMode::Read || rule.quota_bytes == DIRECTORY_BYTES_MAX;
         Self {
             host: rule.host.to_string_lossy().into_owned(),
             guest: rule.guest,
             access: rule.access,
-            quota: (!is_default).then(|| quota_text(rule.quota_bytes)),
+            quota: (!has_no_quota_key).then(|| quota_text(rule.quota_bytes)),
         }
     }
 }

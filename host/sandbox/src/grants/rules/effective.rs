@@ -13,7 +13,7 @@ use super::http_rule::HttpRule;
 use super::request_target::RequestTarget;
 use super::secret_rule::SecretRule;
 use super::value_rules::{ClockRule, RandomRule};
-use crate::inspect::declared::{Capability, DeclaredCapabilities};
+use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities};
 
 /// The effective rights of a plugin. The default has no rights.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -255,7 +255,7 @@ impl SecretTarget {
             ));
         }
         match placement {
-            SecretPlacement::Header(name) if !is_free_header(name) => {
+            SecretPlacement::Header(name) if !can_carry_secret(name) => {
                 Err(RuleError::new(format!("the header `{name}` cannot carry a secret")))
             }
             SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_plain) => Err(RuleError::new(
@@ -281,7 +281,7 @@ impl SecretTarget {
 }
 
 /// Returns whether a secret may be sent in a header. Headers that frame or route a message are reserved for the host.
-fn is_free_header(name: &str) -> bool {
+fn can_carry_secret(name: &str) -> bool {
     const RESERVED: [&str; 9] = [
         "connection",
         "content-length",

@@ -12,7 +12,7 @@ mod compiler_process;
 pub(crate) mod engine;
 pub(crate) mod link_once;
 pub(crate) mod linked_component;
-pub(crate) mod pipeline;
+pub(crate) mod load_or_compile;
 mod precompiled;
 pub(crate) mod status;
 mod workers;

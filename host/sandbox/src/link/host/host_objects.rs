@@ -76,28 +76,28 @@ fn content_bytes(object: &dyn Any) -> usize {
 
 /// Returns the memory of a resource of `wasi:http`.
 fn message_bytes(object: &dyn Any) -> usize {
-    let body = |is_open: bool, bytes: usize| if is_open { bytes } else { 0 };
+    let if_open = |is_open: bool, bytes: usize| if is_open { bytes } else { 0 };
     if let Some(fields) = object.downcast_ref::<FieldMap>() {
         fields_bytes(fields)
     } else if let Some(request) = object.downcast_ref::<HostOutgoingRequest>() {
-        request_bytes(request) + body(request.body.is_some(), OUTGOING_BODY_BYTES)
+        request_bytes(request) + if_open(request.body.is_some(), OUTGOING_BODY_BYTES)
     } else if let Some(response) = object.downcast_ref::<HostOutgoingResponse>() {
-        fields_bytes(&response.headers) + body(response.body.is_some(), OUTGOING_BODY_BYTES)
+        fields_bytes(&response.headers) + if_open(response.body.is_some(), OUTGOING_BODY_BYTES)
     } else if let Some(response) = object.downcast_ref::<HostFutureIncomingResponse>() {
-        body(
+        if_open(
             !matches!(response, HostFutureIncomingResponse::Consumed),
             EXCHANGE_BYTES,
         )
     } else if let Some(response) = object.downcast_ref::<HostIncomingResponse>() {
-        fields_bytes(&response.headers) + body(response.body.is_some(), EXCHANGE_BYTES)
+        fields_bytes(&response.headers) + if_open(response.body.is_some(), EXCHANGE_BYTES)
     } else if let Some(trailers) = object.downcast_ref::<HostFutureTrailers>() {
-        body(matches!(trailers, HostFutureTrailers::Waiting(_)), EXCHANGE_BYTES)
+        if_open(matches!(trailers, HostFutureTrailers::Waiting(_)), EXCHANGE_BYTES)
     } else if let Some(request) = object.downcast_ref::<p3::Request>() {
         fields_bytes(&request.headers) + EXCHANGE_BYTES
     } else if let Some(response) = object.downcast_ref::<p3::Response>() {
         fields_bytes(&response.headers) + EXCHANGE_BYTES
     } else {
-        body(object.is::<HostIncomingBody>(), EXCHANGE_BYTES)
+        if_open(object.is::<HostIncomingBody>(), EXCHANGE_BYTES)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::inspect::declared::Capability;
+use crate::inspect::declared_capabilities::Capability;
 
 const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 const SCHEMES: [&str; 2] = ["https", "http"];

@@ -16,9 +16,10 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{IncomingBody, OutgoingBody};
 use super::counted_stream::{CountedStream, connection_error};
-use super::searchable::{require_searchable, restrict_response};
+use super::gate::{AdmittedRequest, SendFuture};
+use super::network::Network;
+use super::response_restrictions::{require_searchable, restrict_response};
 use super::secret_placement::insert_secrets;
-use super::{AdmittedRequest, Network, SendFuture};
 use crate::grants::{AccessRequest, RequestHost, Scheme, decide_address};
 use toolwit_core::limits::CONNECT_WALL_MAX;
 

@@ -35,7 +35,7 @@ impl ConfiguredGroup {
 
     /// Returns whether a source can have tools of the group, as far as that is known without contacting it.
     pub(super) fn can_come_from(&self, source: &dyn ToolSource) -> bool {
-        match (&self.config.provider, source.known_names()) {
+        match (&self.config.provider, source.listed_names()) {
             (Some(provider), _) => source.name() == provider,
             (None, Some(names)) => names.iter().any(|name| self.lists(name) || self.matches(name)),
             (None, None) => true,

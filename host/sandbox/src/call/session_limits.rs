@@ -11,7 +11,7 @@ const POOL_DIVISOR: u64 = 2;
 
 /// Limits the number of live session instances per conversation and per process, and the part of the pool that they occupy.
 /// Evicts the least recently used first.
-pub(crate) struct SessionRegistry {
+pub(crate) struct SessionLimits {
     sessions: Mutex<Vec<Weak<Session>>>,
     waits: SessionWaits,
     per_conversation_max: usize,
@@ -20,7 +20,7 @@ pub(crate) struct SessionRegistry {
     slots_max: u64,
 }
 
-impl SessionRegistry {
+impl SessionLimits {
     pub(crate) fn new(limits: &EngineLimits) -> Self {
         Self {
             sessions: Mutex::new(Vec::new()),
@@ -37,7 +37,7 @@ impl SessionRegistry {
     }
 
     /// Registers a session that is about to create its instance, and evicts others if a limit is exceeded.
-    pub(crate) fn admit(&self, session: &Arc<Session>) {
+    pub(crate) fn make_room_for(&self, session: &Arc<Session>) {
         let mut live = self.others_alive(session);
         live.sort_by_key(|other| other.last_used());
         let of_conversation = live

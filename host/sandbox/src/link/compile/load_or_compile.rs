@@ -16,7 +16,7 @@ use crate::inspect::source::Source;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Maps cached machine code, or compiles the component and caches the code; then links it. Compiling can take minutes.
-pub(crate) async fn link(
+pub(crate) async fn load_or_compile(
     engines: Arc<Engines>,
     source: Source,
     inspection: Arc<Inspection>,

@@ -97,7 +97,7 @@ impl<'a> GuardedCall<'a> {
         }
         let authority = self.plugin.authority(self.conversation, self.context).await?;
         let outcome = self.run_within(&authority, work).await;
-        authority.conclude(outcome)
+        authority.redact_and_report(outcome)
     }
 
     async fn run_within(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::identity::DirectoryIdentity;
-use super::resolve::{ResolvedDirectory, resolve};
+use super::open_path::{ResolvedDirectory, open_path};
 use crate::grants::{AccessMode, DirectoryRule};
 
 /// File systems that expose processes, their environment and memory, and devices.
@@ -26,7 +26,7 @@ impl WritableRoots {
         rules.sort_by_key(|rule| rule.host.components().count());
         let mut roots = Self::default();
         for rule in rules {
-            if let Ok(directory) = resolve(&rule.host, &roots) {
+            if let Ok(directory) = open_path(&rule.host, &roots) {
                 roots.0.insert(directory.identity);
             }
         }
@@ -54,7 +54,7 @@ impl GrantableArea {
     /// # Errors
     /// If the directory does not exist, is not a directory, or cannot be granted with this access.
     pub(super) fn resolve(&self, rule: &DirectoryRule) -> io::Result<ResolvedDirectory> {
-        let directory = resolve(&rule.host, &self.writable)?;
+        let directory = open_path(&rule.host, &self.writable)?;
         let path = &directory.path;
         if path.parent().is_none() {
             return Err(io::Error::other("it is the root of the file system"));

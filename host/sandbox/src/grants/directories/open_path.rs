@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_primitives::ambient_authority;
 use cap_primitives::fs::{FollowSymlinks, open_ambient_dir, open_dir_nofollow, read_link_contents, stat};
 
-use super::area::WritableRoots;
+use super::grantable_area::WritableRoots;
 use super::identity::DirectoryIdentity;
 
 /// The maximum number of links in a path, as on Linux.
@@ -33,7 +33,7 @@ pub(super) struct ResolvedDirectory {
 ///
 /// # Errors
 /// If the path does not exist or is not a directory, and for a link inside such a directory.
-pub(super) fn resolve(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
+pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
     let mut walk = PathWalk {
         opened: vec![ResolvedDirectory::root_of(path, writable)?],
         names: Vec::new(),

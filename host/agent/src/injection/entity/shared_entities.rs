@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::discovered::EntityIdentity;
+use super::discovered_entity::EntityIdentity;
 use super::entities::Entities;
 use super::method_name::method_tool_name;
 use toolwit_core::{
@@ -250,7 +250,7 @@ impl SharedMethod {
     }
 
     /// Returns the method of the entity with this id.
-    fn bound(&self, id: &str) -> Option<Arc<dyn Tool>> {
+    fn method_of(&self, id: &str) -> Option<Arc<dyn Tool>> {
         let mut tools = self.entities.get(id)?.tools().into_iter();
         tools.find(|tool| tool.definition().id.unbound() == self.method)
     }
@@ -270,7 +270,7 @@ impl Tool for SharedMethod {
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         let mut arguments = arguments.clone();
         match arguments.remove(&self.parameter) {
-            Some(Value::String(id)) => match self.bound(&id) {
+            Some(Value::String(id)) => match self.method_of(&id) {
                 Some(tool) => tool.access(&arguments, context).await,
                 None => CallAccess::default(),
             },
@@ -283,7 +283,7 @@ impl Tool for SharedMethod {
             let message = format!("/{}: must be the id of a `{}`", self.parameter, self.prefix);
             return Err(ToolError::invalid_arguments(message));
         };
-        match self.bound(&id) {
+        match self.method_of(&id) {
             Some(tool) => tool.call(arguments, context).await,
             None => {
                 let shown: String = id.chars().take(80).collect();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::shared::SharedDiscovery;
+use super::shared_entities::SharedDiscovery;
 use toolwit_core::{Rebinding, ToolId};
 
 /// The identity of an entity. Two objects with the same identity are the same entity.
@@ -45,7 +45,7 @@ pub enum EntityBinding {
 #[non_exhaustive]
 pub struct DiscoveredEntity {
     /// Identity of the entity, or `None` if it has no id or is a group.
-    pub key: Option<EntityIdentity>,
+    pub identity: Option<EntityIdentity>,
     /// Name of its type, as used in tool names.
     pub prefix: String,
     /// Ids of its methods.

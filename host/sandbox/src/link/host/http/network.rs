@@ -1,0 +1,38 @@
+//! The network services of a runtime.
+
+use std::sync::Arc;
+#[cfg(feature = "network")]
+use std::sync::OnceLock;
+
+use super::resolve::{Resolve, SystemResolver};
+#[cfg(feature = "network")]
+use super::trust::ExtraRoots;
+
+/// The network services that all gates of a runtime share.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) resolver: Arc<dyn Resolve>,
+    #[cfg(feature = "network")]
+    pub(super) extra_roots: ExtraRoots,
+    #[cfg(feature = "network")]
+    pub(super) tls: OnceLock<Arc<rustls::ClientConfig>>,
+}
+
+impl Network {
+    pub(crate) fn new(resolver: Option<Arc<dyn Resolve>>) -> Self {
+        Self {
+            resolver: resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+            #[cfg(feature = "network")]
+            extra_roots: ExtraRoots::default(),
+            #[cfg(feature = "network")]
+            tls: OnceLock::new(),
+        }
+    }
+
+    /// Adds certificate authorities to the trusted ones.
+    #[cfg(feature = "network")]
+    pub(crate) fn with_extra_roots(mut self, extra_roots: ExtraRoots) -> Self {
+        self.extra_roots = extra_roots;
+        self
+    }
+}
