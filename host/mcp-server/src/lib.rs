@@ -33,7 +33,8 @@
 //! | `metrics` | counters of requests and calls |
 //! | `open_streams` | the responses of a session that are open |
 //! | `pending` | requests that are not answered yet: their number and memory |
-//! | `principal` | who calls: its host, its tools, the context of its calls |
+//! | `token` | access tokens that an authorization server signs |
+//! | `principal` | a caller and its rights: its host, its tools, the context of its calls |
 //! | `wire` | the forms of the protocol |
 
 mod approval;

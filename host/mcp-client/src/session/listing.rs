@@ -260,7 +260,7 @@ fn read(
         .as_deref()
         .or(tool.title.as_deref())
         .unwrap_or_default();
-    // A description of more than this length was cut when the message was read.
+    // A longer description was cut when the message was read, possibly inside a secret.
     let text = redaction.without_cut_end(text);
     let text = redaction.beginning(text.trim(), DESCRIPTION_CHARS_MAX);
     let id = ToolId::from_text(&format!("mcp:{}#{}", config.name, tool.name));

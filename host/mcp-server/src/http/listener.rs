@@ -147,7 +147,7 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Optio
         }
         Err(error) => {
             tracing::warn!(%error, "a connection cannot be accepted");
-            // Out of file descriptors: others must end first.
+            // If the file descriptors are used up, other connections must end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
         }

@@ -1,4 +1,4 @@
-//! Who presents an access token of an authorization server.
+//! The callers whose access tokens an authorization server signs.
 
 use crate::principal::Principal;
 
@@ -19,7 +19,7 @@ pub struct TokenRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleMatch<'r> {
     Applies,
-    /// It would apply to a token with this scope.
+    /// The rule would apply if the token had this scope.
     NeedsScope(&'r str),
     No,
 }

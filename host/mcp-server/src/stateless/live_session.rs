@@ -1,4 +1,4 @@
-//! The live entities behind handles.
+//! A session with the live entities behind handles.
 
 use std::sync::{Mutex, PoisonError};
 
