@@ -54,7 +54,7 @@ pub struct HttpDownloader {
 }
 
 impl HttpDownloader {
-    /// Creates a client. `wall_max` is the maximum time of each download, usually
+    /// Creates a downloader. `wall_max` is the maximum time of each download, usually
     /// [`DOWNLOAD_WALL_MAX`](toolwit_core::limits::DOWNLOAD_WALL_MAX).
     ///
     /// # Errors
