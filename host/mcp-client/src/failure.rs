@@ -24,7 +24,7 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
-/// A server requires that the user logs in, or logs in again. Errors of calls and servers have it as their
+/// A server requires that the user logs in, or logs in again. Errors of calls and servers have this error as their
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` requires a login")]

@@ -132,7 +132,7 @@ impl Download for HttpDownloader {
     }
 }
 
-/// Follows a redirect as [`FileUrl::join`] allows it.
+/// Follows a redirect if [`FileUrl::join`] allows it.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > DOWNLOAD_REDIRECTS_MAX {
         return attempt.error(format!("it has more than {DOWNLOAD_REDIRECTS_MAX} redirects"));

@@ -19,7 +19,7 @@ const SURPLUS: &str = "the server listed too many other tools before it";
 /// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
 ///
 /// Nothing is started or contacted before the first use. The first use passes the caller's context, which can contain a
-/// token. The ids of its tools are `mcp:SERVER#tool`, which no plugin can have.
+/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have.
 ///
 /// ```no_run
 /// use toolwit_agent::SourceTools;

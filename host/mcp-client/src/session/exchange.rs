@@ -55,7 +55,7 @@ pub(crate) enum RequestError {
     /// The server answered with an error.
     #[error("{}", quoted(&.0.message))]
     Refused(ErrorData),
-    /// The server does not know the session any longer, and did not process the request.
+    /// The server has ended the session, and did not process the request.
     #[error("the server has ended the session")]
     SessionLost,
     /// The server requires a login, and did not process the request.
@@ -76,7 +76,7 @@ pub(crate) enum RequestError {
     /// A request of the server for input was not answered.
     #[error("the server's request for input was not answered within {}", Span(*.0))]
     NoInput(Duration),
-    /// The server asks for input again and again.
+    /// The server requested input too often.
     #[error("the server asked for input more than {MCP_INPUT_ROUNDS_MAX} times")]
     TooManyRounds,
     /// The answer is not the result of this request.

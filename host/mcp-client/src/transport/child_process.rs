@@ -28,7 +28,7 @@ const UNREAD_MESSAGES_MAX: usize = 256;
 /// The maximum number of lines that are not messages. Beyond it, the connection ends. Some servers print a banner.
 const STRAY_LINES_MAX: usize = 1_000;
 
-/// The time in which a server ends after its input was closed, and again after it was asked to terminate.
+/// The time that a server has to end after its input was closed, and again after the signal to terminate.
 const END_WALL_MAX: Duration = Duration::from_secs(2);
 
 /// A process to start.
@@ -134,7 +134,7 @@ impl Transport<RoleClient> for ChildTransport {
             })
         });
         std::future::ready(match sent {
-            // The library would log an error for each answer.
+            // The protocol library would log an error for each answer.
             Err(SendError::Unread) if is_answer => {
                 if !std::mem::replace(&mut self.has_dropped_answer, true) {
                     tracing::warn!("an MCP server does not read the answers to its requests");
@@ -241,8 +241,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits until the process ends by itself, or ends it after the connection: its input is closed; a process that
-    /// continues gets the signal to terminate, and is then killed.
+    /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed; a
+    /// process that does not end then gets the signal to terminate, and is killed at last.
     async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
         let running = async {
             end.cancelled().await;

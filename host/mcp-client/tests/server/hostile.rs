@@ -1,4 +1,4 @@
-//! What a server must not do.
+//! Servers that violate the protocol or attack the client.
 
 use std::io::Write;
 

@@ -47,7 +47,8 @@ pub(crate) struct QuestionStates {
     redeemed: Mutex<RedeemedAnswers>,
 }
 
-/// The request to which a state is bound: another principal, tool or prompt, or other arguments cannot use it.
+/// The request to which a state is bound. A request of another principal, for another tool or prompt, or with other
+/// arguments cannot use the state.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
     /// The token or rule of the principal.

@@ -49,7 +49,8 @@ impl HttpListener {
     /// Checks the options and listens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a public address without a token, and [`ErrorKind::Io`] if the address is not available.
+    /// [`ErrorKind::Configuration`] for options that are not allowed, such as a public address without a token, and
+    /// [`ErrorKind::Io`] if the address is not available.
     pub async fn bind(options: HttpOptions) -> Result<Self, Error> {
         options.check()?;
         let failed = |error: std::io::Error| {

@@ -18,7 +18,7 @@ const CONNECTIONS_MAX: usize = 512;
 /// Maximum number of requests of a caller without a limit of its own, per minute.
 const REQUESTS_PER_MINUTE_MAX: u32 = 6_000;
 
-/// The options of an HTTP server. By default it listens on a loopback address only, without tokens.
+/// The options of an HTTP server. A server without tokens can listen on a loopback address only.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     pub(super) address: SocketAddr,
@@ -46,7 +46,7 @@ pub struct ProtectedResource {
 }
 
 impl HttpOptions {
-    /// Listens on an address. Port 0 selects a free port.
+    /// Creates the options of a server that listens on an address. Port 0 selects a free port.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         Self {

@@ -73,7 +73,7 @@ impl TokenRule {
         self.requests_per_minute
     }
 
-    /// Returns whether the rule applies to a token.
+    /// Returns whether the rule applies to a token, or would apply with a further scope.
     pub(super) fn matches(
         &self,
         subject: &str,

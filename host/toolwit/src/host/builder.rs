@@ -168,10 +168,11 @@ impl ToolwitBuilder {
     /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome of each
     /// call, and can change or refuse them.
     ///
-    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late results. It runs under
-    /// limits and grants of its own. If it fails, the call does not run or its result is withheld. Interceptors are applied in
-    /// the order of these calls, the first one outermost; those of [`ToolwitBuilder::interceptor`] are around those of plugins.
-    /// [`ToolwitBuilder::build`] fails if the plugin is not installed.
+    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late
+    /// results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
+    /// withheld. Interceptors are applied in the order in which they are added, the first one outermost; the
+    /// interceptors of [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if
+    /// the plugin is not installed.
     #[must_use]
     pub fn plugin_interceptor(mut self, settings: InterceptorSettings) -> Self {
         self.interceptors.push(settings);

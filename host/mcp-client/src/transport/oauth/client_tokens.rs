@@ -80,7 +80,7 @@ impl ClientTokens {
         self.renewed(None).await
     }
 
-    /// Returns a header after the server has refused one with a challenge.
+    /// Returns a new header after the server has refused a header with a challenge.
     ///
     /// # Errors
     /// If the server requires a scope that is not allowed, or the reason why there is no token.

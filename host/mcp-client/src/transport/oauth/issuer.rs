@@ -111,7 +111,7 @@ impl AuthorizationServer {
         Ok(set.keys)
     }
 
-    /// Requests the metadata of an issuer.
+    /// Requests the metadata of an issuer, as [`Self::discover`] does. The error is the unformatted reason.
     ///
     /// # Errors
     /// The reason why it cannot be used.
