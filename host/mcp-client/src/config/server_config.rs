@@ -93,7 +93,7 @@ pub enum RevisionChoice {
     /// Revisions up to 2025-11-25, which begin with a handshake.
     #[serde(rename = "2025-11-25")]
     Handshake,
-    /// Revision 2026-07-28, in which each request stands alone.
+    /// Revision 2026-07-28, in which each request is independent.
     #[serde(rename = "2026-07-28")]
     Stateless,
 }
