@@ -88,7 +88,7 @@ async fn main() -> ExitCode {
 /// The number of logins that the user does for one server.
 const LOGINS_MAX: usize = 3;
 
-/// Uses the tools of a server, and logs in when it requires that.
+/// Uses the tools of a server, and logs in if the server requires a login.
 async fn run(scenario: &str, url: &str) -> Result<(), Box<dyn std::error::Error>> {
     let revision = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_deref() {
         Some("2026-07-28") => RevisionChoice::Newest,
@@ -148,12 +148,12 @@ async fn use_tools(config: &ServerConfig, options: &ClientOptions) -> Result<(),
         }
     }
     server.disconnect();
-    // The end of a session is a request of its own.
+    // Wait until the request that ends the session was sent.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     Ok(())
 }
 
-/// Returns the error of a call that requires a login. A tool may fail otherwise on purpose.
+/// Returns an error only if the call requires a login. Tools of the suite may fail for other reasons on purpose.
 fn required_login(outcome: Result<ToolResult, ToolError>) -> Result<(), toolwit_core::Error> {
     match outcome {
         Err(ToolError::Model(error)) if login_of(&error).is_some() => Err(error),
@@ -184,7 +184,7 @@ fn login_settings() -> Result<OauthLogin, toolwit_core::Error> {
     )
 }
 
-/// Opens an address of the suite, which logs in without questions, and follows its redirect to this machine.
+/// Opens the login page of the suite, which asks for no input, and follows its redirect to this machine.
 async fn browse(url: String) -> std::io::Result<()> {
     let response = get(&url).await?;
     let location = response.lines().find_map(|line| {
@@ -218,7 +218,8 @@ async fn tools_named(
     Ok(tools.into_iter().find(|tool| tool.definition().name() == name))
 }
 
-/// Returns the client that the suite has registered at its issuer. An operator configures the issuer; here it is that of the server.
+/// Returns the client that the suite has registered at its issuer. An operator would configure the issuer; here it is
+/// the one that the server names.
 async fn oauth_client(url: &str) -> Result<OauthClient, Box<dyn std::error::Error>> {
     let authority = url.split('/').nth(2).unwrap_or_default();
     let response = get(&format!("http://{authority}/.well-known/oauth-protected-resource/mcp")).await?;
@@ -243,13 +244,13 @@ fn suite_context() -> Value {
         .unwrap_or_default()
 }
 
-/// Returns the calls that the suite asks for.
+/// Returns the calls that the suite requires.
 fn named_calls() -> Vec<(String, Arguments)> {
     let context = suite_context();
     let calls = context["toolCalls"].as_array().cloned().unwrap_or_default();
     let call = |call: Value| {
         let mut arguments = call["arguments"].as_object().cloned().unwrap_or_default();
-        // A value that is null is one that is not passed: the schemas of the suite do not accept it.
+        // A null value means that the argument is not passed: the schemas of the suite do not accept null.
         arguments.retain(|_, value| !value.is_null());
         Some((call["name"].as_str()?.to_owned(), arguments))
     };

@@ -15,7 +15,7 @@ pub(crate) fn unavailable(server: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the error of a server that accepts no token. Another attempt would not change that.
+/// Returns the error of a server for which there is no accepted token. Another attempt would fail, too.
 pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::MissingKey,
@@ -24,8 +24,8 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
-/// A server requires that the user logs in, or logs in again. It is the [source](std::error::Error::source) of the error of a call or a
-/// server.
+/// A server requires that the user logs in, or logs in again. Errors of calls and servers have this error as their
+/// [source](std::error::Error::source).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` requires a login")]
 #[non_exhaustive]
@@ -52,7 +52,7 @@ pub(crate) fn too_slow(server: &str, why: &str) -> Error {
     )
 }
 
-/// Returns untrusted text for an error.
+/// Returns the printable beginning of an untrusted text, for an error message.
 pub(crate) fn quoted(text: &str) -> String {
     let printable = printable(text);
     let mut quoted: String = printable.trim().chars().take(QUOTED_CHARS_MAX).collect();

@@ -4,8 +4,9 @@
 //! [`ServerConfig`] describes it, in code or in a file ([`McpConfig`]). The server is started or contacted when its tools are first needed, with
 //! the caller's context, and again after its connection has ended.
 //!
-//! A server is untrusted. It receives only what its configuration lists; for a process, these are by default a few environment variables such
-//! as `PATH`. Its messages are limited in size, time and number. A tool whose definition changes is withheld.
+//! A server is untrusted. It receives only what its configuration lists; for a process, these are by default a few
+//! environment variables such as `PATH`. Its messages are limited in size, time and number. By default, a tool whose
+//! definition changes is withheld.
 //!
 //! | module | contents |
 //! |---|---|
@@ -18,6 +19,7 @@
 //! | `config` | [`ServerConfig`] and the files in which servers are configured |
 //! | `requests` | [`ServerRequests`]: the policy for requests of servers |
 //! | `value` | [`Setting`] and [`ValueSource`]: texts, secrets, environment variables, values of the context |
+//! | `failure` | errors of servers, and [`LoginRequired`] |
 
 mod authorization;
 mod config;

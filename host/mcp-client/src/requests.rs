@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub struct ServerQuestion {
     /// The name of the server.
     pub server: String,
-    /// The question. The server wrote it: show it as its words.
+    /// The question. The server wrote it: show it as a quotation of the server.
     pub message: String,
     /// JSON Schema of the answer: an object with fields of simple types.
     pub schema: Value,
@@ -20,9 +20,9 @@ pub struct ServerQuestion {
 pub enum ServerAnswer {
     /// The user gives these values.
     Accepted(Map<String, Value>),
-    /// The user gives none.
+    /// The user refuses to answer.
     Declined,
-    /// The user ends the work.
+    /// The user closes the question without a decision.
     Cancelled,
 }
 
@@ -36,7 +36,7 @@ pub trait ServerRequests: Send + Sync {
         false
     }
 
-    /// Answers a question to the user. Secrets must not be given away like this.
+    /// Answers a question to the user. The answer must not contain secrets.
     async fn answer(&self, _question: ServerQuestion) -> ServerAnswer {
         ServerAnswer::Declined
     }

@@ -24,16 +24,17 @@
 //! | `server` | [`McpServer`], and the requests of a connection |
 //! | `stdio` | one client over standard input and output |
 //! | `session` | up to 2025-11-25: a session, whose list of tools changes |
-//! | `tasks` | long calls in the background |
 //! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
 //! | `content` | prompts, resources and completion |
 //! | `call` | one call: progress, cancellation, messages to the user |
+//! | `principal` | a caller and its rights: its host, its tools, the context of its calls |
+//! | `tasks` | long calls in the background |
 //! | `approval` | asks the user of the client whether a call may run |
 //! | `client` | the client of a call: questions to its user and model, its log |
 //! | `metrics` | counters of requests and calls |
 //! | `open_streams` | the responses of a session that are open |
 //! | `pending` | requests that are not answered yet: their number and memory |
-//! | `principal` | who calls: its host, its tools, the context of its calls |
+//! | `token` | access tokens that an authorization server signs |
 //! | `wire` | the forms of the protocol |
 
 mod approval;

@@ -26,7 +26,7 @@ impl OpenStreams {
     pub(crate) async fn closed(&self) {
         let mut open = self.0.subscribe();
         loop {
-            // It fails only without a sender, and this is one.
+            // Waiting fails only if there is no sender, and `self` is a sender.
             let _ = open.wait_for(|open| *open == 0).await;
             let resumed = open.wait_for(|open| *open > 0);
             if tokio::time::timeout(RESUMPTION_MAX, resumed).await.is_err() {

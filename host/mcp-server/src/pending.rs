@@ -20,7 +20,7 @@ pub(crate) struct PendingRequests {
     memory: Arc<Semaphore>,
 }
 
-/// The place of a request among those that are not answered. Frees it when it is dropped.
+/// A request that is not answered yet. It counts, with its memory, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     number: OwnedSemaphorePermit,
@@ -28,7 +28,8 @@ pub(crate) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Frees the place, but holds the memory of the answer for some time, as far as the client has it.
+    /// Stops counting the request, but reserves the memory of its answer for `time`, as far as the client has such
+    /// memory left.
     pub(crate) fn hold_answer(self, bytes: usize, time: Duration) {
         let Self { number, mut memory } = self;
         drop(number);
@@ -56,7 +57,8 @@ impl PendingRequests {
         }
     }
 
-    /// Reserves a place for a request with a message of at most `bytes`. Returns `None` if too many are pending.
+    /// Counts a request with a message of at most `bytes`. Returns `None` if too many requests are pending, or they
+    /// hold too much memory.
     pub(crate) fn reserve(&self, bytes: usize) -> Option<PendingRequest> {
         let number = self.number.clone().try_acquire_owned().ok()?;
         let memory = self.memory.clone();
@@ -66,7 +68,7 @@ impl PendingRequests {
         Some(PendingRequest { number, memory })
     }
 
-    /// Adjusts the place of a request to its message, which was read. Returns `None` if it holds too much memory.
+    /// Adjusts the memory of a request to its message, which was read. Returns `None` if the message needs too much.
     pub(crate) fn adjust(&self, mut request: PendingRequest, message: &[u8]) -> Option<PendingRequest> {
         let bytes = json_weight(message);
         let (needed, held) = (units(bytes.saturating_add(REQUEST_BYTES)), request.memory.num_permits());

@@ -1,4 +1,4 @@
-//! Who calls.
+//! A caller and its rights.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use toolwit::{ConversationBuilder, ToolContext, Toolwit};
 use crate::approval::ClientApprover;
 use crate::tasks::TaskSupport;
 
-/// A caller of the server, with the tools that it may use. All requests of the standard input have one principal; over HTTP, each
-/// bearer token has one.
+/// A caller of the server, with the tools that it may use. All requests of the standard input have one principal; over
+/// HTTP, each bearer token has one, and so does each subject of a token rule.
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
-    /// The name of what is the same for all subjects of a rule: its tools and its counters.
+    /// The name under which the subjects of a rule share tools, limits and counters.
     group: Arc<str>,
     host: Toolwit,
     context: ToolContext,
@@ -57,9 +57,10 @@ impl Principal {
 
     /// Sets which calls need an approval. By default, none does, as in a [`Conversation`](toolwit::Conversation).
     ///
-    /// The user of the client is asked: by elicitation up to revision 2025-11-25, by a result that requires input from 2026-07-28.
-    /// If the client declares neither, such a call does not run. The answer is as trustworthy as the client: one that answers
-    /// without its user approves by itself. [`ApprovalMode::Deny`] cannot be approved.
+    /// The user of the client is asked: by elicitation up to revision 2025-11-25, by a result that requires input from
+    /// 2026-07-28. If the client declares neither, such a call does not run. The answer is as trustworthy as the
+    /// client, which could answer without asking its user. A call that [`ApprovalMode::Deny`] refuses cannot be
+    /// approved.
     #[must_use]
     pub fn with_approvals(mut self, policy: ApprovalPolicy) -> Self {
         self.approvals = policy;
@@ -87,7 +88,7 @@ impl Principal {
         }
     }
 
-    /// Returns the name that all subjects of a rule share. It is the name of other principals.
+    /// Returns the name that all subjects of a rule share. For other principals, it is their name.
     pub(crate) fn group(&self) -> &str {
         &self.group
     }

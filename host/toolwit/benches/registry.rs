@@ -1,9 +1,9 @@
 //! Measures scans of a plugin directory with 10,000 packages, and searches over 10,000 and 100,000 tools: by words, and by words and
 //! meaning.
 //!
-//! Run all parts with `cargo bench --bench registry`, or one of them with `-- packages`, `-- restart` or `-- searches`.
-//! The first scan is reported as a ratio to the time for decoding every package once on all cores. Restarts and
-//! searches are reported as absolute times, because they are the latencies that a user notices.
+//! Run `packages` and `searches` with `cargo bench --bench registry`, or one part with `-- packages`, `-- restart` or
+//! `-- searches`. The first scan is reported as a ratio to the time for decoding every package once on all cores.
+//! Restarts and searches are reported as absolute times, because they are the latencies that a user notices.
 
 #![allow(
     clippy::unwrap_used,
@@ -125,7 +125,7 @@ fn host() -> Arc<Runtime> {
     Runtime::new(options).unwrap()
 }
 
-/// Returns the words of the package with this number, which are unique.
+/// Returns the words of the package with this number. The first 10,000 packages have different words.
 fn words(number: usize) -> (&'static str, &'static str, &'static str) {
     let verb = VERBS[number % VERBS.len()];
     let noun = NOUNS[number / VERBS.len() % NOUNS.len()];

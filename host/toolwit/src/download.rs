@@ -54,7 +54,7 @@ pub struct HttpDownloader {
 }
 
 impl HttpDownloader {
-    /// Creates a client. `wall_max` is the maximum time of each download, usually
+    /// Creates a downloader. `wall_max` is the maximum time of each download, usually
     /// [`DOWNLOAD_WALL_MAX`](toolwit_core::limits::DOWNLOAD_WALL_MAX).
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Download for HttpDownloader {
     }
 }
 
-/// Follows a redirect as [`FileUrl::join`] allows it.
+/// Follows a redirect if [`FileUrl::join`] allows it.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > DOWNLOAD_REDIRECTS_MAX {
         return attempt.error(format!("it has more than {DOWNLOAD_REDIRECTS_MAX} redirects"));

@@ -9,7 +9,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::pack;
 use toolwit_sandbox::read_component;
 
-/// Embeds the manifest and the WIT next to a component in it, so that the package is one file.
+/// Embeds the manifest and the WIT that are next to a component file in the component, so that the package is one file.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {
@@ -37,7 +37,8 @@ pub struct PackedComponent {
 }
 
 impl Packing {
-    /// Packs a component file with the `.toml` and the `.wit` file of its name, as far as they exist. One must exist.
+    /// Packs a component file with the `.toml` and the `.wit` file of its name, as far as they exist. At least one must
+    /// exist.
     #[must_use]
     pub fn new(component: impl Into<PathBuf>) -> Self {
         Self {

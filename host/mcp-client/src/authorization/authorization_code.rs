@@ -5,13 +5,13 @@ use zeroize::Zeroizing;
 
 use crate::failure::quoted;
 
-/// What the response to a login must contain.
+/// The required content of the response to a login.
 pub(super) struct Expected {
     /// The random value of the login.
     pub(super) state: Zeroizing<String>,
     /// The issuer, as its metadata names it.
     pub(super) issuer: String,
-    /// Whether the issuer always names itself (RFC 9207).
+    /// Whether the issuer names itself in every response (RFC 9207).
     pub(super) is_issuer_named: bool,
 }
 
@@ -42,7 +42,7 @@ impl AuthorizationCode {
         response
     }
 
-    /// Returns whether it is a response to this login, and not to one that somebody else began.
+    /// Returns whether the response belongs to this login, and not to a login that another party began.
     pub(super) fn belongs_to(&self, expected: &Expected) -> bool {
         !self.is_ambiguous && self.state.as_ref() == Some(&expected.state)
     }
@@ -50,10 +50,11 @@ impl AuthorizationCode {
     /// Returns the code.
     ///
     /// # Errors
-    /// If the response is that of another issuer, or the issuer refused.
+    /// If the response is from another issuer, reports a refusal, or has no code.
     pub(super) fn into_code(self, expected: &Expected) -> Result<Zeroizing<String>, String> {
         match &self.issuer {
-            // Not even the error of another issuer is believed. Addresses are compared as texts (RFC 9207, section 2.4).
+            // The issuer is checked first, so that no error of another issuer is reported. Addresses are compared as
+            // texts (RFC 9207, section 2.4).
             Some(issuer) if *issuer != expected.issuer => {
                 let issuer = quoted(issuer);
                 return Err(format!("the response is that of another issuer, `{issuer}`"));

@@ -18,8 +18,8 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// Begins the login of a user to a server over HTTP: authorization code with PKCE, for a client on the user's machine.
 ///
-/// The configuration names the issuer and the client, or the server and the issuer do. Show the user [`PendingLogin::issuer`] and open
-/// [`PendingLogin::url`] in a browser.
+/// If the configuration names no issuer, the server names it. If the configuration names no client, the issuer
+/// registers one. Show the user [`PendingLogin::issuer`] and open [`PendingLogin::url`] in a browser.
 ///
 /// ```no_run
 /// use toolwit_mcp_client::{ClientOptions, LoginRequest, ServerConfig};
@@ -59,7 +59,8 @@ impl<'a> LoginRequest<'a> {
         self
     }
 
-    /// Sets the port of 127.0.0.1 to which the browser returns, for clients that are registered with it. By default, it is a free one.
+    /// Sets the port of 127.0.0.1 to which the browser returns, for clients that are registered with a fixed port. By
+    /// default, a free port is used.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
@@ -69,7 +70,8 @@ impl<'a> LoginRequest<'a> {
     /// Finds the issuer, registers the client if necessary, and listens for the browser.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] with the reason why it is not possible.
+    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] with the reason why a
+    /// login is not possible.
     pub async fn begin(self) -> Result<PendingLogin, Error> {
         let name = &self.config.name;
         let http = login_endpoint(self.config)?;
@@ -166,8 +168,8 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
     Ok(http)
 }
 
-/// Returns the issuer: the configured one, which the server must accept, or the first one of the server. A server without metadata is its
-/// own issuer, as in revision 2025-03-26.
+/// Returns the configured issuer, which the metadata of the server must also name, or the first issuer of the server. A
+/// server without metadata is its own issuer, as in revision 2025-03-26.
 fn issuer_address(http: &HttpEndpoint, resource: Option<&ProtectedResource>) -> Result<Url, String> {
     if let Some(issuer) = &http.login.issuer {
         if let Some(resource) = resource {
@@ -186,7 +188,7 @@ fn issuer_address(http: &HttpEndpoint, resource: Option<&ProtectedResource>) -> 
     Url::parse(first).map_err(|_| format!("its metadata names the issuer `{}`, which is not a URL", quoted(first)))
 }
 
-/// Asks the server without a token, and returns the challenge with which it requires one.
+/// Sends a request without a token, and returns the challenge with which the server requires a token.
 async fn probe(server: &Url) -> Result<Option<Challenge>, String> {
     let revision = "2026-07-28";
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {

@@ -16,17 +16,17 @@ pub struct Logout<'a> {
     options: &'a ClientOptions,
 }
 
-/// What happened to the tokens of a login that ended.
+/// The result of the revocation of the tokens of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Revocation {
     /// There was no login.
     NoLogin,
-    /// The issuer has revoked them.
+    /// The issuer has revoked the tokens.
     Revoked,
     /// The issuer cannot revoke tokens: they stay valid until they expire.
     NotOffered,
-    /// The issuer could not be asked, or did not revoke them, with the reason.
+    /// The tokens could not be revoked, with the reason.
     Failed(String),
 }
 
@@ -37,7 +37,8 @@ impl<'a> Logout<'a> {
         Self { config, options }
     }
 
-    /// Removes the stored login, and asks its issuer to revoke the tokens. The login is removed in any case.
+    /// Removes the stored login, and asks its issuer to revoke the tokens. The login is removed even if the issuer does
+    /// not revoke the tokens.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be removed.
@@ -59,7 +60,7 @@ impl<'a> Logout<'a> {
             Ok(Some(login)) => Ok(self.revoke(http, &login).await.unwrap_or_else(Revocation::Failed)),
             Ok(None) if existed => Ok(Revocation::NotOffered),
             Ok(None) => Ok(Revocation::NoLogin),
-            // It could not be read, so that its tokens are unknown.
+            // The stored login could not be read, so its tokens are unknown.
             Err(why) => Ok(Revocation::Failed(why)),
         }
     }
@@ -83,7 +84,7 @@ impl<'a> Logout<'a> {
             id: login.client_id.clone(),
             secret: configured.or_else(|| login.client_secret.clone().map(Zeroizing::new)),
         };
-        // An issuer that revokes a refresh token ends the access tokens of the login, too. Not all do.
+        // Not every issuer that revokes a refresh token also revokes its access tokens. So both are sent.
         let refresh = login.refresh_token.iter().map(|token| (token, "refresh_token"));
         for (token, kind) in refresh.chain([(&login.access_token, "access_token")]) {
             let form = Form::default().with("token", token).with("token_type_hint", kind);

@@ -47,7 +47,7 @@ pub struct LoginReport {
     pub scopes: Vec<String>,
     /// How long the access token is valid, if the issuer states it.
     pub validity: Option<Duration>,
-    /// Whether the login continues after that, because there is a refresh token.
+    /// Whether the login continues after the access token has expired, because there is a refresh token.
     pub is_renewable: bool,
 }
 
@@ -58,7 +58,7 @@ impl PendingLogin {
         &self.url
     }
 
-    /// Returns the issuer, to whom the user shows a password. Without a configured issuer, the server has named it.
+    /// Returns the issuer, at which the user logs in. If no issuer is configured, the server has named it.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer

@@ -33,7 +33,7 @@ const HEADERS_WALL_MAX: Duration = Duration::from_secs(10);
 /// The maximum size of the headers of a request, in bytes.
 const HEADERS_BYTES_MAX: usize = 32 << 10;
 
-/// The time in which the last response is sent.
+/// The maximum time in which the last response is sent.
 const END_WALL_MAX: Duration = Duration::from_secs(1);
 
 /// Listens on a loopback address for the response of the issuer, which the browser brings.
@@ -59,7 +59,7 @@ impl RedirectListener {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// Waits for the response. Others, which any web page can send, are answered with an error and ignored.
+    /// Waits for the response to the login. Other requests, which any web page can send, get an error and are ignored.
     ///
     /// # Errors
     /// If the issuer refused, or the response is that of another issuer.
@@ -89,9 +89,9 @@ impl RedirectListener {
     }
 }
 
-/// What the browser is answered with.
+/// The page to which the browser returns after the login.
 struct Page {
-    /// The only `Host` of a request.
+    /// The only accepted value of the header `Host`.
     host: String,
     expected: Expected,
     sender: mpsc::Sender<Result<Zeroizing<String>, String>>,
@@ -99,7 +99,7 @@ struct Page {
 
 impl Page {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        // A web page that reaches this address under another name cannot read the responses.
+        // A web page that reaches this address under another host name must not read the responses.
         let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
         if host != Some(self.host.as_bytes()) || request.method() != Method::GET || request.uri().path() != PATH {
             return text(StatusCode::NOT_FOUND, "There is nothing here.");

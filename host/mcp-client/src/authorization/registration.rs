@@ -19,7 +19,7 @@ pub(super) struct LoginClient {
     pub(super) identity: ClientIdentity,
     /// How a registered client authenticates itself.
     pub(super) authentication: Option<ClientAuthentication>,
-    /// Whether the secret was given by the issuer, and is stored with the login.
+    /// Whether the issuer registered the client, so that its secret is stored with the login.
     pub(super) is_registered: bool,
 }
 
@@ -39,10 +39,11 @@ struct RegistrationRefusal {
 }
 
 impl LoginClient {
-    /// Returns the client that is configured, or that the issuer accepts by its metadata document, or registers.
+    /// Returns the configured client, the client of the metadata document if the issuer reads it, or a new
+    /// registration.
     ///
     /// # Errors
-    /// If the configuration names no client, and the issuer neither accepts the document nor registers one.
+    /// If the configuration names no client, and the issuer neither accepts the document nor registers a client.
     pub(super) async fn find(
         login: &OauthLogin,
         secret: Option<Zeroizing<String>>,
@@ -67,7 +68,7 @@ impl LoginClient {
         Self::register(issuer, redirect).await
     }
 
-    /// Registers a client, which has one address to return to.
+    /// Registers a client with one redirect address.
     async fn register(issuer: &AuthorizationServer, redirect: &str) -> Result<Self, String> {
         let Some(endpoint) = issuer.registration_endpoint()? else {
             return Err("the issuer does not register clients: configure a `client_id`".to_owned());

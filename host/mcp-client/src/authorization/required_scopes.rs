@@ -5,10 +5,10 @@ use crate::transport::{AuthorizationServer, Challenge, ProtectedResource};
 /// The scope with which an issuer gives a refresh token.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-/// The maximum number of scopes that a server can ask for.
+/// The maximum number of scopes that a login requests.
 const SCOPES_MAX: usize = 64;
 
-/// Where the scopes of a login come from.
+/// The sources of the scopes of a login.
 pub(super) struct ScopeSources<'a> {
     /// The configured scopes.
     pub(super) configured: &'a [String],
@@ -22,7 +22,8 @@ pub(super) struct ScopeSources<'a> {
 }
 
 impl ScopeSources<'_> {
-    /// Returns the scopes: those that are configured, or those of the server. A login that adds some keeps those of the earlier login.
+    /// Returns the configured scopes, or those of the server, and the added scopes. If scopes are added, those of the
+    /// earlier login are requested again.
     pub(super) fn scopes(&self) -> Vec<String> {
         let mut scopes: Vec<String> = Vec::new();
         let mut add = |scope: &String| {

@@ -36,7 +36,7 @@ struct ClientServer {
     disabled: bool,
 }
 
-/// Parses such a file. Disabled servers are left out.
+/// Parses a file of another client. Disabled servers are left out.
 pub(super) fn parse(text: &str) -> Result<McpConfig, Error> {
     let invalid = |why: String| {
         Error::new(

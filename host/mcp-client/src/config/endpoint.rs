@@ -22,13 +22,13 @@ pub enum ServerEndpoint {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessEndpoint {
-    /// Program: a path, or a name that is looked up in the absolute directories of its `PATH`.
+    /// Program: a path, or a name that is looked up in the absolute directories of the process's `PATH`.
     pub program: String,
     /// Arguments.
     pub arguments: Vec<Setting>,
     /// Environment variables. The process has no others, except the inherited ones.
     pub variables: Vec<(String, Setting)>,
-    /// Environment variables that it has from the host, if they are set there.
+    /// Environment variables that the process inherits from the host, if the host has them.
     pub inherited: Vec<String>,
     /// Working directory; by default that of the host.
     pub directory: Option<PathBuf>,
@@ -46,6 +46,6 @@ pub struct HttpEndpoint {
     pub bearer: Option<Setting>,
     /// The client that obtains the tokens, if there is no `bearer`.
     pub oauth: Option<Box<OauthClient>>,
-    /// How a user logs in, whose tokens are used if there is neither `bearer` nor `oauth`.
+    /// The login of a user. Its tokens are used if there is no `bearer`, no `oauth` and no header `authorization`.
     pub login: Box<OauthLogin>,
 }

@@ -32,7 +32,8 @@ pub(super) enum Oauth {
 }
 
 impl OauthTable {
-    /// Checks the table. Without credentials, it is that of a login. The error is the reason.
+    /// Checks the table. A table without credentials configures a login. The error is the reason why the table is
+    /// invalid.
     pub(super) fn into_oauth(self) -> Result<Oauth, String> {
         let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
         if let Some(scope) = self

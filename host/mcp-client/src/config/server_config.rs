@@ -66,9 +66,10 @@ pub struct ServerConfig {
     pub has_resource_tools: bool,
     /// Whether its prompts can be listed and read with tools.
     pub has_prompt_tools: bool,
-    /// The values of the caller's context that it receives as `_meta`. Keys that a [`Setting`] of the server uses are never sent.
+    /// The values of the caller's context that the server receives as `_meta`. Keys that a [`Setting`] of the server
+    /// uses are never sent.
     pub meta: MetaFilter,
-    /// Directories that it receives as roots, if it requests them.
+    /// Directories that the server receives as roots, if it requests them.
     pub roots: Vec<PathBuf>,
     /// Maximum time of a call without progress.
     pub timeout: Duration,
@@ -76,7 +77,7 @@ pub struct ServerConfig {
     pub startup_timeout: Duration,
     /// The revisions of the protocol that are tried.
     pub revision: RevisionChoice,
-    /// What happens to a tool whose definition changes.
+    /// The treatment of a tool whose definition changes.
     pub changed_tools: ChangedTools,
     /// Properties that are handles: ids that some tools return and others take. By default there are none.
     pub handles: Vec<String>,
@@ -92,12 +93,12 @@ pub enum RevisionChoice {
     /// Revisions up to 2025-11-25, which begin with a handshake.
     #[serde(rename = "2025-11-25")]
     Handshake,
-    /// Revision 2026-07-28, in which each request stands alone.
+    /// Revision 2026-07-28, in which each request is independent.
     #[serde(rename = "2026-07-28")]
     Stateless,
 }
 
-/// What happens to a tool whose definition changes after it was first listed.
+/// The treatment of a tool whose definition changes after it was first listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
@@ -305,8 +306,8 @@ impl ServerConfig {
         self
     }
 
-    /// Sets which properties are handles, such as `order_id`. A result with a handle brings an entity: its methods are the tools that take
-    /// this handle.
+    /// Sets which properties are handles, such as `order_id`. A result with a handle becomes an entity whose methods
+    /// are the tools that take this handle.
     #[must_use]
     pub fn with_handles<H: Into<String>>(mut self, handles: impl IntoIterator<Item = H>) -> Self {
         self.handles = handles.into_iter().map(Into::into).collect();

@@ -127,7 +127,7 @@ impl McpConfig {
     /// client has its own.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for anything else.
+    /// [`ErrorKind::Configuration`] for any other text.
     pub fn parse_json(text: &str) -> Result<Self, Error> {
         client_files::parse(text)
     }

@@ -12,7 +12,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The number of characters of the digest of an address in a key.
 const DIGEST_CHARS: usize = 16;
 
-/// The stored login of one server. A login at another address with the same name is another login.
+/// The stored login of one server. Servers with the same name and different addresses have different logins.
 #[derive(Clone)]
 pub(crate) struct LoginSlot {
     store: Arc<dyn LoginStore>,
@@ -31,7 +31,7 @@ impl LoginSlot {
         }
     }
 
-    /// Returns the login. One for another address is not returned.
+    /// Returns the login, unless it is for another address.
     ///
     /// # Errors
     /// The reason why it cannot be read.

@@ -27,18 +27,19 @@ pub trait LoginStore: Send + Sync {
     /// If it cannot be removed.
     fn remove(&self, key: &str) -> Result<bool, Error>;
 
-    /// Waits until no other process renews this login, and returns a guard for which others wait. By default, nobody waits: an issuer
-    /// may then end a login whose refresh token two processes use at the same time.
+    /// Waits until no other process renews this login. Other processes wait until the returned guard is dropped. The
+    /// default implementation does not wait: an issuer may then end a login whose refresh token two processes use at
+    /// the same time.
     ///
     /// # Errors
-    /// If the others cannot be kept waiting.
+    /// If the login cannot be locked against other processes.
     fn begin_renewal(&self, key: &str) -> Result<Box<dyn Send>, Error> {
         let _ = key;
         Ok(Box::new(()))
     }
 }
 
-/// A store without logins, which stores none.
+/// A store that is always empty and refuses to store a login.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLogins;
 

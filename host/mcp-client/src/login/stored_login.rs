@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The tokens of a user, and what they are bound to: a server, the resource of that server, and the issuer.
+/// The tokens of a user, with the server, the resource and the issuer to which they are bound.
 ///
-/// Its texts are wiped from memory when it is dropped.
+/// The tokens and the secret of the client are wiped from memory when the login is dropped.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredLogin {
@@ -17,7 +17,7 @@ pub(crate) struct StoredLogin {
     pub(crate) resource: String,
     /// The issuer, as its metadata names it.
     pub(crate) issuer: String,
-    /// The id of the client, which this issuer knows.
+    /// The id of the client at this issuer.
     pub(crate) client_id: String,
     /// The secret that the issuer gave the client when it was registered.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,10 +7,10 @@ use crate::session::ServerSession;
 use crate::tool::HandleTools;
 use toolwit_core::limits::MCP_CONNECTIONS_MAX;
 
-/// The number of callers whose definitions are remembered. They outlive the connections of their callers.
+/// The maximum number of callers whose pinned definitions are kept. The pins outlive the connections of the callers.
 const CALLERS_MAX: usize = 4 * MCP_CONNECTIONS_MAX;
 
-/// The tools of one caller, and those to which handles are bound.
+/// The tools of one caller, and the list from which entities of handles get their methods.
 pub(super) struct CallerTools {
     /// The digest that identifies the caller.
     caller: String,
@@ -24,7 +24,7 @@ pub(super) struct CallerTools {
 pub(super) struct CallerTable(Vec<CallerTools>);
 
 impl CallerTable {
-    /// Returns the tools of a caller, which uses a session. Without their sessions, those of other callers keep only their pins.
+    /// Returns the tools of a caller, and records its session. Callers whose session was dropped keep only their pins.
     pub(super) fn of(&mut self, caller: &str, session: &Arc<ServerSession>) -> &mut CallerTools {
         let mut tools = match self.0.iter().position(|tools| tools.caller == caller) {
             Some(at) => self.0.remove(at),
@@ -48,7 +48,7 @@ impl CallerTable {
         &mut self.0[last]
     }
 
-    /// Returns the tools of a caller that has listed them.
+    /// Returns the tools of a caller, if the caller has listed them.
     pub(super) fn get(&mut self, caller: &str) -> Option<&mut CallerTools> {
         self.0.iter_mut().find(|tools| tools.caller == caller)
     }

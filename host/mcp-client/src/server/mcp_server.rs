@@ -18,8 +18,8 @@ const SURPLUS: &str = "the server listed too many other tools before it";
 
 /// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
 ///
-/// Nothing is started or contacted before the first use. The first use has the caller's context, from which a token can come. The ids of its
-/// tools are `mcp:SERVER#tool`, which no plugin can have.
+/// Nothing is started or contacted before the first use. The first use passes the caller's context, which can contain a
+/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have.
 ///
 /// ```no_run
 /// use toolwit_agent::SourceTools;
@@ -48,7 +48,7 @@ struct Shared {
     reading_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
 }
 
-/// What is known about a server after it was contacted.
+/// A report on a server that was contacted.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ServerReport {
@@ -82,7 +82,7 @@ impl McpServer {
     /// Contacts the server and describes it.
     ///
     /// # Errors
-    /// If it cannot be used.
+    /// If the server cannot be used.
     pub async fn report(&self, context: &ToolContext) -> Result<ServerReport, Error> {
         let session = self.shared.pool.of(context);
         let connection = session.connection(context).await?;
@@ -119,8 +119,8 @@ impl McpServer {
             .unwrap_or_default()
     }
 
-    /// Trusts the changed definitions of tools for this caller. They are tools again at the next turn. If the server has listed too many tools, those that
-    /// it does not list any longer make room for new ones.
+    /// Trusts the changed definitions of tools for this caller. The next turn can use these tools. If the server has
+    /// listed too many tools, the pins of tools that it does not list are removed, so that new tools can be used.
     pub fn accept_changes(&self, context: &ToolContext) {
         if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
             caller.pinned.accept_changes();
@@ -146,7 +146,7 @@ impl McpServer {
         tools
     }
 
-    /// Returns the tools that list and read resources and prompts, if the configuration asks for them.
+    /// Returns the tools that list and read resources and prompts, if the configuration enables them.
     fn reading_tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let mut cached = self.shared.reading_tools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tools) = &*cached {

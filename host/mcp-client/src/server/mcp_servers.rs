@@ -44,7 +44,7 @@ impl McpServers {
     /// Contacts the required servers.
     ///
     /// # Errors
-    /// That of the first required server that cannot be used.
+    /// The error of the first required server that cannot be used.
     pub async fn connect_required(&self, context: &ToolContext) -> Result<(), Error> {
         let required = self.servers.iter().filter(|server| server.config().is_required);
         let connected = join_all(required.map(|server| server.tools(context))).await;

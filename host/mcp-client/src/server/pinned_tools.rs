@@ -8,8 +8,8 @@ use crate::session::{ListedTool, Listing};
 use toolwit_core::Tool;
 use toolwit_core::limits::MCP_TOOLS_MAX;
 
-/// The tools of a server for one caller. A definition that does not change stays the same object, and one that changes is not trusted like
-/// the one before it: the approval of the tool was for another description.
+/// The tools of a server for one caller. A tool whose definition does not change stays the same object. By default, a
+/// tool whose definition changes is withheld, because its approval was for another description.
 #[derive(Default)]
 pub(super) struct PinnedTools {
     /// The digest of the definition of each tool that was ever listed, by its name at the server.
@@ -18,12 +18,12 @@ pub(super) struct PinnedTools {
     tools: HashMap<String, Arc<dyn Tool>>,
     /// The tools whose definitions have changed.
     changed: Vec<String>,
-    /// The tools that are new, after too many others were listed.
+    /// The new tools that are withheld, because too many others were listed before.
     surplus: Vec<String>,
 }
 
 impl PinnedTools {
-    /// Returns the tools of a list that can be used.
+    /// Pins new tools, and returns the tools of a list that can be used.
     pub(super) fn tools(
         &mut self,
         listing: &Listing,
@@ -78,7 +78,8 @@ impl PinnedTools {
         &self.surplus
     }
 
-    /// Trusts the current definitions. Tools that are listed no longer make room for new ones, if there are too many.
+    /// Trusts the current definitions. If there are too many tools, the pins of tools that the server does not list are
+    /// removed.
     pub(super) fn accept_changes(&mut self) {
         for name in self.changed.drain(..) {
             self.pins.remove(&name);
@@ -88,7 +89,7 @@ impl PinnedTools {
         }
     }
 
-    /// Forgets the tools, but not their definitions.
+    /// Drops the tools, but keeps their pins.
     pub(super) fn forget_tools(&mut self) {
         self.tools = HashMap::new();
     }

@@ -18,7 +18,7 @@ pub(crate) struct Connection {
     redaction: Redaction,
     revision: ProtocolVersion,
     capabilities: ServerCapabilities,
-    /// Listens to changes, for servers that do not report them by themselves.
+    /// Listens to changes of the tools, in revisions that report them to subscribers only.
     _subscription: JoinSet<()>,
 }
 
@@ -69,7 +69,7 @@ impl Connection {
         self.service.is_closed() || self.peer().is_transport_closed()
     }
 
-    /// Returns the secrets that the server received.
+    /// Returns the redaction of the secrets that the server received.
     pub(crate) fn redaction(&self) -> &Redaction {
         &self.redaction
     }

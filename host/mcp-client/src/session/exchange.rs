@@ -20,16 +20,16 @@ use toolwit_core::limits::{MCP_INPUT_ROUNDS_MAX, OUTPUT_BYTES_MAX, Span};
 /// The minimum time between two progress messages to the user.
 const PROGRESS_SHOWN_EVERY: Duration = Duration::from_millis(100);
 
-/// The time in which a cancellation is sent.
+/// The maximum time for sending a cancellation.
 const CANCEL_WALL_MAX: Duration = Duration::from_secs(1);
 
-/// The pause before a call is repeated that the server did not finish and asked nothing for.
+/// The pause before a call is repeated, if the server neither finished it nor requested input.
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
 
 /// The limits and the context of a request.
 pub(crate) struct Exchange<'a> {
     pub(crate) context: &'a ToolContext,
-    /// Values for the server, in addition to those of the protocol.
+    /// Entries of `_meta`, in addition to those of the protocol.
     pub(crate) meta: Map<String, Value>,
     /// The maximum time without progress.
     pub(crate) idle_max: Duration,
@@ -55,7 +55,7 @@ pub(crate) enum RequestError {
     /// The server answered with an error.
     #[error("{}", quoted(&.0.message))]
     Refused(ErrorData),
-    /// The server does not know the session any longer, and did not process the request.
+    /// The server has ended the session, and did not process the request.
     #[error("the server has ended the session")]
     SessionLost,
     /// The server requires a login, and did not process the request.
@@ -76,7 +76,7 @@ pub(crate) enum RequestError {
     /// A request of the server for input was not answered.
     #[error("the server's request for input was not answered within {}", Span(*.0))]
     NoInput(Duration),
-    /// The server asks for input again and again.
+    /// The server requested input too often.
     #[error("the server asked for input more than {MCP_INPUT_ROUNDS_MAX} times")]
     TooManyRounds,
     /// The answer is not the result of this request.
@@ -84,7 +84,7 @@ pub(crate) enum RequestError {
     Unexpected,
 }
 
-/// A request that is cancelled when nobody waits for it any longer.
+/// A request that is cancelled if this value is dropped before the answer.
 struct Pending(Option<RequestHandle<RoleClient>>);
 
 impl Pending {
@@ -154,7 +154,7 @@ impl Connection {
                 biased;
                 answer = &mut handle.rx => {
                     pending.0 = None;
-                    // It may have arrived together with the answer.
+                    // Progress may have arrived together with the answer.
                     while let Some(made) = progress.waiting() {
                         display.show(&made);
                     }
@@ -180,8 +180,8 @@ impl Connection {
         }
     }
 
-    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. All rounds together have the time of
-    /// one call.
+    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. All rounds
+    /// together have the time limit of one call.
     ///
     /// # Errors
     /// See [`RequestError`].

@@ -1,4 +1,4 @@
-//! The client's side of a connection: what it does with requests and notifications of the server.
+//! The client's side of a connection: it handles the requests and notifications of the server.
 
 #![expect(
     deprecated,
@@ -19,7 +19,8 @@ use crate::value::Redaction;
 /// The maximum length of a server's log message, in characters.
 const LOG_CHARS_MAX: usize = 1_000;
 
-/// Passes the requests of a server to the policy of the client, and its notifications to those who wait for them.
+/// Passes the requests of a server to the policy of the client, and its notifications to the calls and lists that wait
+/// for them.
 pub(super) struct Handler {
     pub(super) input: InputProvider,
     pub(super) notices: Notices,
@@ -77,7 +78,7 @@ impl ClientHandler for Handler {
         _context: NotificationContext<RoleClient>,
     ) {
         let mut data = params.data;
-        // Before it becomes JSON text, in which a secret may be escaped.
+        // Redacted before it becomes JSON text, in which a secret may be escaped.
         self.redaction.value(&mut data);
         let text = self.redaction.beginning(&data.to_string(), LOG_CHARS_MAX);
         tracing::debug!(level = ?params.level, message = text, "an MCP server logged a message");

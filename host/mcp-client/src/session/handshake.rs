@@ -28,10 +28,10 @@ use crate::value::{Redaction, Setting};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
 
-/// The time that a response may take longer than its call, so that the call ends first.
+/// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The words in the names of variables and headers whose values are secrets, also if they are written in a file.
+/// A variable or header whose name contains one of these words is a secret, also if its value is written in a file.
 const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
 
 type Service = RunningService<RoleClient, Handler>;
@@ -86,7 +86,7 @@ struct Start<'a> {
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
-    /// The source of tokens of an HTTP server without a fixed one.
+    /// The source of tokens of an HTTP server without a fixed token.
     tokens: Option<TokenSource>,
 }
 
@@ -111,7 +111,7 @@ impl Start<'_> {
             && !first.is_authorization_required()
             && !self.has_no_token();
         if can_retry {
-            // A server that knows only the handshake may end the connection when it is asked for its revisions.
+            // A server that supports only the handshake may end the connection when the client requests its revisions.
             self.diagnostics = Diagnostics::default();
             if let Ok(service) = self.attempt(ClientLifecycleMode::Initialize).await? {
                 return self.checked(service);
@@ -192,7 +192,7 @@ impl Start<'_> {
         Ok(headers)
     }
 
-    /// Returns the source of tokens, which has obtained the first one.
+    /// Returns the source of tokens, after it has obtained the first token. `None` for a server with a fixed token.
     async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
         let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {
@@ -253,7 +253,7 @@ impl Start<'_> {
         ))
     }
 
-    /// Returns the value of a setting. A secret is redacted from now on.
+    /// Returns the value of a setting. A secret value is added to the redaction.
     fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
             let why = format!("{} for `{name}`", error.message);

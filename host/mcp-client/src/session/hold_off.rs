@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use toolwit_core::Error;
 
-/// The time in which a server is not contacted after its first failure. It doubles with each further one.
+/// The time in which a server is not contacted after its first failure. It doubles with each further failure.
 const HOLD_OFF_MIN: Duration = Duration::from_secs(1);
 
-/// The maximum of this time.
+/// The maximum time in which a server is not contacted after a failure.
 const HOLD_OFF_MAX: Duration = Duration::from_secs(60);
 
-/// Keeps a server that cannot be reached from being contacted again at once.
+/// Delays further attempts to contact a server that cannot be reached.
 #[derive(Default)]
 pub(super) struct HoldOff {
     delays: Option<ExponentialBackoff>,
@@ -21,7 +21,7 @@ pub(super) struct HoldOff {
 }
 
 impl HoldOff {
-    /// Returns the last failure, if the server must not be contacted yet.
+    /// Returns the last failure as the error, if the server must not be contacted yet.
     pub(super) fn check(&self) -> Result<(), Error> {
         match &self.failure {
             Some((error, until)) if Instant::now() < *until => Err(error.clone()),

@@ -46,7 +46,7 @@ pub(crate) struct Listing {
     pub(crate) tools: Vec<ListedTool>,
     /// The tools that cannot be used, with the reasons.
     pub(crate) withheld: Vec<WithheldTool>,
-    /// When the list must be read again. Without it, the server reports changes.
+    /// When the list must be read again, or `None` if the server reports changes.
     pub(super) fresh_until: Option<Instant>,
 }
 
@@ -84,7 +84,7 @@ impl Listing {
 /// Reads the list of tools, page by page, within limits.
 ///
 /// # Errors
-/// If the server cannot be asked.
+/// If the server does not answer, or its answer is not a list.
 pub(super) async fn list_tools(
     connection: &Connection,
     config: &Arc<ServerConfig>,
@@ -116,7 +116,7 @@ pub(super) async fn list_tools(
     })
 }
 
-/// Returns the configured handles that bring no entities, with the reasons.
+/// Returns the configured handles that can have no entities, with the reasons.
 fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool> {
     let unused = handles.iter().filter_map(|handle| {
         let reason = if !tools.iter().any(|tool| returns_handle(&tool.definition, handle)) {
@@ -220,7 +220,7 @@ fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> 
     (tools, withheld)
 }
 
-/// Checks a name, which becomes a part of an id.
+/// Checks the name of a tool, which becomes a part of its id.
 fn check_name(name: &str) -> Result<(), String> {
     if name.trim().is_empty() || name.len() > REMOTE_NAME_BYTES_MAX {
         return Err(format!(
@@ -253,14 +253,14 @@ fn read(
         None if input.get("type").is_none() => input["type"] = json!("object"),
         _ => return Err("its input schema must have `\"type\": \"object\"`".to_owned()),
     }
-    // A result is not checked against it: one that cannot be used is left out.
+    // Results are not checked against the output schema, so a schema that cannot be used is left out.
     let output = tool.output_schema.as_deref().and_then(|output| schema(output).ok());
     let text = tool
         .description
         .as_deref()
         .or(tool.title.as_deref())
         .unwrap_or_default();
-    // A description of more than this length was cut when the message was read.
+    // A longer description was cut when the message was read, possibly inside a secret.
     let text = redaction.without_cut_end(text);
     let text = redaction.beginning(text.trim(), DESCRIPTION_CHARS_MAX);
     let id = ToolId::from_text(&format!("mcp:{}#{}", config.name, tool.name));
@@ -278,7 +278,7 @@ fn relax(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(relax),
         Value::Object(fields) => {
-            // A property may have such a name; then its value is a schema.
+            // A map of schemas, such as `dependentSchemas`, can have a key `id`. Its value is not a string.
             fields.retain(|name, field| {
                 !UNCHECKED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
             });

@@ -1,4 +1,4 @@
-//! What a server sends without being asked.
+//! The notifications of a server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 
-/// The number of progress notifications that wait for a call. Further ones are dropped.
+/// The maximum number of progress notifications that are queued for a call. Further ones are dropped.
 const PROGRESS_WAITING_MAX: usize = 16;
 
 /// The notifications of a server that calls and lists need. Clones share them.
@@ -54,7 +54,7 @@ impl Notices {
         }
     }
 
-    /// Delivers progress to its call. Unknown progress is dropped.
+    /// Delivers progress to its call. Progress of an unknown call is dropped.
     pub(super) fn progress_made(&self, progress: ProgressNotificationParam) {
         if let Some(sender) = self.progress().get(&progress.progress_token) {
             drop(sender.try_send(progress));

@@ -22,7 +22,8 @@ const ATTEMPTS_MAX: usize = 3;
 /// The time before the second attempt.
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(200);
 
-/// The state of a server for callers with the same token. It connects when it is first used, and again after the connection has ended.
+/// The state of a server for callers with the same token. The first use connects to the server, and so does the first
+/// use after the connection has ended.
 pub(crate) struct ServerSession {
     config: Arc<ServerConfig>,
     options: ClientOptions,
@@ -83,7 +84,7 @@ impl ServerSession {
         self.state().listing.clone()
     }
 
-    /// Ends a connection that does not work, unless another took its place.
+    /// Ends a connection that does not work, unless another connection has replaced it.
     pub(crate) fn drop_connection(&self, broken: &Arc<Connection>) {
         let mut state = self.state();
         if state
@@ -151,7 +152,7 @@ impl ServerSession {
     }
 
     async fn read(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Listing>, Error> {
-        // The list serves all callers, so that it is not cancelled with one of them.
+        // The list serves all callers, so reading it does not end when one of them cancels.
         let list_context = ToolContext::new();
         let mut is_retry = false;
         loop {

@@ -12,7 +12,7 @@ use toolwit_core::ToolContext;
 use toolwit_core::limits::MCP_CONNECTIONS_MAX;
 use toolwit_core::text::sha256;
 
-/// What servers get from their client. By default, that is nothing.
+/// The values, logins and answers that servers receive. By default there are none.
 #[derive(Clone)]
 pub struct ClientOptions {
     pub(crate) values: Arc<dyn ValueSource>,
@@ -59,7 +59,7 @@ impl fmt::Debug for ClientOptions {
     }
 }
 
-/// The sessions of a server. Callers whose context has different tokens have different ones.
+/// The sessions of a server. Callers whose context has different tokens have different sessions.
 pub(crate) struct SessionPool {
     pub(crate) config: Arc<ServerConfig>,
     options: ClientOptions,
@@ -104,7 +104,7 @@ impl SessionPool {
         settings.flat_map(|(_, setting)| setting.context_keys()).collect()
     }
 
-    /// Identifies a caller by a digest of the values that a connection uses.
+    /// Returns a digest of the context values that a connection uses. It identifies the caller.
     pub(crate) fn caller(&self, context: &ToolContext) -> String {
         let keys = self.credential_keys();
         if keys.is_empty() {

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
-/// Runs work at most once at a time. It continues in the background if no caller waits for it any longer: a server that takes longer to
-/// start than a search waits is there for the next search.
+/// Runs work at most once at a time. The work continues in the background if no caller waits for it any longer: a
+/// server that starts too slowly for one search is available to the next search.
 pub(super) struct SingleFlight<T: Clone>(Mutex<Option<Shared<BoxFuture<'static, T>>>>);
 
 impl<T: Clone> Default for SingleFlight<T> {

@@ -25,7 +25,7 @@ impl<'r> Content<'r> {
         }
     }
 
-    /// Adds a block. The text of a binary block describes it; the model cannot read the rest.
+    /// Adds a block. The text of a binary block only describes its data, which the model cannot read.
     pub(super) fn add(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text),

@@ -33,7 +33,7 @@ pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, Too
     ))
 }
 
-/// Returns the error of a call whose server cannot be reached. The conversation continues without it.
+/// Returns the error of a call whose server cannot be reached. The conversation continues without the server.
 pub(super) fn unreachable(error: &Error, tool: &str) -> ToolError {
     let unreachable = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, error.message.clone())
         .with_tool(tool)

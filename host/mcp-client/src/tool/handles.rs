@@ -13,7 +13,7 @@ use toolwit_core::{
     ToolResult, entity_tool_names,
 };
 
-/// The tools of a server that one caller can use now, to which handles are bound.
+/// The tools of a server that one caller can currently use. The methods of entities call them with a fixed handle.
 #[derive(Default)]
 pub(crate) struct HandleTools(Mutex<Vec<Weak<dyn Tool>>>);
 
@@ -37,12 +37,12 @@ impl HandleTools {
 pub(super) struct ReturnedHandle {
     property: String,
     is_at_root: bool,
-    /// The lists in which it is.
+    /// The properties of the result that are lists of objects with the handle.
     lists: Vec<String>,
 }
 
 impl ReturnedHandle {
-    /// Returns the handles, of those that are configured, that a tool returns.
+    /// Returns the configured handles that a tool returns.
     pub(super) fn of(definition: &ToolDefinition, configured: &[String]) -> Vec<Self> {
         let handles = configured.iter().map(|property| Self {
             property: property.clone(),
@@ -54,8 +54,8 @@ impl ReturnedHandle {
             .collect()
     }
 
-    /// Adds the entities of this handle to a result: the first [`ENTITIES_PER_RESULT_MAX`]. The tools that take the handle remain for
-    /// the others.
+    /// Adds the entities of this handle to a result, at most [`ENTITIES_PER_RESULT_MAX`]. The model can pass further
+    /// handles to the tools that take them.
     pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<HandleTools>) {
         let handles = self.values(result.value.as_ref());
         if handles.is_empty() {
@@ -121,7 +121,7 @@ fn name_part(text: &str) -> String {
     snake_case(&text.chars().map(plain).collect::<String>())
 }
 
-/// An object of a server, known by its handle.
+/// An object of a server, identified by its handle.
 struct HandleEntity {
     namespace: String,
     prefix: String,
@@ -142,7 +142,7 @@ impl ToolProvider for HandleEntity {
         self.tools.clone()
     }
 
-    /// The newest, because a definition that was accepted is another tool.
+    /// Uses the newest entity, because a tool whose changed definition was accepted is another object.
     fn rebinding(&self) -> Rebinding {
         Rebinding::Latest
     }

@@ -18,16 +18,16 @@ use toolwit_core::{
     Arguments, Error, ErrorKind, InputValidator, Phase, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
 };
 
-/// The time in which a list is read that has changed during a call.
+/// The maximum time for reading the list of tools, if it changed during a call.
 const CHANGE_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// A tool of a server. The connection is that of the caller's token.
+/// A tool of a server. A call uses the connection that belongs to the caller's token.
 pub(crate) struct McpTool {
     pool: Arc<SessionPool>,
     /// The name at the server.
     name: String,
     definition: ToolDefinition,
-    /// Compiled at the first call: a server can have a thousand tools.
+    /// The validator of arguments. It is compiled at the first call, because a server can have a thousand tools.
     input: OnceLock<Result<InputValidator, Error>>,
     handles: Vec<ReturnedHandle>,
     handle_tools: Arc<HandleTools>,
@@ -77,7 +77,8 @@ impl Tool for McpTool {
             Err(error) => outcome(error, tool),
         };
         if connection.have_tools_changed() {
-            // The call may have added tools for what the model does next. If this takes too long, they come with the next turn.
+            // The call may have added tools that the model needs next. If reading the list takes too long, the next
+            // turn adds them.
             drop(tokio::time::timeout(CHANGE_WALL_MAX, session.listing(context)).await);
         }
         if let Ok(result) = &mut result
@@ -94,8 +95,8 @@ impl Tool for McpTool {
 /// The answer of a server, with the connection and the session on which it arrived.
 pub(super) type Answer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
 
-/// Sends a request on the connection of a caller. If the server has forgotten the session, the request is sent again on a new one: it was
-/// not processed.
+/// Sends a request on the connection of a caller. If the server has ended the session, it did not process the request,
+/// which is sent again in a new session.
 ///
 /// # Errors
 /// If the server cannot be reached, or the caller cancels.

@@ -8,7 +8,7 @@ use toolwit_core::ToolContext;
 /// Prefixes of keys that belong to the protocol.
 const RESERVED_PREFIXES: [&str; 3] = ["io.modelcontextprotocol/", "modelcontextprotocol", "mcp."];
 
-/// The key of the protocol without a prefix.
+/// The only key of the protocol without a prefix.
 const PROGRESS_TOKEN: &str = "progressToken";
 
 /// Returns the values that a server receives as `_meta`. Credentials are never among them, whatever the filter returns.

@@ -1,4 +1,4 @@
-//! What a server offers, as tools: its tools, resources and prompts.
+//! The tools, resources and prompts of a server, as tools.
 
 mod content;
 mod errors;

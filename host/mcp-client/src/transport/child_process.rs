@@ -22,20 +22,20 @@ use super::program;
 use super::request_limit::RequestLimit;
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 
-/// The number of messages that wait for a server that does not read its input.
+/// The maximum number of messages that are queued for a server that does not read its input.
 const UNREAD_MESSAGES_MAX: usize = 256;
 
-/// The number of lines that are not messages before a connection is given up. Some servers print a banner.
+/// The maximum number of lines that are not messages. Beyond it, the connection ends. Some servers print a banner.
 const STRAY_LINES_MAX: usize = 1_000;
 
-/// The time in which a server ends after its input was closed, and again after it was asked to terminate.
+/// The time that a server has to end after its input was closed, and again after the signal to terminate.
 const END_WALL_MAX: Duration = Duration::from_secs(2);
 
 /// A process to start.
 pub(crate) struct ProcessCommand {
     pub(crate) program: String,
     pub(crate) arguments: Vec<Zeroizing<String>>,
-    /// Its whole environment.
+    /// Its complete environment.
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
     pub(crate) directory: Option<PathBuf>,
 }
@@ -86,7 +86,7 @@ impl ChildTransport {
         if let Some(directory) = &process.directory {
             command.current_dir(directory);
         }
-        // Its own group, so that the children of a runner such as `npx` end with it.
+        // A process group of its own, so that the children of a runner such as `npx` end with the runner.
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command
@@ -134,7 +134,7 @@ impl Transport<RoleClient> for ChildTransport {
             })
         });
         std::future::ready(match sent {
-            // The library would log each of them.
+            // The protocol library would log an error for each answer.
             Err(SendError::Unread) if is_answer => {
                 if !std::mem::replace(&mut self.has_dropped_answer, true) {
                     tracing::warn!("an MCP server does not read the answers to its requests");
@@ -241,8 +241,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits until the process ends by itself, or the connection ends. Then its input is closed; a process that does not end is asked
-    /// to terminate, and then killed.
+    /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed; a
+    /// process that does not end then gets the signal to terminate, and is killed at last.
     async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
         let running = async {
             end.cancelled().await;
@@ -259,7 +259,7 @@ impl ProcessGroup {
             () = running => {}
         }
         self.terminate();
-        // Dropping it kills what is left.
+        // Dropping the group kills the processes that are left.
         drop(tokio::time::timeout(END_WALL_MAX, self.child.wait()).await);
     }
 

@@ -1,4 +1,4 @@
-//! What an operator needs to know about a connection that failed.
+//! Diagnostics of a connection that failed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use toolwit_core::text::printable;
 /// The number of bytes at the end of standard error that are kept.
 const STDERR_BYTES_MAX: usize = 8 << 10;
 
-/// The time in which the reason follows the end of a connection.
+/// The maximum time to wait for the reason after a connection has ended.
 const REASON_WALL_MAX: Duration = Duration::from_millis(300);
 
-/// The end of a server's standard error, and why its connection ended. Clones share them.
+/// The end of a server's standard error, and the reason why its connection ended. Clones share both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Diagnostics(Arc<Shared>);
 
@@ -44,13 +44,14 @@ impl Diagnostics {
         kept.stderr.extend(bytes);
     }
 
-    /// Sets why the connection ended, unless that is known.
+    /// Sets the reason why the connection ended, unless a reason is set.
     pub(crate) fn ended(&self, why: impl Into<String>) {
         self.lock().end.get_or_insert_with(|| why.into());
         self.0.has_ended.notify_waiters();
     }
 
-    /// Returns why a connection that has ended did so. The process may be observed to end a little later than its output.
+    /// Returns the reason why the connection ended. Waits for it for a short time, because the end of a process may be
+    /// observed later than the end of its output.
     pub(crate) async fn end(&self) -> Option<String> {
         let ended = self.0.has_ended.notified();
         if self.lock().end.is_none() {
@@ -65,7 +66,7 @@ impl Diagnostics {
         let bytes: Vec<u8> = kept.stderr.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let text = if kept.is_cut {
-            // A character may be cut, too.
+            // The first character may be cut.
             let text = printable(text.trim_start_matches(char::REPLACEMENT_CHARACTER));
             redaction.text(redaction.without_cut_beginning(&text).to_owned())
         } else {

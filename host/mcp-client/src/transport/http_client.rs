@@ -40,7 +40,7 @@ const ERROR_BYTES_MAX: usize = 64 << 10;
 /// The maximum length of an error response in a message, in characters.
 const QUOTED_CHARS_MAX: usize = 200;
 
-/// The maximum time until a notification, or the end of a session, is accepted.
+/// The maximum time until the server accepts a message that is not a request.
 const NOTIFICATION_WALL_MAX: Duration = Duration::from_secs(10);
 
 const SESSION_ID: &str = "mcp-session-id";
@@ -86,7 +86,7 @@ impl HttpSender {
         })
     }
 
-    /// Adds the token of a source to each request. That of a client replaces a configured header.
+    /// Adds the token of a source to each request. The token of a client replaces a configured header.
     pub(crate) fn with_tokens(mut self, tokens: Option<TokenSource>) -> Self {
         if matches!(tokens, Some(TokenSource::Client(_))) {
             self.headers.remove(AUTHORIZATION);
@@ -95,8 +95,9 @@ impl HttpSender {
         self
     }
 
-    /// Sends a request and returns the response, unless it is an error of its own. If the server refuses the token, the request is sent
-    /// once more with another one: the server did not process it.
+    /// Sends a request and returns the response. A redirect, a lost session and a challenge are errors; the caller
+    /// checks other statuses. If the server refuses the token, it did not process the request, which is sent once more
+    /// with another token.
     async fn send(
         &self,
         method: Method,
@@ -196,7 +197,7 @@ impl HttpSender {
         Ok(StreamableHttpPostResponse::Json(message, session))
     }
 
-    /// Returns the message of an error response, if it has one.
+    /// Returns the JSON-RPC error that an error response contains. Without one, the status is the error.
     async fn error_response(
         &self,
         response: Response,
@@ -212,8 +213,8 @@ impl HttpSender {
         Err(Failure::Client(HttpFailure::Status { status, beginning }))
     }
 
-    /// Returns the response of a request as a stream of events that sends the request when it is read. Like this, a request that the
-    /// server answers late does not delay others, and dropping the stream cancels it.
+    /// Returns a stream of events that sends a request when it is first read, and yields its response. So a late
+    /// response does not delay other requests, and dropping the stream cancels the request.
     fn later(
         &self,
         uri: Arc<str>,
@@ -241,10 +242,10 @@ impl HttpSender {
     }
 }
 
-/// Reads a stream of events to its response, and returns that as one message.
+/// Reads a stream of events until its response, and returns the response as one message.
 ///
-/// The protocol library takes from a list of tools which of their arguments are headers, except from a stream that ends before the library
-/// has processed its last event.
+/// From a list of tools, the protocol library learns which of their arguments are sent as headers. It misses a list
+/// whose stream ends before the library has processed the last event.
 async fn whole(mut events: Events) -> StreamableHttpPostResponse {
     while let Some(Ok(event)) = events.next().await {
         let message = event.data.and_then(|data| serde_json::from_str(&data).ok());
@@ -252,7 +253,7 @@ async fn whole(mut events: Events) -> StreamableHttpPostResponse {
             return StreamableHttpPostResponse::Json(response, None);
         }
     }
-    // The library answers a stream without a response with an error.
+    // The library reports an error for a stream without a response.
     StreamableHttpPostResponse::Sse(stream::empty().boxed(), None)
 }
 

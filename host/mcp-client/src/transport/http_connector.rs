@@ -5,7 +5,7 @@ use reqwest::{Client, redirect};
 use super::tls;
 use toolwit_core::limits::CONNECT_WALL_MAX;
 
-/// Creates a client for encrypted requests, or for those to this machine.
+/// Creates a client for encrypted requests, or for plain requests to this machine.
 ///
 /// # Errors
 /// The reason why TLS cannot be configured.

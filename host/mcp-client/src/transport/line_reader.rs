@@ -23,7 +23,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Returns the next line without its end, or `None` at the end of the input. An incomplete last line is dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] for a line that is too long; the input cannot be read on.
+    /// [`io::ErrorKind::InvalidData`] for a line that is too long; no further line can be read.
     pub(super) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let buffered = self.input.fill_buf().await?;

@@ -1,4 +1,4 @@
-//! Messages of a server: their size, and the parts that the protocol library would reject as a whole.
+//! Messages of a server: their limits, and repairs without which the protocol library would reject a complete message.
 
 use rmcp::model::{ServerJsonRpcMessage, Tool};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub(crate) enum MessageError {
     NotAMessage,
 }
 
-/// Parses a message. Takes the text to release its memory before the message is typed.
+/// Parses a message. Takes the text, to free its memory before the message is typed.
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
     let mut value = parse_value(text.as_ref())?;
     drop(text);
@@ -60,8 +60,8 @@ fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
     Ok(value)
 }
 
-/// Removes what is invalid in a result, so that the rest can be used: one bad tool does not hide the others, and one unknown block of
-/// content does not lose a result.
+/// Removes or replaces the invalid parts of a result, so that the rest can be used: an invalid tool does not hide the
+/// others, and an unknown block of content does not make the result unusable.
 fn repair(result: &mut Value) {
     if let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) {
         tools.retain_mut(repair_tool);
@@ -101,7 +101,7 @@ fn repair_tool(tool: &mut Value) -> bool {
     is_valid
 }
 
-/// Returns whether a block of content has a known type and its fields.
+/// Returns whether a block of content has a supported type and the fields of this type.
 fn is_known(block: &Value) -> bool {
     let has = |value: &Value, fields: &[&str]| {
         fields

@@ -21,7 +21,7 @@ struct RequestWindow {
 }
 
 impl RequestLimit {
-    /// Counts a request. Returns whether it may be answered; the first excess one of a window is logged.
+    /// Counts a request. Returns whether it may be answered; the first excess request of a window is logged.
     pub(super) fn allows_another(&self) -> bool {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.begun.is_none_or(|begun| begun.elapsed() >= WINDOW) {

@@ -9,7 +9,8 @@ use super::message::{self, MessageError};
 use super::request_limit::RequestLimit;
 use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 
-/// The minimum time before a closed stream is opened again, in milliseconds. A server could ask for none, forever.
+/// The minimum time before a closed stream is opened again, in milliseconds. Without a minimum, a server could make the
+/// client reconnect without a pause.
 const RETRY_MS_MIN: u64 = 500;
 
 /// The events of a response.
@@ -58,7 +59,8 @@ pub(super) fn event(message: String) -> Sse {
     }
 }
 
-/// Checks the message of an event. Text that is not a message is left out, and so are too many requests; an event without one can still carry an id.
+/// Checks the message of an event. Text that is not a message is removed, and so is a request beyond the limit. An
+/// event without a message can still carry an id.
 fn checked(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
     event.retry = event.retry.map(|retry| retry.max(RETRY_MS_MIN));
     let data = event.data.take().filter(|data| !data.trim().is_empty());

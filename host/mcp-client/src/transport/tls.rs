@@ -6,7 +6,8 @@ use rustls::crypto::ring::default_provider;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// Returns a configuration for a server. The platform's root certificates are not read for one without TLS, and may be missing then.
+/// Returns a configuration for a server. The platform's root certificates are read for encrypted connections only, so
+/// that they may be missing for others.
 pub(super) fn configuration(is_encrypted: bool) -> Result<ClientConfig, rustls::Error> {
     let builder =
         ClientConfig::builder_with_provider(Arc::new(default_provider())).with_safe_default_protocol_versions()?;

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-/// Checks that an address is encrypted or on this machine, and has neither a user name nor a password.
+/// Checks that an address is `https`, or `http` on this machine, and has neither a user name nor a password.
 ///
 /// # Errors
 /// The reason why it is refused.

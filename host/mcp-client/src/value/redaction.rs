@@ -1,4 +1,4 @@
-//! Redaction of secrets in what a server returns.
+//! Redaction of secrets in the texts and values that a server sends.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,7 +17,8 @@ const REDACTED: &str = "[redacted]";
 /// The minimum length of a value that is redacted, in bytes. Shorter texts occur in results by chance.
 const VALUE_BYTES_MIN: usize = 8;
 
-/// The number of access tokens that are redacted: the newest. Earlier ones were refused or have expired.
+/// The maximum number of obtained tokens that are redacted: the newest ones. Earlier tokens were refused or have
+/// expired.
 const TOKENS_MAX: usize = 16;
 
 /// The secrets that a server received, which must not come back in its results, errors and diagnostics. Clones share them.
@@ -31,7 +32,7 @@ struct Secrets {
 }
 
 impl Secrets {
-    /// Returns all secrets, the longest first, because another may be a part of it.
+    /// Returns all secrets, the longest first, because a shorter secret can be a part of a longer one.
     fn longest_first(&self) -> Vec<&str> {
         let all = self.configured.iter().chain(&self.tokens);
         let mut all: Vec<&str> = all.map(|secret| secret.as_str()).collect();
@@ -89,11 +90,12 @@ impl Redaction {
 
     /// Returns untrusted text without control characters and secrets.
     pub(crate) fn printable(&self, text: &str) -> String {
-        // A secret with invisible characters in it is one without them.
+        // Invisible characters are removed first, because they could split a secret.
         self.text(printable(text))
     }
 
-    /// Returns the beginning of untrusted text. Secrets are replaced before it is cut, so that no part of one is left.
+    /// Returns the beginning of untrusted text. Secrets are replaced before the text is cut, so that no part of a
+    /// secret is left.
     pub(crate) fn beginning(&self, text: &str, chars_max: usize) -> String {
         self.printable(text).chars().take(chars_max).collect()
     }
@@ -103,7 +105,7 @@ impl Redaction {
         quoted(&self.printable(text))
     }
 
-    /// Removes the part of a secret from a text whose beginning is missing.
+    /// Removes the rest of a secret from the start of a text that was cut there.
     pub(crate) fn without_cut_beginning<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.ends_with(part);
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -111,7 +113,7 @@ impl Redaction {
             .map_or(text, |part| &text[part.len()..])
     }
 
-    /// Removes the part of a secret from a text whose end is missing.
+    /// Removes the beginning of a secret from the end of a text that was cut there.
     pub(crate) fn without_cut_end<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.starts_with(part);
         let starts = text.char_indices().map(|(at, _)| at);

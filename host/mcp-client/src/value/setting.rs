@@ -1,4 +1,4 @@
-//! One setting of a server, whose value may come from elsewhere.
+//! One setting of a server, whose value can come from a secret, the environment or the context.
 
 use std::fmt;
 
@@ -95,7 +95,7 @@ impl Setting {
         Self(parts)
     }
 
-    /// Returns the keys of the caller's context that the value has.
+    /// Returns the keys of the caller's context that the value uses.
     pub fn context_keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Context(key) => Some(key.as_str()),
@@ -103,13 +103,13 @@ impl Setting {
         })
     }
 
-    /// Returns whether the value comes from elsewhere, so that it must not be shown.
+    /// Returns whether a part of the value is not literal text, so that the value must not be shown.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.0.iter().any(|part| !matches!(part, Part::Text(_)))
     }
 
-    /// Returns the name of the secret, if the value is exactly one.
+    /// Returns the name of the secret, if the value consists of exactly one secret.
     pub(crate) fn secret_name(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Part::Secret(name)] => Some(name),
@@ -120,7 +120,7 @@ impl Setting {
     /// Returns the value.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingKey`] if a source does not have it.
+    /// [`ErrorKind::MissingKey`] if a source does not have a part of the value.
     pub(crate) fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<Zeroizing<String>, Error> {
         let mut value = Zeroizing::new(String::new());
         for part in &self.0 {

@@ -15,11 +15,11 @@ pub trait ValueSource: Send + Sync {
     /// Returns an environment variable of the host, or `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// Stores a new value of a secret: a refresh token that its issuer has replaced. The default cannot.
+    /// Stores a new value of a secret: a refresh token that its issuer has replaced. The default implementation fails.
     ///
     /// # Errors
-    /// If the secret cannot be stored. Calls to the server then fail with the message of the error, which must not contain the value.
-    /// Each call tries again until the connection ends. The value is lost then.
+    /// If the secret cannot be stored. Calls to the server then fail with the message of the error, which must not
+    /// contain the value. Each call tries to store it again, until the connection ends and the value is lost.
     fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
         let _ = value;
         let message = format!("the secret `{name}` cannot be replaced: its source does not store values");

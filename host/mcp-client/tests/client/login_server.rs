@@ -19,7 +19,7 @@ use crate::http_server::{HttpServer, Reply, Request, handshake};
 /// A reply of its own. With `None`, the server sends no reply.
 pub(crate) type SpecialReply = fn() -> Option<Reply>;
 
-/// What an authorization server does differently.
+/// The differences of an authorization server from a correct one.
 #[derive(Clone, Default)]
 pub(crate) struct Behaviour {
     /// Fields that replace those of its metadata; null removes one.

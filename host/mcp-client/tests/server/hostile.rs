@@ -1,4 +1,4 @@
-//! What a server must not do.
+//! Servers that violate the protocol or attack the client.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ fn flood_stderr() {
     }
 }
 
-/// Misbehaves at a request. Returns whether it was consumed.
+/// Misbehaves at a request. Returns whether the request was handled.
 pub(crate) fn receive(server: &Server, method: &str, id: &Value) -> bool {
     match server.behaviour.as_str() {
         "silent" => true,
@@ -188,7 +188,7 @@ pub(crate) fn list(server: &Server, parameters: &Value) -> Option<Value> {
     }
 }
 
-/// Misbehaves during a call. Returns whether it was consumed.
+/// Misbehaves during a call. Returns whether the call was handled.
 pub(crate) fn call(server: &Server, id: &Value) -> bool {
     match server.behaviour.as_str() {
         "exits-mid-call" => {

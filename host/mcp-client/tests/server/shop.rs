@@ -35,7 +35,7 @@ pub(crate) fn list(server: &Server) -> Option<Value> {
     Some(json!({"tools": [create, search, cancel]}))
 }
 
-/// Answers a call of the shop. Returns whether it was consumed.
+/// Answers a call of the shop. Returns whether the call was handled.
 pub(crate) fn call(server: &Server, id: &Value, parameters: &Value) -> bool {
     if !server.behaviour.starts_with("shop") {
         return false;

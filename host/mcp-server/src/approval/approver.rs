@@ -43,7 +43,7 @@ async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
 
 fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputRequest) -> Approval {
     if !request.callers.is_empty() {
-        // The tools around it would run again when the client repeats the call.
+        // The calling tools would run again when the client repeats the call.
         return refused(
             request,
             "another tool calls it, so that its call cannot be repeated after a question",
@@ -71,7 +71,7 @@ fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputReques
     }
 }
 
-/// Refuses a call about which nobody can be asked, and states how it can be allowed.
+/// Refuses a call about which no person can be asked, and states how it can be allowed.
 fn refused(request: &ApprovalRequest, why: &str) -> Approval {
     Approval::Unanswered {
         reason: format!(

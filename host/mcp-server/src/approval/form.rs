@@ -14,8 +14,8 @@ const ALLOW: &str = "allow";
 /// Maximum length of a question, in bytes. A person cannot check more, and clients cut longer texts.
 const QUESTION_BYTES_MAX: usize = 8 << 10;
 
-/// Returns the question about a call: the tool, exactly the arguments that will run, and the rights that it would use. `None` if it
-/// is too long to be shown in full.
+/// Returns the question about a call: the tool, exactly the arguments that will run, and the rights that it would use.
+/// `None` if the question is too long to be shown in full.
 pub(super) fn form(request: &ApprovalRequest) -> Option<ElicitRequest> {
     let message = question(request);
     if message.len() > QUESTION_BYTES_MAX {

@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 use crate::wire::Notes;
 use toolwit::tool::OutputSink;
 
-/// Maximum number of progress messages that wait for a slow client. Further ones are dropped: each replaces the one before it.
+/// Maximum number of progress messages that wait for a slow client. Further ones are dropped, because a later message
+/// replaces them.
 const PROGRESS_WAITING_MAX: usize = 64;
 
 /// Maximum number of messages to the user of one call.

@@ -21,18 +21,19 @@ pub(crate) struct Called {
     pub(crate) notes: Notes,
 }
 
-/// The request of a call, and how the client hears of it.
+/// The request of a call, and how the client is notified.
 pub(crate) struct CallRequest<'r> {
     pub(crate) principal: &'r Principal,
     pub(crate) request: &'r RequestContext<RoleServer>,
-    /// The round of a request without a session; a question then ends the call. Otherwise it is sent during the call.
+    /// The round of a request without a session: a question ends the call. With a session there is no round, and
+    /// questions are sent during the call.
     pub(crate) round: Option<Arc<InputRound>>,
-    /// The least severity of the messages for the client's log; `None` for no messages.
+    /// The lowest severity of the messages for the client's log; `None` for no messages.
     pub(crate) log_min: Option<LogLevel>,
 }
 
-/// Calls a tool of a session for a request: its cancellation stops the guest, and the tool's progress becomes notifications. The text
-/// that a guest writes to its standard output is a debug message.
+/// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
+/// notifications. The text that a guest writes to its standard output is a debug message.
 pub(crate) async fn call(tools: &ToolSession, name: &str, arguments: Arguments, call: CallRequest<'_>) -> Called {
     let CallRequest {
         principal,

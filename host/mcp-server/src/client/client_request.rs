@@ -69,7 +69,7 @@ pub(super) fn missing_capability(request: &InputRequest, client: &ClientCapabili
     let has_it = match request {
         InputRequest::Elicitation(_) => {
             missing.elicitation = Some(ElicitationCapability::default());
-            // Without a mode, a client means forms.
+            // A client that declares no mode supports forms.
             let modes = client.elicitation.as_ref();
             modes.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
         }
@@ -115,7 +115,7 @@ pub(super) fn answer_value(answer: ClientResult) -> Option<Value> {
     }
 }
 
-/// Whether an answer has the form that its request needs.
+/// Returns whether an answer has the form that its request needs.
 pub(super) fn fits(request: &InputRequest, answer: &Value) -> bool {
     match request {
         InputRequest::Elicitation(_) => serde_json::from_value::<ElicitResult>(answer.clone()).is_ok(),

@@ -17,7 +17,7 @@ pub(super) const APPROVAL: &str = "approval";
 /// The digest of everything that an approval refers to: the tool, its definition, code and rights, and the arguments.
 pub(crate) type SubjectDigest = [u8; 32];
 
-/// A request of a client that repeats it with answers.
+/// One round of a request, which the client repeats with answers.
 #[derive(Default)]
 pub(crate) struct InputRound {
     state: Mutex<RoundState>,
@@ -36,7 +36,8 @@ struct RoundState {
 }
 
 impl InputRound {
-    /// Creates the round of a request, with the answers that it brings. An approval counts for the question of the sealed state only.
+    /// Creates the round of a request, with the answers of the request. An approval applies only to the question of the
+    /// sealed state.
     ///
     /// # Errors
     /// If the state was not sealed for this request, was used already, or has expired.

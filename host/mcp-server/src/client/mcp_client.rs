@@ -100,7 +100,8 @@ impl McpClient {
     /// that a tool can ask several times, with different keys.
     ///
     /// # Errors
-    /// If the client does not offer a capability that a request needs, does not answer, or answers later. A tool returns the error.
+    /// If the client does not offer a capability that a request needs, does not answer, or answers later. The tool must
+    /// return this error.
     pub async fn ask<K: Into<String>>(
         &self,
         requests: impl IntoIterator<Item = (K, ClientRequest)>,
@@ -133,7 +134,7 @@ impl McpClient {
             return ask_in_task(task, wire).await;
         }
         match &self.round {
-            // The tools around it would run again when the client repeats the call.
+            // The calling tools would run again when the client repeats the call.
             Some(_) if self.is_nested => Err(unanswered(
                 "another tool calls this one, so that the client cannot be asked",
             )),
@@ -168,7 +169,7 @@ impl McpClient {
         if self.outbox.send(question).await.is_err() {
             return Err(GONE);
         }
-        // Questions before it may take a part of the time.
+        // Earlier questions may use a part of the time.
         let answered = tokio::time::timeout(ANSWER_MAX, answered).await;
         answered
             .map_err(|_| TOO_LATE)?

@@ -1,4 +1,4 @@
-//! What a running call sends to its client.
+//! The messages of a running call to its client.
 #![allow(deprecated, reason = "revision 2026-07-28 deprecates logging, and clients use it")]
 
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ pub(super) enum Outgoing {
     Log(LogMessage),
 }
 
-/// A request to the client, and where its answer goes: the JSON of its result, or why there is none.
+/// A request to the client, and the channel for its answer: the JSON of the result, or the reason why there is none.
 pub(super) struct Question {
     pub(super) request: InputRequest,
     pub(super) answer: oneshot::Sender<Result<Value, &'static str>>,

@@ -27,7 +27,7 @@ const INVALID: &str = "`requestState` is invalid for this request; repeat the re
 const EXPIRED: &str = "`requestState` has expired; repeat the request without it";
 const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
 
-/// The state of a request between its rounds. The client can read it, and not change it.
+/// The state of a request between its rounds. The client can read it, but not change it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct QuestionState {
     /// The call about which the user is asked.
@@ -38,7 +38,7 @@ pub(super) struct QuestionState {
     pub(super) answers: BTreeMap<String, Value>,
 }
 
-/// Seals and opens the states of questions. The key is of this process: a state is invalid after a restart.
+/// Seals and opens the states of questions. Only this process has the key, so that a state is invalid after a restart.
 pub(crate) struct QuestionStates {
     /// `None` if the system has no randomness; then nothing can be sealed or opened.
     key: Option<[u8; 32]>,
@@ -47,7 +47,8 @@ pub(crate) struct QuestionStates {
     redeemed: Mutex<RedeemedAnswers>,
 }
 
-/// The request to which a state is bound: another principal, tool or prompt, or other arguments cannot use it.
+/// The request to which a state is bound. A request of another principal, for another tool or prompt, or with other
+/// arguments cannot use the state.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
     /// The token or rule of the principal.
@@ -92,7 +93,7 @@ impl QuestionStates {
         Ok(URL_SAFE_NO_PAD.encode(content))
     }
 
-    /// Opens a state. It can be opened once.
+    /// Opens a sealed state. Each state can be opened once.
     ///
     /// # Errors
     /// If it was not sealed here for this request, was opened already, or has expired.

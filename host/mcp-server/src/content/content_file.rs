@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The content of a file, before its references are checked.
+/// The content of a file, before its placeholders are checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ContentFile {

@@ -12,7 +12,7 @@ use toolwit::{Scope, ToolDefinition};
 /// The beginning of the URI of a user interface. The names of its plugin and of its document follow.
 const SCHEME: &str = "ui://";
 
-/// The key of the mention in the entry of a tool.
+/// The key of the link to a user interface in the entry of a tool.
 const META: &str = "ui";
 
 /// The type of a user interface.
@@ -34,7 +34,7 @@ pub(crate) fn shows_interfaces(request: &RequestContext<RoleServer>) -> bool {
     }
 }
 
-/// Removes the mention of a user interface from the entry of a tool.
+/// Removes the link to a user interface from the entry of a tool.
 pub(crate) fn without_interface(mut listed: Tool) -> Tool {
     if let Some(meta) = &mut listed.meta {
         meta.0.remove(META);
@@ -45,8 +45,8 @@ pub(crate) fn without_interface(mut listed: Tool) -> Tool {
 
 /// The user interfaces of the tools that a principal may use.
 ///
-/// A client shows them in a sandbox of its own. They declare no network domains, so that they reach nothing but the tools of this
-/// server, through the client.
+/// A client shows them in a sandbox of its own. They declare no network domains, so that they can reach only the tools
+/// of this server, through the client.
 pub(crate) struct Interfaces<'p>(pub(crate) &'p Principal);
 
 impl Interfaces<'_> {
@@ -75,7 +75,7 @@ impl Interfaces<'_> {
         Some(ResourceContents::text(document.ok()??, uri).with_mime_type(MIME_TYPE))
     }
 
-    /// Adds to the entry of a tool which user interface shows its results.
+    /// Adds to the entry of a tool the link to the user interface that shows its results.
     pub(crate) fn link(&self, listed: Tool, definition: &ToolDefinition) -> Tool {
         let registry = self.0.host().registry();
         let manifest = registry

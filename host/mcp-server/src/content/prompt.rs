@@ -53,7 +53,7 @@ impl ServedPrompt {
     /// Checks an entry of a file in `directory`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the entry is invalid.
     pub(super) fn new(entry: PromptEntry, directory: &Path) -> Result<Self, String> {
         let known = |name: &str| entry.argument.iter().any(|argument| argument.name == name);
         let mut messages = Vec::with_capacity(entry.message.len());
@@ -80,7 +80,7 @@ impl ServedPrompt {
         self.description.as_deref()
     }
 
-    /// Returns the values that an argument suggests.
+    /// Returns the suggested values of an argument.
     pub(super) fn values(&self, argument: &str) -> Option<&[String]> {
         let argument = self.arguments.iter().find(|known| known.name == argument)?;
         Some(&argument.values)
@@ -142,7 +142,7 @@ impl ServedPrompt {
     /// Returns the messages, with the values of the arguments. `resource` reads a resource.
     ///
     /// # Errors
-    /// The reason for the log of the server.
+    /// The reason, for the log of the server.
     pub(super) fn messages(
         &self,
         values: &Variables,

@@ -24,7 +24,7 @@ impl ServedResource {
     /// Checks an entry of a file in `directory`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the entry is invalid.
     pub(super) fn new(entry: ResourceEntry, directory: &Path) -> Result<Self, String> {
         let template = UriTemplate::parse(&entry.uri)?;
         if !has_scheme(&entry.uri) {
@@ -81,10 +81,11 @@ impl ServedResource {
         listed
     }
 
-    /// Returns the contents at a URI. `None` if it is not the URI of the resource, or a listed set of values excludes it.
+    /// Returns the contents at a URI. `None` if the URI does not match, or a value is not one of the listed values of
+    /// its variable.
     ///
     /// # Errors
-    /// The reason for the log of the server.
+    /// The reason, for the log of the server.
     pub(super) fn read(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
         let values = self.template.matches(uri)?;
         if values.iter().any(|(name, value)| !self.allows(name, value)) {

@@ -36,7 +36,7 @@ const CONTENT_BYTES_MAX: u64 = 1 << 20;
 /// file = "notes/{{topic}}.md"    # only files of the directory
 /// ```
 ///
-/// A file is read for each request, so that a client sees its changes.
+/// A file that an entry names is read for each request, so that a client sees its changes.
 #[derive(Debug, Default)]
 pub struct ServedContent {
     prompts: Vec<ServedPrompt>,
@@ -67,7 +67,7 @@ impl ServedContent {
     /// Parses the text of a content file. Paths in it are relative to `directory`.
     ///
     /// # Errors
-    /// If the text is not TOML of this form, a name or URI is repeated, or a reference leads nowhere.
+    /// If the text is not TOML of this form, a name or URI is repeated, or a placeholder is unknown.
     pub fn from_toml(text: &str, directory: &Path) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: ContentFile = toml::from_str(text).map_err(|error| {
@@ -110,7 +110,7 @@ impl ServedContent {
     /// Returns the messages of a prompt.
     ///
     /// # Errors
-    /// The reason for the log of the server.
+    /// The reason, for the log of the server.
     pub(crate) fn messages(&self, prompt: &ServedPrompt, values: &Variables) -> Result<Vec<PromptMessage>, String> {
         prompt.messages(values, |uri| {
             self.resource(uri)
@@ -135,7 +135,7 @@ impl ServedContent {
     /// Returns the contents at a URI. A resource without variables comes before templates.
     ///
     /// # Errors
-    /// The reason for the log of the server.
+    /// The reason, for the log of the server.
     pub(crate) fn resource(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
         let (templates, plain): (Vec<_>, Vec<_>) = self.resources.iter().partition(|resource| resource.is_template());
         plain

@@ -1,4 +1,4 @@
-//! Where the bytes of a resource or a message come from.
+//! The sources of the bytes of resources and messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl Source {
     /// Returns the bytes, with the values of placeholders.
     ///
     /// # Errors
-    /// The reason for the log of the server; it can name a path.
+    /// The reason, for the log of the server, because it can name a path.
     pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(filled(text, values, escape).into_bytes()),
@@ -43,7 +43,7 @@ impl Source {
         }
     }
 
-    /// Returns the bytes as they are, with their placeholders.
+    /// Returns the bytes without replacing their placeholders.
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -99,7 +99,7 @@ fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
     read_file(&file, FILE_BYTES_MAX).map_err(failed)
 }
 
-/// Whether a value of a client can be part of a path: it cannot name another directory or a hidden file.
+/// Returns whether a value of a client can be part of a path: it cannot name another directory or a hidden file.
 fn is_file_name(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with('.')

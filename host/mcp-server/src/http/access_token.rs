@@ -8,7 +8,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Minimum length of a token, in characters. A shorter one could be guessed.
 const TOKEN_CHARS_MIN: usize = 20;
 
-/// A bearer token, and who presents it.
+/// A bearer token, and the principal that presents it.
 #[derive(Clone)]
 pub struct AccessToken {
     /// Only the digest is kept.

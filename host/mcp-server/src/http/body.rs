@@ -24,7 +24,7 @@ pub(super) enum BodyError {
     Broken,
 }
 
-/// Returns the most bytes that a body can have: the declared length, if it is allowed.
+/// Returns the maximum size of a body in bytes: the declared length, at most the limit.
 pub(super) fn bytes_at_most(body: &Incoming) -> usize {
     let declared = body.size_hint().exact();
     let declared = declared.and_then(|bytes| usize::try_from(bytes).ok());
@@ -41,7 +41,7 @@ pub(super) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
         Err(_) => Err(BodyError::TooSlow),
         Ok(Ok(body)) => {
             let body = body.to_bytes();
-            // Parsed, they take far more memory than their text.
+            // Parsed values take far more memory than their text.
             if json_parts(&body) > MCP_REQUEST_PARTS_MAX {
                 return Err(BodyError::TooManyParts);
             }

@@ -15,10 +15,10 @@ use crate::token::TokenVerifier;
 /// Maximum memory of the requests of all callers that are not answered yet, in bytes.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
-/// The least of it that each caller can have: one request of the largest size.
+/// The minimum share of that memory for each caller, in bytes: one request of the largest size.
 const PENDING_BYTES_MIN: usize = 24 << 20;
 
-/// Who makes a request, and how often it may.
+/// The caller of a request, and its limits.
 #[derive(Clone)]
 pub(super) struct Caller {
     pub(super) principal: Arc<Principal>,
@@ -35,7 +35,7 @@ pub(super) enum Refusal {
     Invalid(&'static str),
     /// Its token lacks one of these scopes.
     Scopes(Vec<String>),
-    /// Its token is valid, and nothing is permitted to it.
+    /// Its token is valid, but no rule applies to it.
     NoRule,
     /// Its token cannot be checked at the moment.
     Unavailable,
@@ -45,16 +45,16 @@ pub(super) enum Refusal {
 pub(super) struct Callers {
     tokens: Vec<(blake3::Hash, Caller)>,
     signed: Option<SignedCallers>,
-    /// Who makes requests without a token, if the server has no tokens.
+    /// The caller of requests without a token, if the server has no tokens.
     anonymous: Option<Caller>,
     number: usize,
 }
 
 impl Callers {
-    /// Without tokens, all requests are those of `local`.
+    /// Creates the callers. Without tokens, `local` makes all requests.
     ///
-    /// Each token and rule can have the same share of the connections and of the memory of requests, so that no caller keeps the others
-    /// out.
+    /// Each token and rule has the same share of the connections and of the memory of requests, so that no caller can
+    /// use up all of it.
     pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
         let number = (options.tokens.len() + options.token_rules.len()).max(1);
         let number_max = (options.connections_max / number).max(1);
@@ -90,7 +90,7 @@ impl Callers {
         self.number
     }
 
-    /// Returns who makes a request.
+    /// Returns the caller of a request.
     pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
         if let Some(anonymous) = &self.anonymous {
             return Ok(anonymous.clone());

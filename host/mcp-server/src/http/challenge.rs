@@ -7,7 +7,7 @@ use super::callers::Refusal;
 use super::options::ProtectedResource;
 use super::router::{MCP, PROTECTED_RESOURCE, Rejection, rejected};
 
-/// Tells clients how they can be authorised (RFC 6750, RFC 9728).
+/// Describes to clients how they can be authorised (RFC 6750, RFC 9728).
 pub(super) struct Challenger {
     /// The address of the metadata of the server.
     metadata: Option<String>,

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The open connections, of which there is a maximum.
+/// The open connections, up to a maximum.
 ///
-/// A connection is accepted when it has sent a request of a known caller. If there are too many, a new one replaces the oldest
-/// that is not: clients without a token cannot keep others out.
+/// A connection is accepted once it has sent a request of a known caller. At the maximum, a new connection replaces the
+/// oldest one that is not accepted, so that clients without a token cannot keep others out.
 pub(super) struct Connections {
     max: usize,
     state: Mutex<State>,
@@ -25,7 +25,7 @@ struct State {
     next: u64,
 }
 
-/// One open connection. It ends when this is dropped.
+/// One open connection. It counts until it is dropped.
 pub(super) struct OpenConnection {
     connections: Arc<Connections>,
     number: u64,
@@ -53,7 +53,7 @@ impl Connections {
         }
     }
 
-    /// Opens a connection, in place of the oldest one that is not accepted if there are too many. `None` if all are accepted.
+    /// Opens a connection. At the maximum, it replaces the oldest one that is not accepted; `None` if all are accepted.
     pub(super) fn open(self: &Arc<Self>) -> Option<OpenConnection> {
         let mut state = self.state();
         if !self.has_room(&state) {
@@ -101,7 +101,7 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         let mut state = self.connections.state();
         state.pending.remove(&self.number);
-        // The one that replaced it has its place.
+        // A connection that replaced this one counts in its place.
         if !self.replaced.is_cancelled() {
             state.open -= 1;
         }

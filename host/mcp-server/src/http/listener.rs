@@ -49,7 +49,8 @@ impl HttpListener {
     /// Checks the options and listens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a public address without a token, and [`ErrorKind::Io`] if the address is not available.
+    /// [`ErrorKind::Configuration`] for options that are not allowed, such as a public address without a token, and
+    /// [`ErrorKind::Io`] if the address is not available.
     pub async fn bind(options: HttpOptions) -> Result<Self, Error> {
         options.check()?;
         let failed = |error: std::io::Error| {
@@ -147,7 +148,7 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Optio
         }
         Err(error) => {
             tracing::warn!(%error, "a connection cannot be accepted");
-            // Out of file descriptors: others must end first.
+            // If the file descriptors are used up, other connections must end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
         }

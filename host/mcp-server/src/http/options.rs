@@ -18,7 +18,7 @@ const CONNECTIONS_MAX: usize = 512;
 /// Maximum number of requests of a caller without a limit of its own, per minute.
 const REQUESTS_PER_MINUTE_MAX: u32 = 6_000;
 
-/// The options of an HTTP server. By default it listens on a loopback address only, without tokens.
+/// The options of an HTTP server. A server without tokens can listen on a loopback address only.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     pub(super) address: SocketAddr,
@@ -33,7 +33,7 @@ pub struct HttpOptions {
     pub(super) requests_per_minute: u32,
 }
 
-/// The metadata from which OAuth clients learn where to get a token (RFC 9728).
+/// The metadata that describes to OAuth clients where to get a token (RFC 9728).
 #[derive(Clone, Debug, Serialize)]
 pub struct ProtectedResource {
     /// The URL of the server, as its clients see it.
@@ -46,7 +46,7 @@ pub struct ProtectedResource {
 }
 
 impl HttpOptions {
-    /// Listens on an address. Port 0 selects a free port.
+    /// Creates the options of a server that listens on an address. Port 0 selects a free port.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         Self {
@@ -70,9 +70,10 @@ impl HttpOptions {
         self
     }
 
-    /// Adds a rule for access tokens that the authorization servers of the [protected resource](Self::with_protected_resource) sign as
-    /// JSON Web Tokens, with RS256, ES256 or EdDSA (RFC 9068). The first rule that applies to a token decides. Their keys are requested from
-    /// these servers when the first token arrives.
+    /// Adds a rule for access tokens that the authorization servers of the [protected
+    /// resource](Self::with_protected_resource) sign as JSON Web Tokens, with RS256, ES256 or EdDSA (RFC 9068). The
+    /// first rule that applies to a token decides. The keys of these servers are requested when the first token
+    /// arrives.
     #[must_use]
     pub fn with_token_rule(mut self, rule: TokenRule) -> Self {
         self.token_rules.push(rule);
@@ -108,15 +109,16 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the maximum number of sessions, and of conversations of clients that use no sessions (from 2026-07-28). Each token and rule can have its
-    /// share of them.
+    /// Sets the maximum number of sessions, and of conversations of clients that use no sessions (from 2026-07-28).
+    /// Each token and rule has an equal share of them.
     #[must_use]
     pub fn with_sessions_max(mut self, sessions: usize) -> Self {
         self.sessions_max = sessions;
         self
     }
 
-    /// Sets the maximum number of connections. Each token can have its share of them in requests that are not answered yet.
+    /// Sets the maximum number of connections. The number of unanswered requests of each token and rule is limited to
+    /// an equal share of it.
     #[must_use]
     pub fn with_connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
@@ -139,7 +141,8 @@ impl HttpOptions {
     /// Checks that only clients with a token can reach the server from other machines.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a public address without a token or a host name, two tokens of one name, or a limit of 0.
+    /// [`ErrorKind::Configuration`] for a public address without a token or a host name, token rules without an
+    /// authorization server, two tokens or rules of one name, or a limit of 0.
     pub(super) fn check(&self) -> Result<(), Error> {
         let refused = |message: String, hint: &str| {
             Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))

@@ -4,7 +4,7 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
-/// The names under which clients may reach a server, and the origins of web pages that may.
+/// The names under which clients may reach a server, and the origins of web pages that may send requests.
 pub(super) struct OriginRules {
     hosts: Vec<Authority>,
     origins: Vec<String>,
@@ -25,7 +25,7 @@ impl OriginRules {
         }
     }
 
-    /// Whether the host of a request is one of this server.
+    /// Returns whether the host of a request is a name of this server.
     pub(super) fn allows_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(HOST).iter();
         let host = match (values.next(), values.next()) {
@@ -36,7 +36,7 @@ impl OriginRules {
         host.is_some_and(|host| self.allows_authority(&host))
     }
 
-    /// Whether a request comes from a program, or from a web page that may send it.
+    /// Returns whether a request comes from a program, or from a web page that may send it.
     pub(super) fn allows_origin(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(ORIGIN).iter();
         let origin = match (values.next(), values.next()) {

@@ -19,7 +19,7 @@ use crate::pending::PendingRequest;
 /// A response with a body of any kind.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A body that holds the place of its request until it was sent.
+/// A body whose request counts as pending until the body was sent.
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
     request: Option<PendingRequest>,
@@ -64,7 +64,8 @@ impl Drop for PendingBody {
     }
 }
 
-/// Returns a response that holds the place of its request until it was sent, and its memory as long as the answer is kept.
+/// Returns a response whose request counts as pending until the response was sent. The memory of the answer stays
+/// reserved as long as the session keeps the answer.
 pub(super) fn pending(
     response: HttpResponse,
     request: PendingRequest,

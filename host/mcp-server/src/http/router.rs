@@ -35,7 +35,8 @@ pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resour
 /// How long a session keeps an answer for a client that lost its connection. It counts as pending meanwhile.
 pub(super) const ANSWER_KEPT: Duration = Duration::from_secs(10);
 
-/// Maximum memory of the message that begins a session, in bytes. A client has a name and some capabilities.
+/// Maximum memory of the message that begins a session, in bytes. It contains the name and the capabilities of the
+/// client.
 const BEGINNING_BYTES_MAX: usize = 128 << 10;
 
 /// The header with the id of a session.
@@ -140,7 +141,7 @@ impl Router {
         })?;
         let pending = caller.pending.adjust(reserved, &body).ok_or_else(too_many_pending)?;
         let beginning = if can_begin && begins_session(&body) {
-            // A session keeps what the client tells about itself.
+            // A session stores the information that the client sends about itself.
             if json_weight(&body) > BEGINNING_BYTES_MAX {
                 let message = "the first message of a session is too large";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
@@ -168,7 +169,7 @@ impl Router {
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 
-    /// Returns who makes a request, and accepts the connection.
+    /// Returns the caller of a request, and accepts the connection.
     async fn caller(&self, request: &Request<Incoming>, connection: &OpenConnection) -> Result<Caller, Rejection> {
         let caller = self.callers.caller(request.headers()).await;
         let caller = caller.map_err(|refusal| self.challenger.rejection(&refusal))?;
@@ -184,8 +185,8 @@ struct MessageMethod<'m> {
     method: Cow<'m, str>,
 }
 
-/// Returns whether the body of a request without a session may begin one. The protocol decides this by the method alone, for all
-/// revisions. A body without exactly one method counts, because another parser might find one.
+/// Returns whether the body of a request without a session may begin one. The protocol decides this by the method
+/// alone, for all revisions. `true` for a body without exactly one method, because another parser might find one.
 fn begins_session(body: &[u8]) -> bool {
     let message = serde_json::from_slice::<MessageMethod<'_>>(body);
     message.map_or(true, |message| message.method == "initialize")

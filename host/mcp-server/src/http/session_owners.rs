@@ -10,7 +10,7 @@ use tokio::sync::MutexGuard;
 use crate::open_streams::OpenStreams;
 use crate::principal::Principal;
 
-/// The sessions of a server, and who began each of them.
+/// The sessions of a server, and the principal that began each of them.
 pub(super) struct SessionOwners {
     manager: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, SessionOwner>>,
@@ -41,8 +41,9 @@ impl SessionOwners {
         self.manager.sessions.read().await.len()
     }
 
-    /// Begins a session of a principal of a group, unless there are too many. `groups` is the number of groups that share the sessions equally, so that
-    /// none keeps the others out. Others wait until the returned guard is dropped, so that the sessions that begin at the same time count.
+    /// Permits the beginning of a session of a group. Returns `None` if there are too many. `groups` is the number of
+    /// groups that share the sessions equally. Further beginnings wait until the returned guard is dropped, so that
+    /// sessions that begin at the same time are counted.
     pub(super) async fn begin(&self, group: &str, groups: usize) -> Option<MutexGuard<'_, ()>> {
         let beginning = self.beginning.lock().await;
         let live = self.manager.sessions.read().await;
@@ -55,7 +56,7 @@ impl SessionOwners {
         (live.len() < self.sessions_max && own.count() < share).then_some(beginning)
     }
 
-    /// Records who began a session, and forgets the sessions that ended.
+    /// Records the principal that began a session, and removes the sessions that ended.
     pub(super) async fn add(&self, session: &str, principal: &Principal) {
         let live = self.manager.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,8 @@ use super::token_rule::{RuleMatch, TokenRule};
 use crate::pending::PendingRequests;
 use crate::token::{Claims, TokenRefusal, TokenVerifier};
 
-/// Maximum number of subjects whose requests are counted. Beyond it, the one that made no request for the longest time is forgotten.
+/// Maximum number of subjects whose requests are counted. Beyond it, the subject whose last request is the oldest is
+/// removed.
 const SUBJECTS_MAX: usize = 4_096;
 
 /// The callers of the rules for access tokens.
@@ -22,7 +23,7 @@ pub(super) struct SignedCallers {
     known: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
 }
 
-/// A rule with what its subjects share.
+/// A rule with the limits of its subjects.
 pub(super) struct AppliedRule {
     pub(super) rule: TokenRule,
     pub(super) requests_per_minute: u32,
@@ -39,7 +40,7 @@ impl SignedCallers {
         }
     }
 
-    /// Returns who presents a token: the subject, as the first rule that applies to it.
+    /// Returns the caller of a token: its subject, with the principal of the first rule that applies to the token.
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let claims = self.verifier.verify(token).await.map_err(|refusal| match refusal {
             TokenRefusal::Invalid(why) => Refusal::Invalid(why),
@@ -72,7 +73,7 @@ impl SignedCallers {
 
     /// Returns the caller of a subject, with its own limit of requests.
     fn subject(&self, number: usize, applied: &AppliedRule, claims: &Claims) -> Caller {
-        // The lengths keep apart what two texts could share.
+        // The length separates the issuer from the subject, so that two pairs never have the same text.
         let identity = format!("{number} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
         let identity = blake3::hash(identity.as_bytes());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

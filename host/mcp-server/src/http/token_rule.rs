@@ -1,4 +1,4 @@
-//! Who presents an access token of an authorization server.
+//! The callers whose access tokens an authorization server signs.
 
 use crate::principal::Principal;
 
@@ -19,7 +19,7 @@ pub struct TokenRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleMatch<'r> {
     Applies,
-    /// It would apply to a token with this scope.
+    /// The rule would apply if the token had this scope.
     NeedsScope(&'r str),
     No,
 }
@@ -73,7 +73,7 @@ impl TokenRule {
         self.requests_per_minute
     }
 
-    /// Returns whether the rule applies to a token.
+    /// Returns whether the rule applies to a token, or would apply with a further scope.
     pub(super) fn matches(
         &self,
         subject: &str,

@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Returns who makes a request.
+    /// Returns the principal of a request.
     fn principal<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> &'r Principal {
         let parts = request.extensions.get::<http::request::Parts>();
         let authorised = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
@@ -147,7 +147,8 @@ impl ServerHandler for Connection {
         let info = self.get_info();
         let newest = info.protocol_version.clone();
         let requested = request.protocol_version.clone();
-        // A later version has no `initialize`. Such a client continues with the newest version that has it.
+        // A later version has no `initialize`. A client that requests it continues with the newest version that has
+        // `initialize`.
         let is_known = self.supported_protocol_versions().contains(&requested) && requested <= newest;
         let negotiated = if is_known { requested } else { newest };
         let mut client = request;
@@ -205,7 +206,8 @@ impl ServerHandler for Connection {
         result
     }
 
-    /// Returns the definition with which the headers of an HTTP request are compared. All principals have the same definitions.
+    /// Returns the definition with which the headers of an HTTP request are compared. The definition of the local
+    /// principal is used for all principals.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         self.shared.stateless().tool(self.shared.local(), name)
     }
@@ -278,7 +280,7 @@ impl ServerHandler for Connection {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Only a resource that the client can read.
+        // A client can subscribe only to a resource that it can read.
         self.content(&context).resource(request.uri.clone()).await?;
         self.session(&context).await?.subscribe(request.uri)
     }

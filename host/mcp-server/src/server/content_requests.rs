@@ -17,7 +17,7 @@ use crate::content::{Interfaces, MissingArgument, PluginDocs, ServedContent, Ser
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
 
-/// How long a client may use a list or a resource, in milliseconds. A notification reports a change earlier.
+/// How long a client may use a list, in milliseconds. A notification reports a change earlier.
 const CONTENT_TTL_MS: u64 = 60_000;
 
 /// The content of a server for one principal.

@@ -13,7 +13,7 @@ use crate::session::ClientSession;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
 
-/// How often the files behind resources are compared.
+/// The interval at which the files behind resources are compared.
 const FILES_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The sessions and subscriptions of a server.
@@ -38,7 +38,7 @@ impl Listeners {
         lock(&self.subscriptions).retain(|sink| sink.id() != ended.id());
     }
 
-    /// Tells all clients that the tools changed, and with them the documentation of plugins.
+    /// Notifies all clients that the tools changed, and with them the documentation of plugins.
     async fn announce_tools(&self) {
         let sessions = lock(&self.sessions).clone();
         for (session, peer) in sessions {
@@ -55,7 +55,7 @@ impl Listeners {
             .await;
     }
 
-    /// Tells all clients that the prompts and resources changed.
+    /// Notifies all clients that the prompts and resources changed.
     async fn announce_content(&self) {
         self.to_all(ServerNotification::PromptListChangedNotification(Default::default()))
             .await;
@@ -63,7 +63,7 @@ impl Listeners {
             .await;
     }
 
-    /// Tells the clients that subscribed to a resource that it changed.
+    /// Notifies the clients that subscribed to a resource that the resource changed.
     async fn announce_resource(&self, uri: &str) {
         let updated = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri));
         let updated = ServerNotification::ResourceUpdatedNotification(updated);

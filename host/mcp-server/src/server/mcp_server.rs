@@ -1,4 +1,4 @@
-//! The server.
+//! A server of the Model Context Protocol.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::stateless::Stateless;
 use crate::tasks::CallTasks;
 use toolwit::Toolwit;
 
-/// The name of the principal of the standard input.
+/// The name of the principal of requests without a token.
 const LOCAL: &str = "local";
 
 /// The interval between checks for expired handles, sessions and tasks.
@@ -29,7 +29,7 @@ pub struct McpServer {
     shared: Arc<Shared>,
 }
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub(crate) struct Shared {
     /// The principal of requests that no token authorises.
     local: Principal,
@@ -42,7 +42,8 @@ pub(crate) struct Shared {
     _followers: Vec<Follower>,
 }
 
-/// A task that follows the packages of a host, the content or the time. It ends with the server.
+/// A background task of the server: it announces changed tools or content, or ends what has expired. It is aborted when
+/// the server is dropped.
 struct Follower(JoinHandle<()>);
 
 impl Drop for Follower {
@@ -51,7 +52,7 @@ impl Drop for Follower {
     }
 }
 
-/// Ends what has expired, as long as the server exists.
+/// Ends expired handles, sessions and tasks each minute, until the server is dropped.
 async fn expire(server: Weak<Shared>) {
     let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
     loop {
@@ -124,7 +125,8 @@ impl McpServer {
         &self.shared.metrics
     }
 
-    /// Sets the number of tokens and rules that share the server equally, and the maximum number of sessions without an id.
+    /// Sets the number of tokens and rules that share the server equally, and the maximum number of live sessions for
+    /// requests without a session.
     pub(crate) fn share_among(&self, callers: usize, sessions_max: usize) {
         self.shared.stateless.share_among(callers, sessions_max);
     }

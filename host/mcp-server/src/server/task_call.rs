@@ -12,7 +12,7 @@ use crate::client::TaskSlot;
 use crate::principal::Principal;
 use crate::tasks::{CallTasks, TaskCall};
 
-/// Calls a tool without a session. A long call becomes a task, if the client follows tasks.
+/// Calls a tool without a session. A long call becomes a task, if the client supports tasks.
 pub(super) async fn call(
     shared: &Arc<Shared>,
     principal: &Principal,

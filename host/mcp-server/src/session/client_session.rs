@@ -27,7 +27,7 @@ pub(crate) struct ClientSession {
     packages: Mutex<Registry>,
     /// The URIs of the resources whose changes the client follows.
     subscribed: Mutex<BTreeSet<String>>,
-    /// The least severity of the messages that the client receives.
+    /// The lowest severity of the messages that the client receives.
     log_min: Mutex<LogLevel>,
 }
 
@@ -47,12 +47,12 @@ impl ClientSession {
         })
     }
 
-    /// Returns whose session it is.
+    /// Returns the principal of the session.
     pub(crate) fn principal(&self) -> &Principal {
         &self.principal
     }
 
-    /// Sets the least severity of the messages that the client receives.
+    /// Sets the lowest severity of the messages that the client receives.
     pub(crate) fn set_log_min(&self, level: LogLevel) {
         *self.log_min.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
@@ -129,7 +129,7 @@ impl ClientSession {
         arguments: Arguments,
         request: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        // The definition of now: the call may change it.
+        // The definition before the call, because the call may change it.
         let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
             wire::result_shape(&tool.definition, Revision::Session)
         });

@@ -8,7 +8,8 @@ use crate::wire;
 use toolwit::Arguments;
 use toolwit::tool::{Effect, EffectClass};
 
-/// Returns the tools of the list with the effects that calls would have now. A grant that changes can change the effect.
+/// Returns the tools of the list with the effects that calls would currently have. A grant that changes can change the
+/// effect.
 pub(super) async fn annotated(catalog: &Catalog, principal: &Principal) -> Vec<WireTool> {
     let mut tools = Vec::with_capacity(catalog.listed().len());
     for listed in catalog.listed() {
@@ -21,7 +22,8 @@ pub(super) async fn annotated(catalog: &Catalog, principal: &Principal) -> Vec<W
     tools
 }
 
-/// Returns the effect of a tool under the policy of a principal. Nothing is known of a tool that calls others by name.
+/// Returns the effect of a tool under the policy of a principal. The effect of a tool that calls others by name is
+/// unknown.
 async fn effect(catalog: &Catalog, principal: &Principal, fixed: &FixedTool) -> Effect {
     let plugin = |owner: &str| catalog.packages.package(owner).and_then(|package| package.plugin());
     let effect = match (&fixed.target, &fixed.tool) {

@@ -70,7 +70,7 @@ impl Stateless {
         })
     }
 
-    /// Calls a tool. If the user must approve it first, the result asks for that.
+    /// Calls a tool. If the user must approve it first, the result requests the approval.
     ///
     /// # Errors
     /// If no tool has the name, the state of a question is invalid, or the server fails.
@@ -270,7 +270,8 @@ impl Stateless {
         Ok(wire::call_result(&result, shape, notes))
     }
 
-    /// Replaces the handles in arguments by the ids of their entities. Returns one of the entities, which all have one session.
+    /// Replaces the handles in arguments by the ids of their entities. Returns one of these entities. All of them
+    /// belong to one session.
     ///
     /// # Errors
     /// A message for the model, if a handle is unknown or belongs to another session than the others.

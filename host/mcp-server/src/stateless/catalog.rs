@@ -19,16 +19,16 @@ use toolwit::{Exposure, Scope, Tool, ToolDefinition};
 /// Maximum number of tools that a description names as sources of handles.
 const SOURCES_SHOWN: usize = 3;
 
-/// A tool of the list, or behind it.
+/// A tool of the list, or one that a facade or a search reveals.
 pub(super) struct FixedTool {
     pub(super) name: String,
     pub(super) definition: ToolDefinition,
     pub(super) target: Target,
-    /// The tool that runs, or has the definition of a method; `None` for a tool that stands for others.
+    /// The tool that runs; for a method, a tool with its definition; `None` for `search_tools` and `call_tool`.
     pub(super) tool: Option<Arc<dyn Tool>>,
 }
 
-/// The effect of a call.
+/// The action of a call.
 #[derive(Clone)]
 pub(super) enum Target {
     /// Calls a tool of a plugin or of the host.
@@ -48,7 +48,7 @@ pub(super) struct Catalog {
     pub(super) packages: Registry,
     tools: HashMap<String, FixedTool>,
     names_by_id: HashMap<ToolId, String>,
-    /// The names that a result lists for the entities of a type.
+    /// The names of the methods of each type of entities, which results list.
     methods: HashMap<EntityKind, Vec<String>>,
     /// The tools that return handles of a type.
     sources: HashMap<EntityKind, Vec<String>>,
@@ -102,7 +102,7 @@ impl Catalog {
         self.tools.get(name)
     }
 
-    /// Returns the tool of an id. A method has the id that it has without an entity.
+    /// Returns the tool of an id. The id of a method is the one without an entity.
     pub(super) fn by_id(&self, id: &str) -> Option<&FixedTool> {
         self.tools.get(self.names_by_id.get(&ToolId::from_text(id))?)
     }
@@ -188,7 +188,7 @@ impl Catalog {
         added
     }
 
-    /// Lets each facade list its tools, and the methods of its interface instead of the list. Returns whether there is a facade.
+    /// Moves the methods of each facade's interface from the list to the facade. Returns whether there is a facade.
     fn fill_facades(&mut self, listed: &mut Vec<String>) -> bool {
         let facades = self
             .tools
@@ -218,7 +218,7 @@ impl Catalog {
         !facades.is_empty()
     }
 
-    /// Adds a tool under the name that the set assigns. Returns `None` if it has the name already.
+    /// Adds a tool under the name that the set assigns. Returns `None` if the set has the tool already.
     fn add(&mut self, tool: &Arc<dyn Tool>, fixed: Option<(ToolDefinition, Target)>) -> Option<String> {
         let AddOutcome::New(name) = self.names.add(tool.clone()) else {
             return None;

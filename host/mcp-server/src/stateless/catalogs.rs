@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::catalog::Catalog;
 use crate::principal::Principal;
 
-/// The newest catalog of each group of principals, which have the same tools.
+/// The newest catalog of each group of principals. The principals of a group have the same tools.
 #[derive(Default)]
 pub(super) struct Catalogs {
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
 }
 
 impl Catalogs {
-    /// Returns the catalog of a principal, which is listed again after its packages have changed.
+    /// Returns the catalog of a principal, which is built again after its packages have changed.
     pub(super) fn of(&self, principal: &Principal) -> Arc<Catalog> {
         let packages = principal.host().registry();
         let known = self.lock().get(principal.group()).cloned();

@@ -10,14 +10,14 @@ use super::live_session::LiveSession;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 
-/// How long calls without a handle share a session. Objects of one session can be used together; a shorter time limits what a
-/// trap of a guest takes with it.
+/// How long calls without a handle share a session. Objects of one session can be used together, but a trap of a guest
+/// ends all of them; a shorter time limits their number.
 const AGE_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Maximum number of calls without a handle in one session.
 const CALLS_MAX: u32 = 500;
 
-/// The current session of each principal. Objects of earlier sessions live on in them until their handles expire.
+/// The current session of each principal. The objects of an earlier session stay alive until their handles expire.
 #[derive(Default)]
 pub(super) struct CurrentSessions {
     sessions: Mutex<HashMap<String, CurrentSession>>,
@@ -31,7 +31,7 @@ struct CurrentSession {
 }
 
 impl CurrentSessions {
-    /// Returns the session for a call of a principal, if it can be used any longer.
+    /// Returns the session for a call of a principal, if it can still be used.
     pub(super) fn of(&self, principal: &Principal, packages: &Registry) -> Option<Arc<LiveSession>> {
         let mut sessions = self.lock();
         let current = sessions.get_mut(principal.name())?;
@@ -43,7 +43,7 @@ impl CurrentSessions {
         Some(current.session.clone())
     }
 
-    /// Sets the session of a principal, in which a first call begins.
+    /// Sets the session of a principal, and counts its first call.
     pub(super) fn set(&self, principal: &Principal, session: Arc<LiveSession>, packages: Registry) {
         let current = CurrentSession {
             session,
@@ -51,7 +51,7 @@ impl CurrentSessions {
             begun: Instant::now(),
             calls: 1,
         };
-        // The earlier session ends without the lock.
+        // The earlier session is dropped after the lock is released.
         let _earlier = self.lock().insert(principal.name().to_owned(), current);
     }
 
@@ -65,7 +65,7 @@ impl CurrentSessions {
         self.lock().retain(|_, current| !Arc::ptr_eq(&current.session, session));
     }
 
-    /// Ends sessions that no further call begins in.
+    /// Drops the sessions that are too old for further calls.
     pub(super) fn expire(&self) {
         self.lock().retain(|_, current| current.begun.elapsed() < AGE_MAX);
     }

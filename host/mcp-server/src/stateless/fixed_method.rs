@@ -15,7 +15,8 @@ pub(super) struct EntityKind {
     pub(super) name: String,
 }
 
-/// The definition of a method that takes a handle. It assigns a name; its calls run in the session of the handle.
+/// The definition of a method that takes a handle. As a tool, it only obtains a name from the tool set: calls run in
+/// the session of the handle.
 pub(super) struct FixedMethod {
     definition: ToolDefinition,
     pub(super) kind: EntityKind,
@@ -24,7 +25,8 @@ pub(super) struct FixedMethod {
 }
 
 impl FixedMethod {
-    /// Creates the definition from the form that takes the entity's id as its first parameter. `None` if it has no parameter.
+    /// Creates the definition from the form of the method that takes the entity's id as its first parameter. `None` if
+    /// that form has no parameter.
     pub(super) fn new(kind: EntityKind, by_id: &ToolDefinition) -> Option<Self> {
         let mut schema = Value::clone(&by_id.input_schema);
         let fields = schema.as_object_mut()?;
@@ -52,7 +54,7 @@ impl FixedMethod {
         })
     }
 
-    /// Adds to the description where handles come from, and how long they are valid.
+    /// Returns the definition, with the sources and the validity of handles in its description.
     pub(super) fn describe(&self, sources: &[String]) -> ToolDefinition {
         let mut definition = self.definition.clone();
         let minutes = HANDLE_TTL.as_secs() / 60;

@@ -17,7 +17,7 @@ pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 /// The random bytes of a handle: 144 bits cannot be guessed.
 const RANDOM_BYTES: usize = 18;
 
-/// Maximum number of live sessions of one principal. Beyond it, the one that was used least recently ends with its handles.
+/// Maximum number of live sessions of one principal. Beyond it, the least recently used session ends with its handles.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 100;
 
 /// Maximum number of handles of one session.
@@ -65,7 +65,7 @@ impl Entity {
 }
 
 impl HandleTable {
-    /// Returns the entity of a handle, if the principal was given it and it has not expired.
+    /// Returns the entity of a handle, if the handle was issued to the principal and has not expired.
     pub(super) fn entity(&self, handle: &str, principal: &str) -> Option<Entity> {
         let mut state = self.state();
         state.expire();
@@ -84,7 +84,7 @@ impl HandleTable {
         })
     }
 
-    /// Issues handles for entities of a session, the same as before for an entity that has one.
+    /// Returns the handles of entities of a session. An entity without a handle gets a new one.
     pub(super) fn issue(
         &self,
         session: &Arc<LiveSession>,
@@ -103,7 +103,7 @@ impl HandleTable {
         state.sessions.values().map(|kept| kept.session.clone()).collect()
     }
 
-    /// Removes a session with its handles, if it has some.
+    /// Removes a session with its handles, if it has handles.
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         let mut state = self.state();
         let mut kept = state.sessions.iter();
@@ -139,7 +139,7 @@ impl HandleState {
         self.handles.retain(|_, handle| sessions.contains_key(&handle.session));
     }
 
-    /// Returns the number of a session, and keeps it from now on.
+    /// Returns the number of a session. A session that is not in the table is added.
     fn number_of(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
         let kept = self
             .sessions

@@ -10,7 +10,7 @@ use toolwit::tool::AVAILABLE_TOOLS;
 /// The property of an entity's JSON with its handle.
 const HANDLE: &str = "handle";
 
-/// Returns the entities in a result: objects that represent one of its live objects.
+/// Returns the entities in a result: the JSON objects that represent live objects of the result.
 pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, String)> {
     let mut found = Vec::new();
     let kinds = kinds_of(result, catalog);
@@ -29,7 +29,7 @@ pub(super) fn write_handles(result: &mut ToolResult, handles: Vec<Option<String>
     result.rewrite_value(|value| write(value, &kinds, &mut handles, &methods));
 }
 
-/// The types of a result's live objects, each with an id if it has one.
+/// Returns the types of a result's live objects, each with the id of the object if it has one.
 fn kinds_of(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, Option<String>)> {
     let kind = |provider: &std::sync::Arc<dyn toolwit::tool::ToolProvider>| {
         let kind = EntityKind {
@@ -52,7 +52,7 @@ fn entity<'k>(value: &Value, kinds: &'k [(EntityKind, Option<String>)]) -> Optio
     kinds.iter().find(is_it).map(|(kind, _)| (kind, id.to_owned()))
 }
 
-/// Returns whether the server writes a field of an entity. Entities in it are not those of the result.
+/// Returns whether the server writes a field of an entity. Objects inside such a field are not entities of the result.
 fn is_written(name: &str) -> bool {
     name == HANDLE || name == AVAILABLE_TOOLS
 }
@@ -81,7 +81,7 @@ fn write(
     let mut has_changed = false;
     let kind = entity(value, kinds).map(|(kind, _)| kind);
     if let (Some(kind), Some(fields)) = (kind, value.as_object_mut()) {
-        // A handle that the guest wrote is not one.
+        // A field `handle` that the guest wrote is not valid.
         has_changed = fields.shift_remove(HANDLE).is_some();
         if let Some(handle) = handles.next().flatten() {
             write_handle(fields, handle, || methods(kind));

@@ -1,4 +1,4 @@
-//! The live entities behind handles.
+//! A session with the live entities behind handles.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ impl LiveSession {
     /// Begins a session with the tools of a principal.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// If the session cannot be built.
     pub(super) async fn begin(principal: &Principal, permit: SessionPermit) -> Result<Self, Error> {
         let tools = ToolSession::begin(principal.conversation()).await?;
         Ok(Self {

@@ -20,8 +20,8 @@ pub(super) struct LiveSessions {
 }
 
 impl LiveSessions {
-    /// Returns the session for a call without a handle. If the principal's group has too many sessions, the one of them that was used least
-    /// recently and runs no call ends.
+    /// Returns the session for a call without a handle. If the principal's group has too many sessions, the least
+    /// recently used session without a running call ends.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] if all sessions of the group run calls, and an error if a new session cannot be built.
@@ -49,7 +49,7 @@ impl LiveSessions {
         self.current.expire();
     }
 
-    /// Ends the session of a group that was used least recently and runs no call. Returns whether there is one.
+    /// Ends the session of a group that was used least recently and runs no call. Returns whether a session was ended.
     fn end_idle(&self, group: &str) -> bool {
         let mut kept: HashMap<*const LiveSession, (Arc<LiveSession>, usize)> = HashMap::new();
         for session in self.current.sessions().into_iter().chain(self.handles.sessions()) {

@@ -1,7 +1,7 @@
 //! From 2026-07-28: requests without a session, and a list of tools that is the same for all of them.
 //!
-//! What a session adds to its list, this list contains from the start: a method of an entity is a fixed tool that takes a handle.
-//! Tools behind a facade or a search are called through `call_tool`.
+//! The list contains from the start the tools that a session would add: a method of an entity is a fixed tool that
+//! takes a handle. Tools behind a facade or a search are called through `call_tool`.
 
 mod annotated;
 mod answer;

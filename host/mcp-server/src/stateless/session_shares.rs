@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts the live sessions of each group of principals. Clones share the count. A server over HTTP sets the limits; over standard input, the only
-/// principal has the limit of one principal.
+/// Counts the live sessions of each group of principals. Clones share the count. A server over HTTP sets the limits;
+/// over standard input, only the limit of sessions for one principal applies.
 #[derive(Clone, Default)]
 pub(super) struct SessionShares(Arc<Mutex<SessionCounts>>);
 
@@ -26,7 +26,7 @@ impl Default for SessionCounts {
     }
 }
 
-/// The permit of one live session, which counts until it is dropped.
+/// The permit of one live session. The session counts until the permit is dropped.
 pub(super) struct SessionPermit {
     shares: SessionShares,
     group: String,

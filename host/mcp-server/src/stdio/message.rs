@@ -14,13 +14,13 @@ pub(super) enum Incoming {
         message: Box<ClientJsonRpcMessage>,
         request: Option<String>,
     },
-    /// A message that is answered here.
+    /// A message that is refused with this answer.
     Refused(Value),
     /// A message that needs no answer and has no effect.
     Ignored,
 }
 
-/// Returns the answer to a message with an error.
+/// Returns the error that answers a message.
 pub(super) fn refusal(id: Value, code: ErrorCode, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code.0, "message": message}})
 }
@@ -82,8 +82,8 @@ pub(super) fn parse(line: &[u8]) -> Incoming {
     }
 }
 
-/// Returns the reason why a message cannot begin a connection, or `None` if it can: it is `initialize`, `ping`, or declares its
-/// version.
+/// Returns the reason why a message cannot begin a connection, or `None` if it can: it is `initialize` or `ping`, or
+/// has all required keys in `_meta`.
 pub(super) fn beginning_error(line: &[u8]) -> Option<ErrorData> {
     let value: Value = serde_json::from_slice(line).unwrap_or_default();
     if matches!(value["method"].as_str(), Some("initialize" | "ping")) {

@@ -8,8 +8,8 @@ pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// The output to a client.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Returns the standard streams. Clients pass pipes or sockets, which the event loop waits for; tokio serves other files with threads,
-/// between which each message would cross twice. Must be called in a tokio runtime.
+/// Returns the standard streams. Clients usually pass pipes or sockets, for which the event loop can wait. Tokio uses
+/// threads for other files, so that each message passes between threads twice. Must be called in a tokio runtime.
 pub(super) fn standard_streams() -> (Input, Output) {
     #[cfg(unix)]
     {
@@ -46,8 +46,8 @@ mod unix {
             .map(|socket| Box::new(socket) as Input)
     }
 
-    /// Returns standard output if it is a pipe or a socket, and not the file of standard error: a program that writes an error expects that
-    /// the write waits.
+    /// Returns standard output if it is a pipe or a socket, and not also the file of standard error, which must stay
+    /// blocking.
     pub(super) fn output() -> Option<Output> {
         let file = duplicate(io::stdout()).ok()?;
         let metadata = file.metadata().ok()?;

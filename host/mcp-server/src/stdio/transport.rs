@@ -75,7 +75,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         }
     }
 
-    /// Checks a line. Returns the message for the server, if there is one, and otherwise the answer.
+    /// Checks a line, and returns the message for the server. The error is the answer to the line, if it needs one.
     fn accept(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
         let (message, request) = match parse(line) {
             Incoming::Message { message, request } => (*message, request),
@@ -83,7 +83,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             Incoming::Ignored => return Err(None),
         };
         if !self.has_begun {
-            // The server would end at any other message.
+            // The protocol library would end the connection at any other message.
             let Some(id) = &request else { return Err(None) };
             if let Some(error) = beginning_error(line) {
                 return Err(Some(refusal(json_of(id), error.code, &error.message)));
@@ -147,7 +147,7 @@ where
                     Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message))
                 }
                 Ok(Line::End) | Err(_) => {
-                    // Answers to requests that were piped in are still wanted.
+                    // The client may still wait for the answers to requests that it piped in.
                     drop(tokio::time::timeout(DRAIN_MAX, self.open.wait()).await);
                     return None;
                 }

@@ -27,13 +27,15 @@ const TASK_TTL: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of running tasks of a principal. Further calls are answered directly.
 const RUNNING_MAX: usize = 100;
 
-/// Maximum number of tasks that a principal creates within two lifetimes of a task, since so many results are kept.
+/// Maximum number of tasks that a principal creates within twice [`TASK_TTL`], in which a task runs and its result is
+/// kept.
 const KEPT_MAX: usize = 1_000;
 
-/// Maximum memory of the results of a principal's tasks, in bytes. A larger one is an error of its task.
+/// Maximum memory of the results of a principal's tasks, in bytes. A result that exceeds it becomes an error of its
+/// task.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
-/// How often a client should ask for the state of a task, in milliseconds.
+/// The interval at which a client should request the state of a task, in milliseconds.
 const POLL_MS: u64 = 1_000;
 
 /// A call that may become a task.
@@ -82,7 +84,7 @@ impl PrincipalTasks {
     }
 }
 
-/// A task that exists for some time.
+/// A task that runs, or whose result is kept.
 struct CreatedTask {
     at: Instant,
     /// The size of its result.
@@ -161,7 +163,7 @@ impl CallTasks {
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
-    /// Returns the manager for a new task, and where its result counts, unless the principal has too many.
+    /// Returns the manager for a new task, and the counter for its result. `None` if the principal has too many tasks.
     fn reserve(&self, principal: &str) -> Option<(TaskManager, KeptBytes)> {
         let mut principals = self.lock();
         let tasks = principals.entry(principal.to_owned()).or_default();
@@ -202,7 +204,8 @@ impl CallTasks {
         self.manager(principal).cancel_task(id)
     }
 
-    /// Ends the tasks that have run for too long, also if their clients do not ask for them, and forgets the principals without tasks.
+    /// Ends the tasks that have run for too long, even if their clients do not request their state, and removes the
+    /// principals without tasks.
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         self.lock().retain(|_, tasks| {

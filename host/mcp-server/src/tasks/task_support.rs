@@ -1,4 +1,4 @@
-//! Which calls become tasks.
+//! The choice of the calls that become tasks.
 
 /// Whether the calls of a tool become tasks, for clients that declare the extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

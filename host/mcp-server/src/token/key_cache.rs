@@ -33,11 +33,11 @@ pub(super) struct KeyCache {
 #[derive(Default)]
 struct KeyRequests {
     last: Option<Instant>,
-    /// The running request, which continues if nobody waits for it.
+    /// The running request, which continues if no token waits for it.
     running: JoinSet<()>,
 }
 
-/// The keys that an issuer has stated.
+/// The keys that an issuer publishes.
 pub(super) struct IssuerKeys {
     /// The issuer, as its metadata and its tokens state it.
     pub(super) issuer: String,
@@ -48,7 +48,7 @@ pub(super) struct IssuerKeys {
 /// The reason why there is no key for a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyError {
-    /// The issuer does not have it.
+    /// The issuer does not have the key.
     Unknown,
     /// The keys of the issuer cannot be requested.
     Unavailable,
@@ -77,12 +77,13 @@ impl KeyCache {
         }
     }
 
-    /// Returns whether a token states this issuer. A slash at the end is ignored; the keys state the exact form.
+    /// Returns whether a token states this issuer. A slash at the end is ignored, because the exact form is known from
+    /// the metadata only.
     pub(super) fn is_issuer(&self, stated: &str) -> bool {
         stated.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
     }
 
-    /// Returns keys that contain the one of a token.
+    /// Returns keys that contain the key of a token.
     pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
         let has_key = |keys: &Arc<IssuerKeys>| keys.since.elapsed() < STALE_MAX && keys.key(token).is_some();
         let known = self.current();
@@ -91,7 +92,7 @@ impl KeyCache {
             return Ok(keys.clone());
         }
         match found {
-            // Only one token waits while known keys are requested again.
+            // Only one token waits while cached keys are requested again. The others use the cached keys.
             Some(keys) => match self.requests.try_lock() {
                 Ok(mut requests) => self.request(&mut requests).await,
                 Err(_) => return Ok(keys),

@@ -11,7 +11,8 @@ use super::signing_key::{SignatureAlgorithm, SigningKey};
 /// The maximum length of a token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// The types of an access token. Some issuers state none, or that of any token; other kinds, such as a logout token, are refused.
+/// The types of an access token. Some issuers state no type, or the type of any token. Other types, such as that of a
+/// logout token, are refused.
 const TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
 
 /// The header of a token. Keys and addresses of keys in it are not read.
@@ -30,7 +31,7 @@ pub(super) struct SignedToken<'t> {
     pub(super) algorithm: SignatureAlgorithm,
     /// The id of the key.
     pub(super) key_id: Option<String>,
-    /// What the signature is for.
+    /// The text that is signed: header and claims.
     message: &'t str,
     signature: Vec<u8>,
     claims: Vec<u8>,

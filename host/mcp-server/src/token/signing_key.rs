@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The number of bytes of a coordinate of P-256, and of a key of Ed25519.
 const COORDINATE_BYTES: usize = 32;
 
-/// The mark of a point of which both coordinates are stated.
+/// The first byte of a point that is written with both coordinates.
 const UNCOMPRESSED: u8 = 4;
 
 /// The algorithms of signatures that are accepted. There is neither `none` nor one with a shared secret.

@@ -18,7 +18,7 @@ pub(crate) struct TokenVerifier {
 pub(crate) enum TokenRefusal {
     /// It is not valid.
     Invalid(&'static str),
-    /// Nobody knows, because the keys of its issuer cannot be requested.
+    /// The token cannot be checked, because the keys of its issuer cannot be requested.
     Unavailable,
 }
 

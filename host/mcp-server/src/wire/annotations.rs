@@ -3,8 +3,8 @@
 use rmcp::model::ToolAnnotations;
 use toolwit::tool::{Effect, EffectClass};
 
-/// Returns the annotations for the effect of a tool. A tool of which nothing is known counts as destructive, which is also what the
-/// protocol assumes.
+/// Returns the annotations for the effect of a tool. A tool with an unknown effect counts as destructive, which is also
+/// what the protocol assumes.
 pub(crate) fn annotations(effect: Effect) -> ToolAnnotations {
     let annotations = ToolAnnotations::new();
     match effect.class {

@@ -31,7 +31,7 @@ pub(crate) fn call_context(principal: &ToolContext, meta: &MetaContext<'_>) -> T
         .fold(principal.clone(), |context, (key, value)| context.with(key, value))
 }
 
-/// Whether a value has the form `00-<32 hex digits>-<16 hex digits>-<2 hex digits>`.
+/// Returns whether a value has the form `<version>-<32 hex digits>-<16 hex digits>-<2 hex digits>`.
 fn is_traceparent(value: &str) -> bool {
     let parts: Vec<_> = value.split('-').collect();
     let is_hex = |part: &str, digits: usize| {

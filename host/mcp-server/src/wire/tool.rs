@@ -62,7 +62,7 @@ fn empty_input() -> JsonObject {
     schema
 }
 
-/// Returns the schema of an object with the value of another schema.
+/// Returns the schema of an object whose field [`RESULT`] has another schema.
 fn wrapped(schema: &Value) -> JsonObject {
     let mut outer = JsonObject::new();
     outer.insert("type".to_owned(), json!("object"));

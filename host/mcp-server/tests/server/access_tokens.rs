@@ -89,7 +89,7 @@ async fn each_accepted_algorithm_verifies_and_no_other_signature_does() {
         let text = message(&header, &claims);
         let tag = ring::hmac::sign(&hashed, text.as_bytes());
         refused(&served, &format!("{text}.{}", encoded(tag.as_ref())), "HMAC").await;
-        // A key of another kind, and one that the token brings.
+        // A key of another kind, and a key that the token contains.
         for stranger in &other {
             refused(&served, &stranger.token(id, &claims), "another key").await;
             let header =

@@ -137,7 +137,7 @@ impl Issuer {
                     json!({"issuer": origin, "jwks_uri": format!("{origin}/keys")})
                 } else {
                     counter.fetch_add(1, Ordering::Relaxed);
-                    // A key of a kind that nobody knows does not hide the others.
+                    // A key of an unknown kind does not hide the others.
                     let unknown = json!({"kty": "AKP", "kid": "future"});
                     let keys = own_keys
                         .lock()

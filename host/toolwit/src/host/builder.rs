@@ -47,7 +47,7 @@ pub struct ToolwitBuilder {
 #[derive(Clone)]
 struct StoreFile {
     path: PathBuf,
-    /// Whether the host cannot work without it.
+    /// Whether the host cannot be built without the file.
     is_required: bool,
 }
 
@@ -144,7 +144,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a file or directory that can never be granted to a plugin, such as that of the store.
+    /// Adds a file or directory that can never be granted to a plugin, such as the file of the store.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.runtime.protected.push(path.into());
@@ -168,10 +168,11 @@ impl ToolwitBuilder {
     /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome of each
     /// call, and can change or refuse them.
     ///
-    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late results. It runs under
-    /// limits and grants of its own. If it fails, the call does not run or its result is withheld. Interceptors are applied in
-    /// the order of these calls, the first one outermost; those of [`ToolwitBuilder::interceptor`] are around those of plugins.
-    /// [`ToolwitBuilder::build`] fails if the plugin is not installed.
+    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late
+    /// results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
+    /// withheld. Interceptors are applied in the order in which they are added, the first one outermost; the
+    /// interceptors of [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if
+    /// the plugin is not installed.
     #[must_use]
     pub fn plugin_interceptor(mut self, settings: InterceptorSettings) -> Self {
         self.interceptors.push(settings);
@@ -217,8 +218,8 @@ impl ToolwitBuilder {
     }
 
     /// Sets whether dynamic tools are discovered automatically; see
-    /// [`discover_dynamic_tools`](toolwit_registry::LiveRegistry::discover_dynamic_tools). By default they are,
-    /// once for each new component. [`ToolwitBuilder::build`] waits for them for at most ten seconds.
+    /// [`discover_dynamic_tools`](toolwit_registry::LiveRegistry::discover_dynamic_tools). By default they are, once
+    /// for each new component. [`ToolwitBuilder::build`] waits for the discovery for at most ten seconds.
     #[must_use]
     pub fn dynamic_discovery(mut self, discovery: DynamicDiscovery) -> Self {
         self.dynamic_discovery = discovery;
@@ -258,7 +259,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a grant of the application, in addition to those of the grants file. A plugin without a grant in either can only
+    /// Adds a grant of the application, in addition to those of the grants file. A plugin without any grant can only
     /// compute.
     ///
     /// ```
@@ -309,8 +310,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds tool groups: roles such as `web`, and the tools of each. The provider of the plugins is `plugins`. A later group
-    /// replaces one with the same role.
+    /// Adds tool groups: roles such as `web`, and the tools of each. The tools of plugins have the provider `plugins`.
+    /// A later group replaces one with the same role.
     #[must_use]
     pub fn groups(mut self, groups: GroupsConfig) -> Self {
         self.groups.push(groups);
@@ -324,7 +325,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a tool group that is built in code, with its tools. It takes the place of one with the same role, also of a configured one.
+    /// Adds a tool group that is built in code, with its tools. It replaces a group with the same role, also a
+    /// configured one.
     #[must_use]
     pub fn group(mut self, group: ToolGroup) -> Self {
         self.tool_groups = self.tool_groups.with_group(group);

@@ -114,8 +114,8 @@ impl Toolwit {
         find(tools, wanted).map_err(Error::from)
     }
 
-    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error contains the reason why the tool is
-    /// missing, if the registry shows it.
+    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error contains the reason why the tool
+    /// is missing, if the registry contains it.
     ///
     /// # Errors
     /// See [`FindError`].
@@ -188,7 +188,7 @@ fn find_by_assigned_name(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dy
     })
 }
 
-/// Returns why a name that no tool has is missing: it is a method, or its plugin is unavailable.
+/// Returns the reason why no tool has a name: the name is that of a method, or its plugin is unavailable.
 fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindError {
     if let Some(method) = EntityMethod::find(registry, &wanted) {
         return FindError::NeedsEntity {

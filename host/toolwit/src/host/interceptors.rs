@@ -19,11 +19,11 @@ type Guard = (ToolSelector, Arc<dyn Decorator>);
 pub(super) struct Interceptors(Guards);
 
 impl Interceptors {
-    /// Adds the interceptors of plugins to those of the application, which are around them. The first one is outermost.
+    /// Adds the interceptors of plugins inside those of the application. The first interceptor is outermost.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken plugin: without
-    /// its interceptors, a host has no tools.
+    /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken
+    /// plugin, because no tool may run without the interceptors.
     pub(super) fn new(
         application: Vec<Guard>,
         settings: &[InterceptorSettings],
@@ -68,7 +68,7 @@ impl Interceptors {
         ))
     }
 
-    /// Returns the context of calls that are made without a conversation.
+    /// Returns the context, with the interceptors, for calls without a conversation.
     pub(super) fn carried_by(&self, context: ToolContext) -> ToolContext {
         self.0.carried_by(context)
     }

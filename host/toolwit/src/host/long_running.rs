@@ -21,7 +21,7 @@ pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[Tool
     }
 }
 
-/// Returns whether no plugin has a tool. `false` if that is not certain, because the plugin is broken or undiscovered.
+/// Returns whether it is certain that no plugin has a tool: `false` if the plugin is broken or undiscovered.
 fn is_unknown(registry: &Registry, id: &ToolId) -> bool {
     let package = registry.package(id.owner());
     let is_certain = package.is_none_or(|package| package.plugin().is_some() && package.discovery_error().is_none());

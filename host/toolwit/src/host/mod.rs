@@ -54,14 +54,15 @@ pub struct Toolwit {
     interceptors: Interceptors,
     /// Sources of all conversations.
     sources: Arc<[Arc<dyn ToolSource>]>,
-    /// The tool groups. The source of plugins belongs to a conversation and is replaced in each.
+    /// The tool groups. The source of plugins is replaced in each conversation by its own.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
-    /// Ends with the host.
+    /// The background discovery, which ends with the host.
     _discovery: Option<Arc<DiscoveryTask>>,
 }
 
-/// The choice of plugin tools that a conversation shows to its model. It is made once, when the conversation is created.
+/// The choice of the host's tools that a conversation shows to its model. It is made once: when the conversation is
+/// created, or in its first turn if the host has shared sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
@@ -125,8 +126,8 @@ impl Toolwit {
         self.conversation_among(|_| true)
     }
 
-    /// Starts to configure a conversation like [`Toolwit::conversation`], with only the tools whose id `may_use` accepts: those of
-    /// a tenant or a role.
+    /// Starts to configure a conversation like [`Toolwit::conversation`], with only the tools whose id `may_use`
+    /// accepts, such as the tools of a tenant or a role.
     ///
     /// The other tools are neither shown nor found, and no tool can call them. Methods of entities are also filtered, by one id
     /// for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
@@ -178,8 +179,8 @@ impl Toolwit {
         }
     }
 
-    /// Starts to configure a conversation with only the tools of these roles, which a tool group of
-    /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assigns.
+    /// Starts to configure a conversation with only the tools of these roles. The tool groups of
+    /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assign tools to roles.
     ///
     /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation fails for an unknown
     /// role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).

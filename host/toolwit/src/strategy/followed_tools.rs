@@ -8,8 +8,8 @@ use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, T
 use toolwit_registry::LiveRegistry;
 use toolwit_sandbox::Scope;
 
-/// Replaces the tools of changed plugins, and removes those of removed ones, when a turn begins. It adds no tools: others do, such as the
-/// roles of the conversation.
+/// Replaces the tools of changed plugins, and removes those of removed ones, when a turn begins. It adds no tools:
+/// other strategies or the roles of the conversation add them.
 pub(crate) struct FollowedTools(Follower);
 
 impl FollowedTools {

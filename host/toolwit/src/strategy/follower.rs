@@ -39,7 +39,7 @@ impl Follower {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the conversation may use a tool.
+    /// Returns whether the conversation may use a tool.
     pub(super) fn may_use(&self, id: &str) -> bool {
         (self.may_use)(id)
     }
@@ -57,7 +57,7 @@ impl Follower {
         tools
     }
 
-    /// Keeps the components of tools in memory that are not compiled yet, so that the tools work for the turn even if their files
+    /// Keeps components that are not compiled yet in memory, so that their tools work for the turn even if their files
     /// change. Reads the files on the threads for blocking tasks.
     pub(super) async fn retain(&self, tools: &ToolSet, injection: &Injection) {
         let present = tools.iter().map(|named| &named.definition.id);

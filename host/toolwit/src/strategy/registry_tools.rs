@@ -17,7 +17,7 @@ use toolwit_sandbox::Scope;
 
 /// Shows all tools of a registry from the start, and updates them at the beginning of each turn.
 ///
-/// Tools do not change within a turn. An entity stays with the instance that created it.
+/// Tools do not change within a turn. An entity stays bound to the instance that created it.
 pub struct RegistryTools {
     follower: Follower,
     /// Whether every interface is a facade, not only those of packages whose manifest requests it.
@@ -74,7 +74,7 @@ impl RegistryTools {
         })
     }
 
-    /// Moves to the packages of now, and returns how the tools change.
+    /// Moves to the current packages, and returns the changes of the tools.
     fn changes(&self, turn: &TurnContext<'_>) -> Injection {
         let Some((before, now)) = self.follower.advance() else {
             return Injection::none();

@@ -12,8 +12,9 @@ use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, T
 use toolwit_core::limits::SOURCE_WALL_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId, ToolSet};
 
-/// Shows all tools of sources, such as servers. The sources are queried when a turn begins, with its context, so that nothing is contacted
-/// before the first turn. A source that cannot be reached is reported in the log; its earlier tools stay, and the others work.
+/// Shows all tools of sources, such as servers. The sources are queried when a turn begins, with its context, so that
+/// nothing is contacted before the first turn. A source that cannot be reached is reported in the log; its earlier
+/// tools stay, and the other sources work.
 ///
 /// Tools that a source adds during a call are there for the next call. An instance belongs to one conversation.
 pub struct ToolSources {
@@ -46,8 +47,8 @@ impl ToolSources {
         }
     }
 
-    /// Shows the tools that a search finds, if the conversation would have more than `tools_max` at its first turn. The search must
-    /// cover the sources.
+    /// Shows only the tools that a search finds, if the conversation would have more than `tools_max` tools at its
+    /// first turn. The search must cover the sources.
     #[must_use]
     pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
         self.search = Some(FallbackSearch {

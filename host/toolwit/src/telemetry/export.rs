@@ -15,7 +15,7 @@ use crate::download::tls_config;
 use toolwit_core::limits::CONNECT_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Maximum number of spans that wait. Further ones are lost.
+/// Maximum number of spans that wait to be sent. Further ones are dropped.
 const SPANS_MAX: usize = 2048;
 
 /// Maximum number of spans in a request.
@@ -133,7 +133,8 @@ pub struct OtlpExporter {
     spans: mpsc::Receiver<Value>,
 }
 
-/// An exporter that runs. It ends when this is dropped; [`shutdown`](Self::shutdown) also waits until everything is sent.
+/// A running exporter. Dropping it ends the exporter; [`shutdown`](Self::shutdown) also waits until the collected spans
+/// are sent, for at most five seconds.
 pub struct RunningExporter {
     stop: DropGuard,
     task: JoinHandle<()>,
@@ -157,7 +158,7 @@ impl OtlpExporter {
             let received = tokio::select! {
                 biased;
                 received = self.spans.recv_many(&mut batch, BATCH_MAX) => received,
-                // Everything that was collected before the end was received.
+                // Reached only after all collected spans were received.
                 () = stop.cancelled() => 0,
             };
             if received == 0 {
@@ -182,7 +183,7 @@ impl OtlpExporter {
 }
 
 impl RunningExporter {
-    /// Sends what was collected, and ends the exporter.
+    /// Sends the collected spans, and ends the exporter.
     pub async fn shutdown(self) {
         drop(self.stop);
         let _ = tokio::time::timeout(REQUEST_WALL_MAX, self.task).await;

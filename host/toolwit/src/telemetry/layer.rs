@@ -72,7 +72,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
         let open = span.extensions_mut().remove::<OpenSpan>();
-        // A span that the exporter has no room for is lost; the run never waits.
+        // If the queue of the exporter is full, the span is dropped: the run never waits.
         if let Some(open) = open {
             let _ = self.spans.try_send(open.end());
         }

@@ -7,10 +7,11 @@ use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::grants::{DirectoryRule, GrantRules};
 
 impl TestSuite {
-    /// Checks that no case has a grant that reaches outside of the directory of the file. The author of the cases may be anyone, so
-    /// such grants need the consent of the user.
+    /// Checks that no case has a grant that reaches outside of the directory of the file. The author of the cases may
+    /// be untrusted, so such grants need the consent of the user.
     ///
-    /// Those are directories that are not inside it, variables and secrets of the host, and requests to the network.
+    /// Such grants are directories that are not inside it, variables and secrets of the host, and requests to the
+    /// network.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`]. The message lists all of these grants.
@@ -36,7 +37,7 @@ fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
         .iter()
         .flat_map(|case| case.outside_grants().map(|grant| (&case.name, grant)));
     let lines = grants.map(|(case, grant)| {
-        // In one line, because a grant may not look like two.
+        // In one line, so that one grant cannot look like two.
         let line = format!("{grant} (test `{case}`)").replace(['\r', '\n'], "⏎");
         format!("\n  {line}")
     });
@@ -53,13 +54,13 @@ fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
 
 /// Returns the rules that reach outside of a directory.
 fn outside(rules: &GrantRules, directory: &Path) -> GrantRules {
-    // Each field is named, so that a new kind of rule is decided here.
+    // Each field is named, so that a new kind of rule must be handled here.
     let GrantRules {
         http,
         files,
         env,
         secrets,
-        // Their values are in the file.
+        // The values of these rules are in the file.
         config: _,
         clock: _,
         random: _,
@@ -78,7 +79,8 @@ fn outside(rules: &GrantRules, directory: &Path) -> GrantRules {
     }
 }
 
-/// Returns whether the directory of a rule is inside another directory, after all links. One that does not exist is not.
+/// Returns whether the directory of a rule is inside another directory, after links are resolved. A directory that does
+/// not exist is not inside.
 fn is_inside(rule: &DirectoryRule, directory: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let (rule, directory) = (real(&rule.host), real(directory));

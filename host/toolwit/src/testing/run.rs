@@ -48,7 +48,8 @@ impl<F> CaseRun<F>
 where
     F: Fn() -> Result<ToolwitBuilder, Error>,
 {
-    /// Creates a run. `builder` returns the builder of a host without grants that has the plugin; `context` is that of each call.
+    /// Creates a run. `builder` returns the builder of a host without grants that has the plugin; `context` is the
+    /// context of each call.
     pub fn new(builder: F, context: ToolContext) -> Self {
         Self {
             builder,
@@ -65,7 +66,7 @@ where
         self
     }
 
-    /// Runs a case in a new conversation. It ends at the first call whose outcome differs from the expectation.
+    /// Runs a case in a new conversation. The case ends at the first call whose outcome differs from the expectation.
     ///
     /// # Errors
     /// If the host cannot be built, for example because of invalid grants, and for a grant that reaches outside of the directory of
@@ -85,7 +86,8 @@ where
         if let Some(host) = self.hosts.get(&case.grants_text) {
             return Ok(host.clone());
         }
-        // At this time, because a plugin that can write to the directory could have put a link there in an earlier case.
+        // Checked for each host, because a plugin that can write to the directory could have created a link there in an
+        // earlier case.
         if !self.are_outside_grants_allowed {
             case.require_grants_inside().map_err(|error| {
                 error.with_suggestion("remove them, or allow them with `CaseRun::allow_outside_grants`")

@@ -100,7 +100,7 @@ impl TestSuite {
         Self::parse(&text, plugin, directory.unwrap_or(Path::new("."))).map_err(invalid)
     }
 
-    /// Parses the cases. `dir` is the directory of granted files whose `host` starts with `./`.
+    /// Parses the cases. A granted `host` that starts with `./` is relative to `dir`.
     fn parse(text: &str, plugin: &str, dir: &Path) -> Result<Self, String> {
         let format: SuiteFormat = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         if format.test.is_empty() {

@@ -42,7 +42,7 @@ impl ServerRequests for Person {
     }
 }
 
-/// A server that asks for input again and again.
+/// A server that requests input without end.
 async fn asks(stream: DuplexStream) {
     let (read, mut write) = tokio::io::split(stream);
     let mut lines = BufReader::new(read).lines();

@@ -18,7 +18,7 @@ use crate::value::Redaction;
 /// Stores the refresh token that replaces the previous one. The error is the reason why it is not stored.
 type OnRotation = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
-/// What the client shows to the issuer.
+/// The credentials of a client at its issuer.
 pub(crate) struct OauthCredentials {
     pub(crate) issuer: Url,
     pub(crate) client: ClientIdentity,
@@ -40,7 +40,7 @@ pub(crate) struct ClientTokens {
     failure: sync::Mutex<Option<String>>,
 }
 
-/// The current token, and what is known of its issuer.
+/// The current token, and the cached data of its issuer.
 #[derive(Default)]
 struct State {
     token: Option<AccessToken>,
@@ -54,8 +54,8 @@ struct State {
 }
 
 impl ClientTokens {
-    /// Creates a source for a server. Tokens are redacted in what the server sends, and a new refresh token is passed to `on_rotation`.
-    /// There is no token until that succeeds: the previous refresh token may be invalid, and the login would end with the process.
+    /// Creates a source for a server. Tokens become redacted, and a new refresh token is passed to `on_rotation`.
+    /// There is no access token until `on_rotation` succeeds: a refresh token that is not stored ends with the process.
     pub(crate) fn new(
         server: Url,
         credentials: OauthCredentials,
@@ -80,7 +80,7 @@ impl ClientTokens {
         self.renewed(None).await
     }
 
-    /// Returns a header after the server has refused one with a challenge.
+    /// Returns a new header after the server has refused a header with a challenge.
     ///
     /// # Errors
     /// If the server requires a scope that is not allowed, or the reason why there is no token.
@@ -97,7 +97,7 @@ impl ClientTokens {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Renews the token if necessary. A request that is cancelled does not lose a new refresh token: the task continues.
+    /// Renews the token if necessary. If the caller is cancelled, the task continues and stores a new refresh token.
     async fn renewed(self: &Arc<Self>, refusal: Option<(HeaderValue, Challenge)>) -> Result<HeaderValue, String> {
         let source = self.clone();
         let task = tokio::spawn(async move {
@@ -124,7 +124,7 @@ impl ClientTokens {
     async fn refuse(&self, state: &mut State, refused: &HeaderValue, challenge: &Challenge) -> Result<(), String> {
         let is_current = state.token.as_ref().is_some_and(|token| token.header == *refused);
         if !is_current {
-            // Another request has renewed it.
+            // Another request has renewed the token.
             return Ok(());
         }
         let has = |scope: &String| self.credentials.scopes.contains(scope) || state.step_up.contains(scope);
@@ -189,7 +189,7 @@ impl ClientTokens {
         AccessToken::new(&issued.access?, issued.validity)
     }
 
-    /// Stores the refresh token that the issuer gave last, if it is not stored yet. A failure is repeated at the next call.
+    /// Stores the newest refresh token, if it is not stored yet. After a failure, the next call tries again.
     fn store(&self, state: &mut State) -> Result<(), String> {
         if let Some(token) = state.rotated.as_ref().filter(|_| state.is_unstored) {
             let stored = (self.on_rotation)(token);

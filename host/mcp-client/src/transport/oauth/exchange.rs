@@ -19,7 +19,7 @@ const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 /// The maximum time of a request.
 const REQUEST_WALL_MAX: Duration = Duration::from_secs(15);
 
-/// Returns a JSON document, or `None` if the address has none.
+/// Requests a JSON document. Returns `None` for an error status.
 pub(super) async fn get<T: DeserializeOwned>(url: &Url) -> Result<Option<T>, String> {
     let client = client(url)?;
     let (is_success, body) = send(client.get(url.clone()), url).await?;

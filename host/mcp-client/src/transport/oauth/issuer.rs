@@ -1,4 +1,4 @@
-//! Metadata of authorization servers (RFC 8414, OpenID Connect). It must name the issuer itself.
+//! Metadata of authorization servers (RFC 8414, OpenID Connect). Metadata that names another issuer is refused.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,23 +32,23 @@ struct IssuerMetadata {
     client_id_metadata_document_supported: bool,
 }
 
-/// An authorization server, described by its own metadata. Its endpoints are encrypted, or on this machine if the issuer is.
+/// An authorization server. Its endpoints have the scheme of the issuer: `https`, or `http` on a loopback address.
 pub struct AuthorizationServer {
     address: Url,
     metadata: IssuerMetadata,
 }
 
-/// Where and how tokens are requested.
+/// The URL and the client authentication of token requests.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenEndpoint {
     pub(crate) url: Url,
     pub(crate) authentication: ClientAuthentication,
 }
 
-/// How the client authenticates itself with its secret.
+/// A method by which a client proves its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientAuthentication {
-    /// Not at all: it has no secret.
+    /// No authentication: the client has no secret.
     None,
     /// In the header `Authorization`.
     Basic,
@@ -111,7 +111,7 @@ impl AuthorizationServer {
         Ok(set.keys)
     }
 
-    /// Requests the metadata of an issuer.
+    /// Requests the metadata of an issuer, as [`Self::discover`] does. The error is the unformatted reason.
     ///
     /// # Errors
     /// The reason why it cannot be used.
@@ -143,7 +143,7 @@ impl AuthorizationServer {
         Ok(Self { address, metadata })
     }
 
-    /// Returns where tokens are requested.
+    /// Returns the endpoint of token requests.
     ///
     /// # Errors
     /// If the issuer does not have this endpoint, or it cannot be used.
@@ -166,13 +166,13 @@ impl AuthorizationServer {
         Ok(TokenEndpoint { url, authentication })
     }
 
-    /// Returns whether a client without a secret can request tokens. An issuer that does not list its methods is asked.
+    /// Returns whether a client without a secret can request tokens. `true` if the issuer does not list its methods.
     pub(crate) fn has_public_clients(&self) -> bool {
         let methods = self.metadata.token_endpoint_auth_methods_supported.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|name| name == "none"))
     }
 
-    /// Returns where a user logs in.
+    /// Returns the URL at which a user logs in.
     ///
     /// # Errors
     /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC 7636).
@@ -187,7 +187,7 @@ impl AuthorizationServer {
         )
     }
 
-    /// Returns where clients are registered, if the issuer registers any.
+    /// Returns the URL at which clients are registered, if the issuer registers any.
     ///
     /// # Errors
     /// If the endpoint cannot be used.
@@ -198,7 +198,7 @@ impl AuthorizationServer {
             .transpose()
     }
 
-    /// Returns where tokens are revoked (RFC 7009), if the issuer revokes any.
+    /// Returns the URL at which tokens are revoked (RFC 7009), if the issuer revokes any.
     ///
     /// # Errors
     /// If the endpoint cannot be used.
@@ -214,7 +214,7 @@ impl AuthorizationServer {
         self.metadata.scopes_supported.iter().any(|listed| listed == scope)
     }
 
-    /// Returns whether its responses name the issuer (RFC 9207).
+    /// Returns whether every response to a login names the issuer (RFC 9207).
     pub(crate) fn names_issuer(&self) -> bool {
         self.metadata.authorization_response_iss_parameter_supported
     }

@@ -19,10 +19,10 @@ use crate::value::Redaction;
 /// The code with which an issuer refuses a refresh token.
 const INVALID_GRANT: &str = "invalid_grant";
 
-/// The reason without a login.
+/// The reason why there is no token, if there is no login.
 const NO_LOGIN: &str = "it requires a login";
 
-/// The settings that a login must fit.
+/// The settings that a stored login must match.
 pub(crate) struct LoginRules {
     /// The configured issuer.
     pub(crate) issuer: Option<Url>,
@@ -34,7 +34,7 @@ pub(crate) struct LoginRules {
 
 /// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a time.
 ///
-/// A login of another process is used as soon as the server refuses the token of this one.
+/// A newer login of another process is used when the current token expires, or the server refuses it.
 pub(crate) struct LoginTokens {
     server: Url,
     slot: LoginSlot,
@@ -73,12 +73,12 @@ impl LoginTokens {
         }
     }
 
-    /// Returns the value of the header `Authorization`. `None` if nobody has logged in.
+    /// Returns the value of the header `Authorization`. `None` if the user has not logged in.
     pub(super) async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>, TokenFailure> {
         self.renewed(None).await
     }
 
-    /// Returns a header after the server has refused one, or a request without one.
+    /// Returns a new header after the server has refused a header, or a request without a header.
     pub(super) async fn answer(
         self: &Arc<Self>,
         refused: Option<HeaderValue>,
@@ -88,7 +88,7 @@ impl LoginTokens {
         renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN))
     }
 
-    /// Returns the failure of a server that has refused a new token, too.
+    /// Returns the failure of a request whose renewed token the server has refused, too.
     pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
         let failure = if challenge.is_insufficient_scope {
             lacks_scopes(challenge)
@@ -108,7 +108,7 @@ impl LoginTokens {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Renews the token if necessary. A request that is cancelled does not lose a new refresh token: the task continues.
+    /// Renews the token if necessary. If the caller is cancelled, the task continues and stores a new refresh token.
     async fn renewed(
         self: &Arc<Self>,
         refusal: Option<(Option<HeaderValue>, Challenge)>,
@@ -146,7 +146,7 @@ impl LoginTokens {
         };
         if let Some(current) = current {
             if refused.as_ref() != Some(&current.token.header) {
-                // Another request has renewed it.
+                // Another request has renewed the token.
                 return Ok(Some(current.token.header.clone()));
             }
             self.check(&current.login, &challenge).await?;
@@ -228,7 +228,7 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Returns the stored login. Its tokens are redacted from now on.
+    /// Returns the stored login. Its tokens are added to the redaction.
     async fn stored(&self) -> Result<Option<Current>, TokenFailure> {
         let Some(login) = self.slot.read().await? else {
             return Ok(None);

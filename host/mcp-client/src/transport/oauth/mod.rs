@@ -1,6 +1,6 @@
 //! Access tokens of OAuth 2.1 for servers over HTTP: discovery, token requests, and challenges of servers.
 //!
-//! With credentials of the client, the operator configures the issuer, and a server can require another scope and nothing else. With a login, the
+//! A client with credentials has a configured issuer, and the server can only require further scopes. For a login, the
 //! user has seen the issuer. Credentials and refresh tokens are sent to that issuer only, and access tokens to the server only.
 
 mod challenge;

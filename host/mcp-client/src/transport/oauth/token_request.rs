@@ -17,7 +17,7 @@ use crate::value::Redaction;
 /// A token is renewed this long before it expires, so that it is valid when it arrives.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
-/// The longest validity that is believed. A token that ends later is renewed after this time.
+/// The longest validity that is accepted. A token that is valid for longer is renewed after this time.
 const VALIDITY_MAX: Duration = Duration::from_hours(24);
 
 /// The maximum length of an access token, in bytes.
@@ -84,9 +84,9 @@ pub(crate) struct IssuedTokens {
 /// The reason why a token request has no tokens.
 #[derive(Debug)]
 pub(crate) enum TokenRequestError {
-    /// The issuer refused it with this code.
+    /// The issuer refused the request with this code.
     Refused(String),
-    /// It could not be sent, or the response is not one.
+    /// The request could not be sent, or its response has no tokens.
     Failed(String),
 }
 
@@ -130,7 +130,7 @@ impl AccessToken {
 }
 
 impl ClientIdentity {
-    /// Sends a form to an endpoint of an issuer, with which the client authenticates itself. Returns whether it succeeded, and the body.
+    /// Sends a form, with the client's authentication, to an endpoint. Returns whether it succeeded, and the body.
     ///
     /// # Errors
     /// The reason why there is no response.
@@ -158,10 +158,10 @@ impl ClientIdentity {
         Ok((is_success, Zeroizing::new(body)))
     }
 
-    /// Requests tokens. All that are issued are redacted from now on.
+    /// Requests tokens, and adds the issued tokens to the redaction.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// The reason why there are no tokens.
     pub(crate) async fn request_tokens(
         &self,
         endpoint: &TokenEndpoint,

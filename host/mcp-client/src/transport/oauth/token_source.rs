@@ -54,10 +54,10 @@ impl TokenSource {
         }
     }
 
-    /// Returns a header after the server has refused one, or a request without one, with a challenge.
+    /// Returns a new header after the server has refused a header, or a request without a header, with a challenge.
     ///
     /// # Errors
-    /// If the server requires what the client does not have, or the reason why there is no token.
+    /// If the server requires a scope that the client may not request, or the reason why there is no token.
     pub(crate) async fn answer(
         &self,
         refused: Option<HeaderValue>,
@@ -70,7 +70,7 @@ impl TokenSource {
         }
     }
 
-    /// Returns the failure of a server that has refused a new token, too. `None` if a login would not help.
+    /// Returns the failure of a request whose renewed token was refused, too. `None` if a login would not help.
     pub(crate) fn refused_again(&self, challenge: &Challenge) -> Option<TokenFailure> {
         match self {
             Self::Client(_) => None,

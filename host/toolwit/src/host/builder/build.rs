@@ -33,8 +33,8 @@ impl ToolwitBuilder {
         }
     }
 
-    /// Scans the plugin directories. Nothing is compiled and no guest code runs, except for the discovery of dynamic tools; see
-    /// [`ToolwitBuilder::dynamic_discovery`].
+    /// Builds the host, and scans the plugin directories. Nothing is compiled and no guest code runs, except for the
+    /// discovery of dynamic tools; see [`ToolwitBuilder::dynamic_discovery`].
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,

@@ -1,11 +1,11 @@
-//! Loads what a search found.
+//! Loading the tools that a search found.
 
 use std::future::Future;
 
 use futures::future::join_all;
 use toolwit_core::Error;
 
-/// Runs the loads concurrently. Returns what was loaded, in the same order, without the failures.
+/// Runs the loads concurrently. Returns the loaded items in the same order, without the failures.
 pub(super) async fn loaded<T, L>(loads: impl IntoIterator<Item = L>) -> Vec<T>
 where
     L: Future<Output = Result<T, Error>>,

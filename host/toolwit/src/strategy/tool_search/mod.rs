@@ -31,7 +31,8 @@ use toolwit_sandbox::Scope;
 /// Number of earlier messages of the user that are the context of a search.
 const RECENT_MAX: usize = 3;
 
-/// Number of tools that a search ranks for each requested hit, so that others replace those that cannot be loaded.
+/// Number of tools that a search ranks for each requested hit, so that further tools replace those that cannot be
+/// loaded.
 const RANKED_FACTOR: usize = 4;
 
 /// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each message of the
@@ -103,8 +104,8 @@ impl ToolSearch {
         self.with(SourceIndex::fixed(tools.into_iter().collect(), model))
     }
 
-    /// Searches the tools of a source too, such as a server. The source is queried at the first search, with the caller's context,
-    /// and may return other tools later.
+    /// Searches the tools of a source too, such as a server. The source is queried at each search, with the caller's
+    /// context, and can return other tools each time.
     #[must_use]
     pub fn with_source(self, source: impl ToolSource + 'static) -> Self {
         let model = self.shared.embedding_model();
@@ -186,8 +187,8 @@ impl SharedSearch {
         loaded(loads).await
     }
 
-    /// Follows the tools of the conversation: indexes those that are neither in the registry nor in a source, and omits those that
-    /// were removed by hand from the results.
+    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and
+    /// excludes from the results the tools that were removed by hand.
     fn follow(&self, tools: &ToolSet) {
         let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
         let mut known = lock(&self.excluded);
@@ -243,7 +244,8 @@ impl SharedSearch {
         injection
     }
 
-    /// Queries the sources for the tools that could not be restored, and returns the injection that adds those that they have.
+    /// Queries the sources for the tools that could not be restored, and returns the injection that adds the tools that
+    /// they have.
     async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
         let lost: Vec<_> = lock(&self.lost).iter().map(ToString::to_string).collect();
         if lost.is_empty() {
@@ -295,7 +297,7 @@ impl InjectionStrategy for ToolSearch {
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
         let restored = self.shared.tool(tool.as_str());
         if restored.is_none() {
-            // Perhaps a source has it, which is contacted when the next turn begins.
+            // A source may have the tool. The sources are contacted when the next turn begins.
             lock(&self.shared.lost).insert(tool.clone());
         }
         restored

@@ -10,10 +10,10 @@ use toolwit_agent::injection::{CallableTools, SEARCH_TOOLS};
 use toolwit_core::{Arguments, EffectClass, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 use toolwit_registry::Query;
 
-/// The parameter for the capability. Models that learned from earlier versions call it `query`.
+/// The parameter for the capability, and the other name that some models use for it.
 const NEED: [&str; 2] = ["need", "query"];
 
-/// The description of the tool in a conversation, whose tools change.
+/// The description of the tool in a conversation, to which found tools are added.
 const DESCRIPTION: &str =
     "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
 

@@ -29,7 +29,7 @@ pub(super) struct ToolIndex {
 }
 
 impl ToolIndex {
-    /// Indexes tools by the names that the model knows; with an embedding model, by their meaning too.
+    /// Indexes tools by the names that the model sees; with an embedding model, by their meaning too.
     pub(super) fn of<N: Into<String>>(
         tools: impl IntoIterator<Item = (N, Arc<dyn Tool>)>,
         embedding_model: Option<&Arc<dyn EmbeddingModel>>,
