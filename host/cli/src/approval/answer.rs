@@ -13,9 +13,9 @@ const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub(super) enum TypedAnswer {
     /// A complete answer.
     Answer(ApprovalAnswer),
-    /// The arguments shall be edited.
+    /// A request to edit the arguments.
     Edit,
-    /// The answers shall be explained.
+    /// A request to explain the answers.
     Help,
 }
 

@@ -29,7 +29,7 @@ impl fmt::Debug for GivenAnswers {
 enum GivenAnswer {
     /// The answer to a question.
     Question(Box<RequestedApproval>, Approval),
-    /// The decision that a call runs again, which began in an earlier process.
+    /// The decision to run a call again that began in an earlier process.
     RunAgain(Box<UnresolvedCall>),
 }
 
@@ -60,7 +60,7 @@ impl GivenAnswers {
         }
     }
 
-    /// Answers a question. It is used once, and only for exactly the call that was asked about.
+    /// Adds the answer to a question. The answer is used once, and only for exactly the call in the question.
     pub(crate) fn answer(&self, question: RequestedApproval, approval: Approval) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(question.id.clone(), GivenAnswer::Question(question.into(), approval));

@@ -32,7 +32,7 @@ impl TerminalApprover {
     }
 }
 
-/// Continues the display when the question ends.
+/// An open question, for which the display is paused. Dropping it continues the display.
 struct OpenQuestion {
     screen: Arc<dyn Screen>,
     is_answered: bool,

@@ -84,7 +84,7 @@ fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut F
     }
 }
 
-/// Warns about grants for another version only.
+/// Warns if a plugin has grants, but all of them are for other versions.
 fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     let digest = &plugin.inspection().digest;
     let has_some = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));

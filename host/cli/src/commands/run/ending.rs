@@ -23,7 +23,7 @@ pub(crate) fn print_end(
     }
 }
 
-/// Prints the end of a run of a session. The conversation of a cancelled one can be continued.
+/// Prints the end of a run of a session. After a cancelled run, prints the command that continues the conversation.
 pub(crate) fn print_stored_end(
     ended: Result<RunOutcome, RunError>,
     session: &SessionId,

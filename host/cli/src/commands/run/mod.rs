@@ -169,7 +169,7 @@ impl Run {
     }
 }
 
-/// Returns an outcome whose answer is the parsed value, without the words around it.
+/// Returns an outcome whose answer is the parsed value, without the text around it.
 fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
     let mut outcome = typed.outcome;
     outcome.answer = Some(format!("{:#}", typed.value));
@@ -333,7 +333,7 @@ impl RunFlags {
         Ok(host)
     }
 
-    /// Returns the exposure. A provider that defers tools searches in all of them.
+    /// Returns the exposure. With native delivery, the default is all tools, because the provider searches in them.
     fn exposure(&self) -> Exposure {
         match (self.options.exposure, self.options.delivery) {
             (None, Some(DeliveryFlag::Native)) => Exposure::Flat,

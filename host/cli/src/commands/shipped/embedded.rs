@@ -27,7 +27,7 @@ fn workspace() -> io::Result<String> {
         for key in ["default-members", "exclude"] {
             workspace.remove(key);
         }
-        // Directories of plugins that an earlier version wrote are not members.
+        // Only embedded packages are members: directories that an earlier version wrote may still exist.
         let members = FILES.iter().filter_map(|(path, _)| path.strip_suffix("/Cargo.toml"));
         let members: Vec<_> = members.map(Value::from).collect();
         workspace.insert("members".to_owned(), members.into());
