@@ -1,4 +1,4 @@
-//! The body of a response on its way from bytes to a response.
+//! The reading of a response from the bytes of its body.
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ impl<R: ResponseReader> ResponseBody<R> {
                     check_error(&event)?;
                     self.reader.event(&event, response)?
                 }
-                // A mark before the first event does not end a response.
+                // An end mark before the first event does not end a response.
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// The nesting depth up to which references are resolved.
+/// The maximum nesting depth, with references resolved.
 const DEPTH_MAX: usize = 16;
 
-/// The number of schemas up to which references are resolved, which repeat their target.
+/// The maximum number of schemas in a conversion. Each reference repeats its target.
 const SCHEMAS_MAX: usize = 2_000;
 
 /// Keywords that are kept as they are.

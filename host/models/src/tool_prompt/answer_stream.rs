@@ -2,7 +2,7 @@
 
 use super::json_reply::ANSWER;
 
-/// Decodes the text of a response that starts with `{"answer": "`. Of other responses it returns nothing.
+/// Decodes the text of a response that starts with `{"answer": "`. Returns nothing for other responses.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
     state: State,
