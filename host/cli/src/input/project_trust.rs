@@ -1,11 +1,12 @@
 //! The proposals of the project in the current directory, and the part that the user accepted.
 //!
 //! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP
-//! servers. Anyone who can change the project, such as the author of a cloned repository, can change this file.
-//! Therefore it grants nothing, raises no limit and starts no server until the user accepts it. The command `toolwit
-//! trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to the
-//! user's configuration directory. Later changes of the project have no effect on the copy. The accepted index and the
-//! accepted servers apply as long as the project proposes the same ones, and WASI 0.3 as long as the project enables
+//! servers. Anyone who can change the project, such as the author of a cloned repository, can change these settings.
+//! Therefore they grant nothing, raise no limit and start no server until the user accepts them.
+//!
+//! `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to
+//! the user's configuration directory. Later changes of the project have no effect on the copy. The accepted index and
+//! the accepted servers apply as long as the project proposes the same ones, and WASI 0.3 as long as the project enables
 //! it.
 
 use std::fs;
