@@ -95,7 +95,7 @@ pub(crate) fn add_error(error: AddError) -> Error {
     }
 }
 
-/// Replaces the suggestion of an error by the command that fixes it, if one does.
+/// Replaces the suggestion of an error by the command that fixes the error, if there is one.
 pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
     match command(error) {
         Some(command) => Cow::Owned(error.clone().override_suggestion(command)),
@@ -211,7 +211,8 @@ pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)
 }
 
-/// Returns the directory to grant for a path that a plugin used. A name with an extension is that of a file, which cannot be granted.
+/// Returns the directory to grant for a path that a plugin used. A last name with an extension counts as a file and is
+/// left out, because files cannot be granted.
 fn directory_of(guest: &str) -> &str {
     match guest.rsplit_once('/') {
         Some((directory, name)) if name.trim_start_matches('.').contains('.') => match directory {

@@ -11,8 +11,8 @@ use toolwit::ToolContext;
 use toolwit::agent::{RequestedApproval, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
-/// Answers on the command line to the questions of an earlier process, and the approver of all other questions. Clones share the
-/// answers.
+/// Answers on the command line or in a chat to the questions of an earlier process. Another approver decides all other
+/// questions. Clones share the answers.
 #[derive(Clone)]
 pub(crate) struct GivenAnswers {
     answers: Arc<Mutex<BTreeMap<String, GivenAnswer>>>,
@@ -25,7 +25,7 @@ impl fmt::Debug for GivenAnswers {
     }
 }
 
-/// An answer, with the call as the person could read it.
+/// An answer, with the call that was shown to the person.
 enum GivenAnswer {
     /// The answer to a question.
     Question(Box<RequestedApproval>, Approval),
@@ -34,7 +34,7 @@ enum GivenAnswer {
 }
 
 impl GivenAnswer {
-    /// Returns the answer if the request is about exactly the call that the person could read.
+    /// Returns the answer if the request is about exactly the call that was shown to the person.
     fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
         match self {
             Self::Question(question, approval) => (question.tool == request.tool

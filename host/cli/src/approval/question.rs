@@ -8,7 +8,7 @@ use toolwit::Arguments;
 use toolwit::agent::RequestedApproval;
 use toolwit::tool::{ApprovalRequest, Effect, EffectClass, ToolId};
 
-/// The answers, in one line.
+/// The prompt for an answer.
 pub(super) const PROMPT: &str = "run it? [y]es, [n]o, [e]dit, [?] more: ";
 
 /// The prompt for edited arguments.

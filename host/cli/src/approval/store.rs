@@ -14,7 +14,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of the file, in bytes.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Maximum size of an answer that is remembered, in bytes. An answer for exact arguments contains them.
+/// Maximum size of an answer that is remembered, in bytes. An answer for exact arguments contains the arguments.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// The file with the answers that are valid in later conversations. Only its owner can read and write it.

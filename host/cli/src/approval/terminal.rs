@@ -21,7 +21,7 @@ pub(crate) trait Screen: Send + Sync {
     fn set_paused(&self, is_paused: bool);
 }
 
-/// Asks a person at the terminal.
+/// An approver that asks a person at the terminal.
 pub(crate) struct TerminalApprover {
     screen: Arc<dyn Screen>,
 }

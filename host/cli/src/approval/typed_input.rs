@@ -76,7 +76,7 @@ fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
     io::Read::read(&mut io::stdin().lock(), part)
 }
 
-/// Discards what was typed and not read: it cannot be an answer to the next question.
+/// Discards typed input that was not read, so that it does not answer the next question.
 pub(super) fn discard_typed() {
     #[cfg(unix)]
     // The call fails if the input is not a terminal; then no person is asked.

@@ -139,7 +139,7 @@ impl WaitingSession {
         format!("`{resume}` continues the run, with its options")
     }
 
-    /// Returns the commands that answer the first call.
+    /// Returns the commands that answer the question about the first call without an answer.
     pub(crate) fn commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
         let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);

@@ -66,8 +66,8 @@ impl CompileFlags {
     }
 }
 
-/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. If it cannot be compiled, that call
-/// returns the reason.
+/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. If the
+/// component cannot be compiled, the later call returns the reason.
 ///
 /// # Errors
 /// Only if it is interrupted.

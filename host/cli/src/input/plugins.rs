@@ -96,7 +96,7 @@ impl PluginFlags {
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
-    /// Builds a host like [`PluginFlags::load`], which also searches by meaning if there are word vectors.
+    /// Builds a host like [`PluginFlags::load`] that also searches by meaning, if there are word vectors.
     pub(crate) async fn load_for_search(&self) -> Result<Toolwit, Error> {
         let builder = with_word_vectors(self.ungranted(&LimitFlags::default())?);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await

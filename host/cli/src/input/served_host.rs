@@ -55,7 +55,8 @@ impl ServedHost {
         }
     }
 
-    /// Builds the host, with other grants if they are given. It lists tools from metadata and follows the plugin directories.
+    /// Builds the host, with other grants if they are given. The host lists tools from metadata and follows the plugin
+    /// directories.
     pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
         for directory in self.plugins.directories()? {
             // The watcher accepts a missing directory, but a misspelt path should not look like an empty directory.

@@ -97,7 +97,7 @@ impl<R: ResponseReader> ResponseBody<R> {
     }
 }
 
-/// Returns the error that a provider sends in place of a response, or in the middle of a stream, with status 200.
+/// Fails with the error that a provider sends with status 200, in place of a response or in the middle of a stream.
 fn check_error(value: &Value) -> Result<(), AttemptFailure> {
     let error = value.present("error").filter(|error| match error {
         Value::String(text) => !text.is_empty(),

@@ -20,7 +20,8 @@ const PARAGRAPH: &str = "\n\n";
 #[derive(Debug, Default)]
 pub struct ItemReader {
     items: HashMap<u64, ItemProgress>,
-    /// The numbers of the items by their ids: a server can leave items out of the final response, which moves the others.
+    /// The numbers of the items by their ids: a server can leave items out of the final response, which changes the
+    /// positions of the others.
     numbers: HashMap<String, u64>,
 }
 
@@ -140,7 +141,7 @@ impl ItemReader {
         Ok(())
     }
 
-    /// Reads a complete item, as far as its pieces have not been read.
+    /// Reads the parts of a complete item that did not arrive in pieces.
     fn item(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let progress = self.items.entry(index).or_default();
         if std::mem::replace(&mut progress.is_complete, true) {

@@ -39,8 +39,8 @@ const DROPPED: [&str; 22] = [
 
 /// Converts a schema to one without references and without restrictions of numbers, texts and lengths.
 ///
-/// Returns `None` for a schema that cannot be expressed without excluding valid values: one with recursion, or with
-/// properties of any name.
+/// Returns `None` for a schema that cannot be expressed without excluding valid values: one with recursion, or with an
+/// object that accepts properties of any name.
 pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
     let mut converter = Converter {
         root: schema,

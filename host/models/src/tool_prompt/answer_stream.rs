@@ -62,7 +62,7 @@ impl AnswerStream {
         let decoded: Result<String, _> = serde_json::from_str(&format!("\"{}\"", self.pending));
         match decoded {
             Ok(decoded) => text.push_str(&decoded),
-            // The complete response is not valid JSON.
+            // The escape is invalid, so the complete response is not valid JSON.
             Err(_) => self.state = State::End,
         }
         self.pending.clear();

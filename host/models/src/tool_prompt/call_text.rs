@@ -42,7 +42,7 @@ const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
 pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, InvalidReply> {
     let text = without_end(text);
     let Some(start) = call_start(text) else {
-        // A JSON object without marks may be an answer.
+        // A JSON object without marks may be an answer. It is a call only if its name is that of a tool.
         let calls = unmarked(text).filter(|calls| calls.iter().all(|call| is_tool(&call.name)));
         return Ok(match calls {
             Some(calls) => Reply {

@@ -168,7 +168,7 @@ async fn find_everywhere(
         })
 }
 
-/// Returns the context of a call: its messages are printed.
+/// Returns the context of a call. It prints the messages of the tool.
 fn context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
     ToolContext::new()
         .with_cancel(cancel.clone())

@@ -10,7 +10,7 @@ use toolwit::tool::Approval;
 use toolwit::{Error, ErrorKind, Phase};
 
 impl Session<'_> {
-    /// Shows what the last run of the session waits for, if it did not end.
+    /// If the last run of the session did not end, shows the calls and questions that need a decision.
     pub(super) async fn announce(&self, conversation: &Conversation) {
         let Some(run) = conversation.interrupted_run() else {
             return;

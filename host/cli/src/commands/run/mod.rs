@@ -205,7 +205,7 @@ fn interrupted(session: &SessionId, sessions: &SessionFlags) -> Error {
 }
 
 impl RunFlags {
-    /// Sets the time for which a call waits for its approval, if it is given.
+    /// Sets the time for which a call waits for its approval. `None` means that calls do not wait.
     pub(crate) fn asking_later(mut self, wait: Option<Span>) -> Self {
         self.options.ask_later = wait;
         self

@@ -25,7 +25,7 @@ pub(crate) struct RunProgress {
     spinner: Spinner,
     /// The prints of other calls while a question is open.
     held: HeldOutput,
-    /// The text of the current response so far.
+    /// The last words of the current response.
     preview: Mutex<StreamPreview>,
     /// Prints the text of the model as it arrives, instead of a preview.
     stream: Option<Mutex<AnswerStream>>,
@@ -128,7 +128,7 @@ impl RunProgress {
         }
     }
 
-    /// Prints when no question is open.
+    /// Prints now or, if a question is open, after the answer.
     fn show(&self, print: impl FnOnce(Printer) + Send + 'static) {
         let printer = self.printer;
         if let Some(print) = self.held.due(move || print(printer)) {
