@@ -96,7 +96,7 @@ pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit 
         let _ = Printer::new(Format::Json, Verbosity::Quiet).error(&error);
         return Exit::Usage;
     }
-    // An argument may come from elsewhere, and the parser repeats it.
+    // An argument may be untrusted text, and the parser repeats it in the error.
     let is_printable = |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
     if raw.iter().all(is_printable) {
         let _ = error.print();

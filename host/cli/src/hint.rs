@@ -1,7 +1,7 @@
 //! Commands and options that fix an error of the library.
 //!
-//! The library names settings and APIs, because it does not know who embeds it. This module is the only one that translates
-//! its errors into what a person types.
+//! The library names settings and APIs, because it does not know who embeds it. This module is the only one that
+//! translates its errors into commands and options.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -45,7 +45,7 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     Some(error.override_suggestion(hint))
 }
 
-/// Adds the command that leads to a tool that was not found.
+/// Adds the command that helps to find a tool.
 pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
         FindError::Unknown { .. } if registry.packages().is_empty() => Some(NO_PACKAGES.to_owned()),
@@ -95,7 +95,7 @@ pub(crate) fn add_error(error: AddError) -> Error {
     }
 }
 
-/// Replaces the suggestion of an error by the command that fixes it, if one does.
+/// Replaces the suggestion of an error by the command that fixes the error, if there is one.
 pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
     match command(error) {
         Some(command) => Cow::Owned(error.clone().override_suggestion(command)),
@@ -197,7 +197,7 @@ pub(crate) fn denied_access(denied: &DeniedAccess) -> String {
     }
 }
 
-/// Returns the command that grants what is missing.
+/// Returns the command that adds a missing grant.
 pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
     let MissingGrant { plugin, key, value } = missing;
     let (option, value) = match (key.as_str(), value.split_once(' ')) {
@@ -211,7 +211,8 @@ pub(crate) fn missing_grant(missing: &MissingGrant) -> SuggestedCommand {
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)
 }
 
-/// Returns the directory to grant for a path that a plugin used. A name with an extension is that of a file, which cannot be granted.
+/// Returns the directory to grant for a path that a plugin used. A last name with an extension counts as a file and is
+/// left out, because files cannot be granted.
 fn directory_of(guest: &str) -> &str {
     match guest.rsplit_once('/') {
         Some((directory, name)) if name.trim_start_matches('.').contains('.') => match directory {

@@ -10,7 +10,8 @@ use crate::exit::Exit;
 use crate::output::page::Page;
 use crate::output::printer::Printer;
 
-/// Maximum time that a cancelled command has to end by itself.
+/// Maximum time that a cancelled command has to end by itself. Also the time within which a second Ctrl-C ends a
+/// session.
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Cancels the token at the first signal, and ends the process at the second.
@@ -38,7 +39,7 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
 pub(crate) struct TurnInterrupts {
     printer: Printer,
     session: CancellationToken,
-    /// Whether a first Ctrl-C between two turns only prints a message: a person is at the terminal.
+    /// Whether a first Ctrl-C between two turns only prints a message, because a person is at the terminal.
     asks_again: bool,
     state: Mutex<TurnState>,
 }
@@ -109,7 +110,7 @@ impl TurnInterrupts {
         self.printer.message(&page);
     }
 
-    /// Returns the token of a turn that begins. It is cancelled with the session too.
+    /// Returns the token of a turn that begins. The end of the session also cancels the token.
     pub(crate) fn begin_turn(&self) -> CancellationToken {
         let turn = self.session.child_token();
         self.state.lock().unwrap_or_else(PoisonError::into_inner).turn = Some(turn.clone());

@@ -1,4 +1,4 @@
-//! Commands in hints. People copy them into a shell, and plugins, manifests and projects choose their words.
+//! Commands in hints. People copy them into a shell, so words from plugins, manifests and projects are quoted.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};

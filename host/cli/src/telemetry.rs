@@ -65,7 +65,7 @@ mod disabled {
 
     use toolwit::Error;
 
-    /// Nothing is exported.
+    /// The exporter without the feature `otlp`, which exports nothing.
     pub(crate) struct Telemetry;
 
     #[allow(clippy::unnecessary_wraps, reason = "the exporter can fail")]

@@ -1,4 +1,5 @@
-//! Environment variables that configure models. They are read only when a client is built.
+//! Environment variables that configure models. They are read when a client is built. The variables of keys are also
+//! read before each request.
 
 /// Returns the value of a variable. A blank or non-Unicode value counts as not set.
 #[expect(

@@ -1,4 +1,4 @@
-//! Model names and the clients that they create.
+//! The names of models, and the creation of their clients.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ pub struct ModelSpec {
 }
 
 impl ModelSpec {
-    /// Sets the format in which the model calls tools. The name does not contain it.
+    /// Sets the format in which the model calls tools. The format is not part of the name.
     ///
     /// # Errors
     /// [`ModelError::Configuration`] for a scripted model, whose calls are in its scenario.

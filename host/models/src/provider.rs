@@ -15,7 +15,7 @@ pub(crate) enum ProviderApi {
     Scripted,
 }
 
-/// A provider: its API, where it is, and where its key comes from.
+/// A provider: its API, its base URL, and the variables with its key.
 #[derive(Debug)]
 pub(crate) struct Provider {
     /// The name, as in `openai:gpt-5`.

@@ -13,9 +13,9 @@ const VALID_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub(super) enum TypedAnswer {
     /// A complete answer.
     Answer(ApprovalAnswer),
-    /// The arguments shall be edited.
+    /// A request to edit the arguments.
     Edit,
-    /// The answers shall be explained.
+    /// A request to explain the answers.
     Help,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn lasting(answer: ApprovalAnswer, scope: ApprovalScope) -> ApprovalA
     answer.with_scope(scope).with_validity(VALID_FOR)
 }
 
-/// Returns the denial of a person, with the reason that the model reads; it may be empty.
+/// Returns the denial by a person. The model reads the reason, which may be empty.
 pub(crate) fn denied(reason: &str) -> Approval {
     let reason = match reason.trim() {
         "" => "the user refused it".to_owned(),

@@ -11,8 +11,8 @@ use toolwit::ToolContext;
 use toolwit::agent::{RecordedApprovalRequest, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
-/// Answers on the command line to the questions of an earlier process, and the approver of all other questions. Clones share the
-/// answers.
+/// Answers on the command line or in a chat to the questions of an earlier process. Another approver decides all other
+/// questions. Clones share the answers.
 #[derive(Clone)]
 pub(crate) struct GivenAnswers {
     answers: Arc<Mutex<BTreeMap<String, GivenAnswer>>>,
@@ -25,16 +25,16 @@ impl fmt::Debug for GivenAnswers {
     }
 }
 
-/// An answer, with the call as the person could read it.
+/// An answer, with the call that was shown to the person.
 enum GivenAnswer {
     /// The answer to a question.
     Question(Box<RecordedApprovalRequest>, Approval),
-    /// The decision that a call runs again, which began in an earlier process.
+    /// The decision to run a call again that began in an earlier process.
     RunAgain(Box<UnresolvedCall>),
 }
 
 impl GivenAnswer {
-    /// Returns the answer if the request is about exactly the call that the person could read.
+    /// Returns the answer if the request is about exactly the call that was shown to the person.
     fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
         match self {
             Self::Question(question, approval) => (question.tool == request.tool
@@ -60,7 +60,7 @@ impl GivenAnswers {
         }
     }
 
-    /// Answers a question. It is used once, and only for exactly the call that was asked about.
+    /// Adds the answer to a question. The answer is used once, and only for exactly the call in the question.
     pub(crate) fn answer(&self, question: RecordedApprovalRequest, approval: Approval) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(question.id.clone(), GivenAnswer::Question(question.into(), approval));

@@ -14,22 +14,23 @@ use toolwit::ToolContext;
 use toolwit::agent::{Event, Observer, RecordedApprovalRequest};
 use toolwit::tool::{ApprovalAnswer, ApprovalRequest, Approver, Origin};
 
-/// Lets a run wait before a call that needs an approval: for another process that answers, and then for a later one that continues the
-/// run.
+/// An approver that waits for the answer of another process. If no answer arrives in time, the run can be suspended, so
+/// that a later process continues it.
 pub(crate) struct LaterAnswers {
     waiting: watch::Sender<Waiting>,
     /// The time for which the process waits for an answer.
     wait: Duration,
-    /// The calls that made a call about which nobody answered in time: their further ones wait no longer, however often they try.
+    /// The ids of the conversation's calls that made a nested call without an answer in time. Their further nested
+    /// calls are refused at once.
     unanswered: Mutex<HashSet<String>>,
     announce: Box<dyn Fn(&RecordedApprovalRequest) + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The questions about the conversation's own calls that have no answer.
+    /// The unanswered questions about the conversation's own calls.
     questions: Vec<RecordedApprovalRequest>,
-    /// The number of its calls that run.
+    /// The number of the conversation's own calls that run.
     running: usize,
 }
 
@@ -46,7 +47,7 @@ impl fmt::Debug for LaterAnswers {
 }
 
 impl LaterAnswers {
-    /// Waits for an answer for some time. `announce` gets each question that waits.
+    /// Creates an approver that waits for an answer as long as `wait`. `announce` receives each question.
     pub(crate) fn new(wait: Duration, announce: impl Fn(&RecordedApprovalRequest) + Send + Sync + 'static) -> Self {
         Self {
             waiting: watch::Sender::default(),
@@ -56,8 +57,8 @@ impl LaterAnswers {
         }
     }
 
-    /// Waits until calls wait for an answer, no other one runs, and the time for an answer has passed. The outcome of a call that runs
-    /// would be lost. Returns the questions.
+    /// Waits until no call runs, only questions are open, and the time for an answer has passed. Returns the questions.
+    /// A running call delays the end, because its outcome would be lost.
     pub(crate) async fn wait_until_only_questions(&self) -> Vec<RecordedApprovalRequest> {
         let mut waiting = self.waiting.subscribe();
         loop {
@@ -84,7 +85,7 @@ impl LaterAnswers {
     }
 }
 
-/// Returns the id of the call of the conversation within which a call is made: `a` of `a/2/1`.
+/// Returns the id of the conversation's own call that makes a nested call: `a` for `a/2/1`.
 fn outermost(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }

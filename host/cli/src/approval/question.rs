@@ -8,13 +8,13 @@ use toolwit::Arguments;
 use toolwit::agent::RecordedApprovalRequest;
 use toolwit::tool::{ApprovalRequest, Effect, EffectClass, ToolId};
 
-/// The answers, in one line.
+/// The prompt for an answer.
 pub(super) const PROMPT: &str = "run it? [y]es, [n]o, [e]dit, [?] more: ";
 
 /// The prompt for edited arguments.
 pub(super) const EDIT_PROMPT: &str = "new arguments, as a JSON object in one line: ";
 
-/// Writes the call that waits.
+/// Returns the question about a call.
 pub(super) fn question(request: &ApprovalRequest) -> Page {
     let mut page = Page::new();
     let rule = request.access.writing_rule.as_deref();
@@ -37,7 +37,7 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
     page
 }
 
-/// Writes a call that waits for an answer of another process.
+/// Returns the question about a call that waits for an answer of another process.
 pub(crate) fn pending_question(question: &RecordedApprovalRequest) -> Page {
     let mut page = Page::new();
     ShownCall {
@@ -69,7 +69,7 @@ struct ShownCall<'a> {
     name: &'a str,
     tool: &'a ToolId,
     effect: Effect,
-    /// The rule by which it may change something.
+    /// The rule by which the call may change something.
     changes: Option<&'a str>,
     grant: &'a [String],
     callers: &'a [ToolId],
@@ -95,7 +95,7 @@ impl ShownCall<'_> {
             field(page, "arguments", "none");
         } else {
             field(page, "arguments", "");
-            // Nothing is cut: a person approves all of it.
+            // The arguments are not shortened, because a person approves all of them.
             let arguments = serde_json::to_string_pretty(self.arguments).unwrap_or_default();
             page.block(4, Style::new(), &escape_controls(&arguments));
         }
@@ -110,7 +110,7 @@ fn field(page: &mut Page, label: &str, value: impl std::fmt::Display) {
         .end();
 }
 
-/// Writes what the answers mean.
+/// Returns an explanation of the answers.
 pub(super) fn help() -> Page {
     let mut page = Page::new();
     for (answer, meaning) in [

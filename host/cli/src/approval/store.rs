@@ -14,7 +14,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of the file, in bytes.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Maximum size of an answer that is remembered, in bytes. An answer for exact arguments contains them.
+/// Maximum size of an answer that is remembered, in bytes. An answer for exact arguments contains the arguments.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// The file with the answers that are valid in later conversations. Only its owner can read and write it.
@@ -51,8 +51,8 @@ impl AnswerFileContent {
             .retain(|answer| answer.expires_at.is_none_or(|expires_at| expires_at > now));
     }
 
-    /// Returns the text of the file, of at most `bytes_max` bytes. Removes the oldest approvals if it would be larger: the user is asked
-    /// again. Denials stay, because an approval of more calls could apply in place of one.
+    /// Returns the text of the file, of at most `bytes_max` bytes. Removes the oldest approvals if it would be larger:
+    /// the user is asked again. Denials stay: without a denial, an approval of more calls could allow its call.
     fn into_text(mut self, bytes_max: u64) -> io::Result<String> {
         loop {
             let text = serde_json::to_string_pretty(&self)?;
@@ -98,7 +98,8 @@ impl ApprovalStore for AnswerFile {
     }
 }
 
-/// Returns the size of an answer in JSON without line breaks, which is less than its part of the file.
+/// Returns the size of an answer in JSON without line breaks. The answer takes more bytes in the file, which is
+/// indented.
 fn bytes_of(answer: &RememberedAnswer) -> u64 {
     serde_json::to_string(answer).map_or(0, |text| text.len() as u64)
 }

@@ -21,7 +21,7 @@ pub(crate) trait Screen: Send + Sync {
     fn set_paused(&self, is_paused: bool);
 }
 
-/// Asks a person at the terminal.
+/// An approver that asks a person at the terminal.
 pub(crate) struct TerminalApprover {
     screen: Arc<dyn Screen>,
 }
@@ -32,7 +32,7 @@ impl TerminalApprover {
     }
 }
 
-/// Continues the display when the question ends.
+/// An open question, for which the display is paused. Dropping it continues the display.
 struct OpenQuestion {
     screen: Arc<dyn Screen>,
     is_answered: bool,

@@ -14,15 +14,15 @@ pub(super) trait TypedLines: Send {
     async fn next(&mut self) -> Option<String>;
 }
 
-/// Standard input, which is a terminal. Nothing is read before a line is there, so that a wait that is dropped takes no line from the
-/// next reader.
+/// Standard input, which is a terminal. Input is read only when a line is available, so that a dropped wait takes no
+/// line from the next reader.
 pub(super) struct TypedInput;
 
 #[async_trait]
 impl TypedLines for TypedInput {
     async fn next(&mut self) -> Option<String> {
         let mut line = Vec::new();
-        // A terminal has one line at a time, and a part of one that is longer than its buffer.
+        // One read from a terminal returns one line, or a part of a line that is longer than the terminal's buffer.
         while !line.ends_with(b"\n") && line.len() < LINE_BYTES_MAX {
             match read_part().await {
                 Ok(part) if !part.is_empty() => line.extend(part),
@@ -76,9 +76,9 @@ fn read_unbuffered(part: &mut [u8]) -> io::Result<usize> {
     io::Read::read(&mut io::stdin().lock(), part)
 }
 
-/// Discards what was typed and not read: it cannot be an answer to the next question.
+/// Discards typed input that was not read, so that it does not answer the next question.
 pub(super) fn discard_typed() {
     #[cfg(unix)]
-    // It fails if the input is not a terminal; then no person is asked.
+    // The call fails if the input is not a terminal; then no person is asked.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

@@ -43,7 +43,7 @@ impl WaitingSession {
         self.approvals.iter().filter(|pending| pending.answer.is_none())
     }
 
-    /// Returns the question about a call. It must be the only one that was asked about the call, or have the given number.
+    /// Returns the question about a call. The question must be the only one about this call, or have the given number.
     pub(crate) fn find(&self, call: &str, number: Option<u64>) -> Result<&PendingApproval, Error> {
         let session = self.session.as_str();
         let list = self
@@ -129,7 +129,7 @@ impl WaitingSession {
         json!({ "session": self.session, "is_open": self.is_open, "approvals": self.approvals })
     }
 
-    /// Returns what happens after an answer.
+    /// Describes the next step after an answer.
     pub(crate) fn next(&self) -> String {
         if self.is_open {
             return "the process that has the session open continues".to_owned();
@@ -139,7 +139,7 @@ impl WaitingSession {
         format!("`{resume}` continues the run, with its options")
     }
 
-    /// Returns the commands that answer the first call.
+    /// Returns the commands that answer the question about the first call without an answer.
     pub(crate) fn commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
         let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);

@@ -89,7 +89,7 @@ struct Report {
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
-    /// The reason why the WIT file next to it does not describe it.
+    /// The reason why the WIT file next to the component does not describe the component.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<String>,
     needs_grants: bool,

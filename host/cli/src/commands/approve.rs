@@ -150,7 +150,7 @@ async fn ask_about_all(waiting: &WaitingSession, store: &dyn JournalStore, print
     Ok(Exit::Success)
 }
 
-/// Prints what was answered, and what happens next.
+/// Prints the decision and the next step.
 pub(super) fn print_answered(
     decision: &str,
     waiting: &WaitingSession,

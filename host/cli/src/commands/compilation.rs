@@ -19,14 +19,14 @@ pub(crate) struct CompileFlags {
     no_compile: bool,
 }
 
-/// Whether the compiled code of a component is in the cache.
+/// The outcome of compiling a component into the cache.
 #[derive(Debug)]
 pub(crate) enum Compilation {
-    /// It is.
+    /// The cache has the compiled code.
     Compiled,
-    /// It was not asked for.
+    /// The user did not want the compilation.
     Skipped,
-    /// The component is complete, but its first call will fail, or compile it.
+    /// The component is complete, but not compiled. Its first call will fail or compile it.
     Failed(Error),
 }
 
@@ -45,7 +45,8 @@ impl Compilation {
 }
 
 impl CompileFlags {
-    /// Compiles a component into the cache of compiled code, in a process with the limits of a call. Guest code does not run.
+    /// Compiles a component into the cache of compiled code, in a separate process with limits of time and memory.
+    /// Guest code does not run.
     ///
     /// # Errors
     /// Only if it is interrupted.
@@ -65,8 +66,8 @@ impl CompileFlags {
     }
 }
 
-/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. If it cannot be compiled, that call
-/// returns the reason.
+/// Compiles the selected component into the cache of compiled code, so that a later call does not wait. If the
+/// component cannot be compiled, the later call returns the reason.
 ///
 /// # Errors
 /// Only if it is interrupted.

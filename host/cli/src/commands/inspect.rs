@@ -39,13 +39,14 @@ struct Document<'a> {
     package: PackageDocument<'a>,
     size_bytes: u64,
     profile: Profile,
-    /// Whether it has dynamic tools.
+    /// Whether the component has dynamic tools.
     dynamic: bool,
-    /// The interface by which it lists and calls them.
+    /// The interface by which the component lists and calls its dynamic tools.
     contract: Option<&'a str>,
     entities: &'a [EntityType],
     imports: &'a [Import],
-    /// The environment needs that the manifest declares. Imports are not needs: a component may import without using.
+    /// The environment needs that the manifest declares. An import is not a need: a component may import an interface
+    /// without using it.
     requests: &'a [EnvironmentNeed],
     wit: Option<&'a str>,
 }

@@ -96,8 +96,8 @@ impl Command {
         matches!(self, Self::Chat(_))
     }
 
-    /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler. `definition` is the
-    /// command line.
+    /// Runs the command. Cancelling the token ends a command that waits for a guest, a model or a compiler.
+    /// `definition` returns the definition of the command line.
     pub(crate) async fn run(
         self,
         printer: Printer,

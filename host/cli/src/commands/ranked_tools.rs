@@ -28,7 +28,7 @@ impl From<RankFlag> for ToolOrder {
     }
 }
 
-/// The tools in an order.
+/// The tools in the requested order.
 #[derive(Serialize)]
 pub(crate) struct RankedTools {
     tools: Vec<StoredTool>,

@@ -167,7 +167,7 @@ pub(crate) async fn without_answer(
     Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
-/// Gives the answers of the command line to the questions. Returns the questions without one.
+/// Answers the questions with the answers of the command line. Returns the unanswered questions.
 fn answer(
     questions: &[RecordedApprovalRequest],
     answers: &GivenAnswers,
@@ -191,7 +191,7 @@ fn answer(
     Ok(open)
 }
 
-/// Prints the calls of which it is not known whether they took effect.
+/// Prints the calls that may or may not have taken effect.
 pub(crate) fn report(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {

@@ -145,7 +145,7 @@ impl Serve {
             .with_required_scopes(&oauth.required_scopes))
     }
 
-    /// Returns a caller with its rights. One with grants of its own has a host of its own.
+    /// Returns a caller with its rights. A caller with its own grants has its own host.
     async fn principal(
         &self,
         rights: &CallerRights,

@@ -88,7 +88,7 @@ impl Sessions {
     }
 }
 
-/// Adds the command that helps.
+/// Adds the command that lists the sessions to the error about a missing session.
 fn explained(error: JournalError, sessions: &SessionFlags) -> Error {
     match error {
         JournalError::Missing(session) => sessions.missing(&session),

@@ -18,8 +18,8 @@ Examples:
   toolwit trust                            shows what the project in the current directory proposes
   toolwit trust --accept 4f1c92d0a37be615  accepts it, unless it has changed since";
 
-/// The number of characters of a digest that a hint shows, which is the minimum for `--accept`. The author of a project could find
-/// another proposal with the same 8 characters within minutes.
+/// The number of characters of a digest that a hint shows, which is the minimum for `--accept`. The author of a project
+/// could find another proposal with the same 8 characters within minutes.
 const DIGEST_CHARS_MIN: usize = 16;
 
 /// Show the grants, limits and MCP servers that a project proposes, or accept them
@@ -107,7 +107,7 @@ fn page(proposal: &Proposal) -> Page {
         };
         page.text(format_args!("  {}", grant.scope)).end();
         for line in grant.rules.describe().into_iter().chain(sources(&grant.rules)) {
-            // In full, because it may be accepted, and in one line, because a rule may not look like two.
+            // In full, because the user may accept the rule; in one line, so that it does not look like two rules.
             page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
         }
     }
@@ -141,8 +141,8 @@ fn page(proposal: &Proposal) -> Page {
     page
 }
 
-/// Describes where the values of a grant come from. Only this page shows them: the project proposes them, and the user who accepts
-/// them has to know them.
+/// Describes the values of a grant, or the places that they come from. Other commands do not show the values. This page
+/// does, because the project proposes them and the user must know them before accepting.
 fn sources(rules: &GrantRules) -> Vec<String> {
     let env = rules.env.iter().map(|rule| match &rule.value {
         Some(value) => format!("env {} = {value:?}", rule.name),

@@ -1,4 +1,4 @@
-//! The files in the configuration directory that have the accepted proposal of a project.
+//! The files in the configuration directory that store the accepted proposal of a project.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.
 const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
 
-/// Maximum length of the name that the path of a directory is encoded to. The suffixes of its files are shorter than 50 characters,
-/// and file systems allow 255.
+/// Maximum length of the file name that encodes the path of a directory. The suffixes of its files are shorter than 50
+/// characters, and file systems allow 255.
 const NAME_CHARS_MAX: usize = 200;
 
-/// The record of what was accepted. Its replacement is the moment of the acceptance.
+/// The record of an accepted proposal. A proposal is accepted at the moment when this file is replaced.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AcceptanceRecord {
     /// The digest of the proposal.
     pub(super) digest: String,
-    /// The accepted grants. Records of earlier versions do not have it: the copy applies if it exists.
+    /// The accepted grants. Records of earlier versions do not have this field: then the copy applies if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) grants: Option<AcceptedGrants>,
     /// The index of packages.
@@ -38,7 +38,7 @@ pub(super) struct AcceptanceRecord {
     /// The digest of the MCP servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) servers: Option<String>,
-    /// The limits up to which the project may raise its own.
+    /// The accepted limits: the project may raise its own limits up to these.
     pub(super) accepted: ProjectLimits,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct AcceptanceRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AcceptedGrants {
-    /// The proposal has none.
+    /// The proposal has no grants.
     None,
-    /// The copy, which the user may have changed since.
+    /// The grants of the copy, which the user may have changed since.
     Copy,
     /// This text, which has not been copied yet.
     Uncopied(String),
@@ -62,6 +62,8 @@ pub(super) struct AcceptanceFiles {
 }
 
 impl AcceptanceFiles {
+    /// Returns the files of the project in a directory.
+    ///
     /// # Errors
     /// If there is no configuration directory.
     pub(super) fn of_project(directory: &Path) -> Result<Self, Error> {
@@ -81,7 +83,7 @@ impl AcceptanceFiles {
         match self.read_record()? {
             Some(record) if is_uncopied(&record) => {
                 let file = self.lock()?;
-                // Another process may have completed it meanwhile.
+                // Another process may have completed the acceptance meanwhile.
                 let record = self.read_record()?;
                 record.map(|record| self.complete(&file, record)).transpose()
             }
@@ -106,7 +108,7 @@ impl AcceptanceFiles {
         mut record: AcceptanceRecord,
         grants: Option<&GrantsContent>,
     ) -> Result<AcceptanceRecord, Error> {
-        // Held while both files are written, so that the record belongs to the copy.
+        // The lock is held while both files are written, so that record and copy match.
         let file = self.lock()?;
         record.grants = Some(grants.map_or(AcceptedGrants::None, |grants| {
             AcceptedGrants::Uncopied(grants.text().to_owned())
@@ -115,7 +117,7 @@ impl AcceptanceFiles {
         self.complete(&file, record)
     }
 
-    /// Copies the grants of the record, if that is left to do.
+    /// Copies the grants of the record, if they are not copied yet.
     fn complete(&self, file: &LockedFile, mut record: AcceptanceRecord) -> Result<AcceptanceRecord, Error> {
         if let Some(AcceptedGrants::Uncopied(text)) = &record.grants {
             let content = GrantsContent::parse(text.clone()).map_err(|error| self.unusable(&error))?;
@@ -166,7 +168,7 @@ fn file_name(directory: &Path) -> String {
         }
     }
     if name.len() > NAME_CHARS_MAX {
-        // Not the name of another directory: the names of absolute paths have a `%`.
+        // A digest is never the name of another directory, because the names of absolute paths contain a `%`.
         return sha256(&name);
     }
     name

@@ -31,7 +31,7 @@ pub(crate) fn parse_target(access: &str) -> Result<Option<RequestTarget>, Error>
     Ok(Some(target))
 }
 
-/// Parses an access, after its target.
+/// Parses an access. `target` is the result of [`parse_target`] for the same access.
 pub(crate) fn parse_access<'a>(access: &'a str, target: Option<&'a RequestTarget>) -> AccessRequest<'a> {
     if let Some(target) = target {
         return AccessRequest::Http(target);

@@ -22,14 +22,14 @@ pub(crate) struct ServerFile {
     pub(crate) oauth: Option<OauthEntry>,
 }
 
-/// A token, and what it permits.
+/// A token, and the rights of its caller.
 #[derive(Debug)]
 pub(crate) struct TokenEntry {
     pub(crate) file: PathBuf,
     pub(crate) rights: CallerRights,
 }
 
-/// The authorization servers, and what their access tokens permit.
+/// The authorization servers, and the rights of the callers with their access tokens.
 #[derive(Debug)]
 pub(crate) struct OauthEntry {
     pub(crate) resource: ProtectedResource,
@@ -37,7 +37,7 @@ pub(crate) struct OauthEntry {
     pub(crate) rules: Vec<RuleEntry>,
 }
 
-/// Access tokens with a subject, a client or a scope, and what they permit.
+/// A rule for access tokens: their subject, client or scope, and the rights of their callers.
 #[derive(Debug)]
 pub(crate) struct RuleEntry {
     pub(crate) subject: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct RuleEntry {
     pub(crate) rights: CallerRights,
 }
 
-/// What a caller may use. Paths are relative to the file.
+/// The rights of a caller. Relative paths of the file are resolved against its directory.
 #[derive(Debug)]
 pub(crate) struct CallerRights {
     pub(crate) name: String,

@@ -42,7 +42,7 @@ impl ApprovalFlags {
         Ok(self.operator_policy()?.approval_policy(self.approve))
     }
 
-    /// Removes a mode with fewer approvals than the policy has without it. Returns the mode.
+    /// Removes and returns the mode of the option, if it requires fewer approvals than the policy file alone.
     ///
     /// # Errors
     /// As [`policy`](Self::policy).
@@ -69,7 +69,8 @@ impl ApprovalFlags {
             .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 
-    /// Returns the flags with the policy file of the environment, for another directory.
+    /// Returns the flags for use in another directory: with absolute paths, and with the policy file of the
+    /// environment.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         Ok(Self {
             approve: self.approve,

@@ -31,7 +31,7 @@ pub(crate) struct BudgetFlags {
 }
 
 impl BudgetFlags {
-    /// Returns the flags for another directory.
+    /// Returns the flags for use in another directory: with absolute paths.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         Ok(Self {
             model_table: absolute_if_set(self.model_table.clone())?,
@@ -46,7 +46,7 @@ impl BudgetFlags {
         self
     }
 
-    /// Returns the limit and the file with the price of the model, for a trace.
+    /// Returns the limit on the cost, and the file with the prices if there is a limit, for a trace.
     pub(crate) fn recorded(&self) -> (Option<String>, Option<&PathBuf>) {
         let table = self.model_table.as_ref().filter(|_| self.cost.is_some());
         (self.cost.map(|cost| cost.to_string()), table)
@@ -109,7 +109,7 @@ impl BudgetFlags {
     }
 }
 
-/// Names the file of a table in its error, and the form of its sections.
+/// Adds the path of a model table to its error, and a hint with the form of its sections.
 fn in_file(path: &Path, error: Error) -> Error {
     let message = format!("{}: {}", path.display(), error.message);
     Error::new(ErrorKind::Configuration, Phase::Registry, message)

@@ -36,7 +36,7 @@ pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
     data_directory().map(|directory| directory.join(name))
 }
 
-/// Returns the path of the messages that a person typed in chats, if there is a data directory.
+/// Returns the path of the file with the messages that a person typed in chats, if there is a data directory.
 pub(crate) fn chat_history() -> Option<PathBuf> {
     data_path("chat-history.txt")
 }

@@ -26,14 +26,14 @@ pub(crate) struct GrantFlags {
 }
 
 impl GrantFlags {
-    /// Uses the file of a trace.
+    /// Selects the grants file that a trace names.
     pub(crate) fn with_recorded(mut self, file: &str) -> Self {
         self.grants_file = Some(PathBuf::from(file));
         self
     }
 
-    /// Returns the flags with the file of the environment, for another directory. The accepted grants of a project are not among them:
-    /// they belong to its directory.
+    /// Returns the flags for use in another directory: with absolute paths, and with the file of the environment. The
+    /// accepted grants of a project are not included, because they apply only in its directory.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         let grants_file = absolute_if_set(self.explicit_path())?;
         Ok(Self { grants_file })

@@ -18,7 +18,7 @@ pub(crate) struct InterceptorFlags {
 }
 
 impl InterceptorFlags {
-    /// Returns the flags with the accepted interceptors of the project, for another directory.
+    /// Returns the flags for use in another directory: with the accepted interceptors of the project.
     ///
     /// # Errors
     /// If the record of the accepted project cannot be read.

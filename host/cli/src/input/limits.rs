@@ -141,7 +141,7 @@ impl RunLimitFlags {
     }
 }
 
-/// Reads a stored number that must be in a range, as the option checks it.
+/// Deserializes a stored number, with the same range as the option.
 pub(super) fn within<'de, D, N, const MIN: u64, const MAX: u64>(stored: D) -> Result<Option<N>, D::Error>
 where
     D: Deserializer<'de>,

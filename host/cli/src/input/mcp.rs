@@ -33,7 +33,7 @@ pub(crate) struct McpFlags {
 }
 
 impl McpFlags {
-    /// Returns the flags for another directory.
+    /// Returns the flags for use in another directory: with absolute paths.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         let files = self.files.iter().map(|file| absolute(file));
         Ok(Self {
@@ -47,7 +47,7 @@ impl McpFlags {
         &self.files
     }
 
-    /// Returns whether the options select servers, or none.
+    /// Returns whether an option is given: files, or `--no-mcp`.
     pub(crate) fn is_set(&self) -> bool {
         self.no_mcp || !self.files.is_empty()
     }
@@ -60,7 +60,8 @@ impl McpFlags {
         Ok(McpServers::new(&self.config()?, &Self::options(secrets)))
     }
 
-    /// Returns what the servers get: secrets, variables and logins of the user.
+    /// Returns the options of the client: the secrets, variables and logins of the user, from which servers receive
+    /// values.
     pub(crate) fn options(secrets: &SecretFlags) -> ClientOptions {
         let options = ClientOptions::default().with_values(HostValues {
             secrets: secrets.path().ok().map(SecretStore::new),
@@ -89,7 +90,7 @@ impl McpFlags {
         let user = configuration_file(USER_FILE).ok().filter(|file| file.exists());
         let user = user.map_or_else(|| Ok(McpConfig::default()), |file| read(&file))?;
         let project = ProjectTrust::find()?.accepted_servers();
-        // The user's servers keep their names.
+        // A server of the user replaces one of the project with the same name.
         Ok(project.merged_with(user))
     }
 }

@@ -1,4 +1,4 @@
-//! Paths of options, for another directory.
+//! Absolute paths of options, which are valid in another directory.
 
 use std::path::{Path, PathBuf};
 

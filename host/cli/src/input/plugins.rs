@@ -53,7 +53,7 @@ pub(crate) struct AuthorityFlags {
 }
 
 impl AuthorityFlags {
-    /// Returns the flags with the files of the environment, for another directory.
+    /// Returns the flags for use in another directory: with absolute paths, and with the files of the environment.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         Ok(Self {
             grants: self.grants.located()?,
@@ -63,7 +63,8 @@ impl AuthorityFlags {
 }
 
 impl PluginFlags {
-    /// Returns the flags with the directories of the environment or the default one, for another directory.
+    /// Returns the flags for use in another directory: with absolute paths, and with the directories of the environment
+    /// or the default one.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         let directories = self.directories().unwrap_or_default();
         let directories = directories.iter().map(|directory| absolute(directory));
@@ -95,7 +96,7 @@ impl PluginFlags {
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
-    /// Builds a host like [`PluginFlags::load`], which also searches by meaning if there are word vectors.
+    /// Builds a host like [`PluginFlags::load`] that also searches by meaning, if there are word vectors.
     pub(crate) async fn load_for_search(&self) -> Result<Toolwit, Error> {
         let builder = with_word_vectors(self.ungranted(&LimitFlags::default())?);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
@@ -179,11 +180,12 @@ impl PluginFlags {
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
-        // It contains grants, secrets and accepted proposals of projects, also those that this command does not use.
+        // The configuration directory contains grants, secrets and accepted proposals of projects, also those that this
+        // command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
-        // A plugin that could write to the remembered answers or the sessions would approve its own calls.
+        // A plugin that can write to the remembered answers or the sessions could approve its own calls.
         for path in data_directory().into_iter().chain(SessionFlags::default().files()) {
             builder = builder.protect(path);
         }
@@ -252,7 +254,7 @@ fn with_authority(mut builder: ToolwitBuilder, authority: &AuthorityFlags) -> Re
     Ok(builder)
 }
 
-/// Returns the path of this program, which compiles components in processes of its own.
+/// Returns the path of this program, which is started again to compile components in separate processes.
 fn own_program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| {
         let message = "the path of the `toolwit` program is unknown";

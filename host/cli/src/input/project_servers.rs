@@ -8,11 +8,11 @@ use toolwit::registry::Project;
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The file of other clients in a project.
+/// The file in a project that configures servers for other clients.
 const CLIENT_FILE: &str = ".mcp.json";
 
-/// The servers that a project proposes. They start programs and send values of the user's environment, so that none of them applies before
-/// the user has accepted it.
+/// The servers that a project proposes. A server can start a program and receive values of the user's environment.
+/// Therefore no server applies before the user has accepted it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectServers {
     config: McpConfig,
@@ -42,18 +42,18 @@ impl ProjectServers {
         &self.config
     }
 
-    /// Returns the digest of all that the servers consist of, or `None` without servers.
+    /// Returns the digest of the configuration of all servers, or `None` without servers.
     pub(crate) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 
-    /// Describes each server in full: what is started or contacted, and what it gets.
+    /// Describes each server in full: the program or the URL, and everything that the server receives.
     pub(crate) fn describe(&self) -> Vec<String> {
         self.config.servers().flat_map(describe).collect()
     }
 }
 
-/// Describes a server, one line for each thing that it gets.
+/// Describes a server, with one line for each thing that it receives.
 fn describe(server: &ServerConfig) -> Vec<String> {
     let name = &server.name;
     let mut lines = Vec::new();
@@ -98,7 +98,7 @@ fn describe(server: &ServerConfig) -> Vec<String> {
     lines
 }
 
-/// Describes the tokens of a server, and what their issuer receives.
+/// Describes the tokens of a server, and the secrets that their issuer receives.
 fn describe_oauth(name: &str, client: &OauthClient) -> Vec<String> {
     let issuer = &client.issuer;
     let mut lines = vec![format!(
@@ -116,7 +116,7 @@ fn describe_oauth(name: &str, client: &OauthClient) -> Vec<String> {
     lines
 }
 
-/// Describes what a login at a server requests, and what its issuer receives.
+/// Describes a login at a server: its tokens, and the client and the secret that its issuer receives.
 fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(issuer) = &login.issuer {

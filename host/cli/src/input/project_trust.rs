@@ -1,10 +1,13 @@
 //! The proposals of the project in the current directory, and the part that the user accepted.
 //!
-//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP servers.
-//! Anyone who can change the project, such as the author of a cloned repository, can change them, so they grant nothing and raise
-//! nothing by themselves. `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the
-//! interceptors to the user's configuration directory. Later changes of the project have no effect on the copy. Servers apply as
-//! long as they are those that were accepted.
+//! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, and configure MCP
+//! servers. Anyone who can change the project, such as the author of a cloned repository, can change these settings.
+//! Therefore they grant nothing, raise no limit and start no server until the user accepts them.
+//!
+//! `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to
+//! the user's configuration directory. Later changes of the project have no effect on the copy. The accepted index and
+//! the accepted servers apply as long as the project proposes the same ones, and WASI 0.3 as long as the project enables
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,14 +21,14 @@ use toolwit::sandbox::{GrantsContent, GrantsFile};
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Whether the user has accepted what a project proposes.
+/// Whether the user has accepted the proposal of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// It does not apply.
+    /// The proposal is not accepted and does not apply.
     NotAccepted,
-    /// It applies.
+    /// The proposal is accepted and applies.
     Accepted,
-    /// The proposal that was accepted earlier applies. The project has changed since.
+    /// An earlier proposal is accepted and applies. The project has changed since.
     Changed,
 }
 
@@ -46,7 +49,7 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// Returns a digest of everything in it.
+    /// Returns a digest of the complete proposal.
     pub(crate) fn digest(&self) -> String {
         let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
         let index = self.index.as_ref().map(|index| format!("index.url = \"{index}\""));
@@ -113,7 +116,7 @@ impl ProjectTrust {
         self.proposed.as_ref()
     }
 
-    /// Reads what the project proposes.
+    /// Reads the proposal of the project.
     ///
     /// # Errors
     /// If its grants file cannot be read or is invalid.
@@ -150,7 +153,7 @@ impl ProjectTrust {
         }
     }
 
-    /// Replaces what was accepted by a proposal. Without grants in the proposal, the earlier ones no longer apply.
+    /// Accepts a proposal in place of the earlier one. If it has no grants, the earlier grants end.
     ///
     /// # Errors
     /// If there is no configuration directory, or the record or the copy of the grants cannot be written.

@@ -80,7 +80,7 @@ impl RunOptions {
         self.model.clone().or_else(variable)
     }
 
-    /// Returns the options that apply in another directory and another environment too.
+    /// Returns the options for use in another directory and another environment.
     ///
     /// # Errors
     /// If the current directory or the record of the accepted project cannot be read.
@@ -107,7 +107,7 @@ impl RunOptions {
     pub(crate) fn over(&self, stored: &Self) -> Result<Self, serde_json::Error> {
         let mut base = compact(serde_json::to_value(stored)?);
         if self.mcp.is_set() {
-            // A file in place of none, or none in place of a file.
+            // `--mcp FILE` replaces the `--no-mcp` of the session, and the other way round.
             base.as_object_mut().and_then(|options| options.shift_remove("mcp"));
         }
         replace(&mut base, compact(serde_json::to_value(self)?));

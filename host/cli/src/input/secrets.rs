@@ -18,7 +18,7 @@ pub(crate) struct SecretFlags {
 }
 
 impl SecretFlags {
-    /// Returns the flags for another directory.
+    /// Returns the flags for use in another directory: with absolute paths.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         let secrets_file = absolute_if_set(self.secrets_file.clone())?;
         Ok(Self { secrets_file })

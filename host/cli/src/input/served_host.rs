@@ -55,10 +55,11 @@ impl ServedHost {
         }
     }
 
-    /// Builds the host, with other grants if they are given. It lists tools from metadata and follows the plugin directories.
+    /// Builds the host, with other grants if they are given. The host lists tools from metadata and follows the plugin
+    /// directories.
     pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
         for directory in self.plugins.directories()? {
-            // A watched directory may be missing, but a misspelt one should not look like an empty one.
+            // The watcher accepts a missing directory, but a misspelt path should not look like an empty directory.
             if !directory.exists() {
                 let message = format!("the plugin directory `{}` does not exist", directory.display());
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)

@@ -67,7 +67,8 @@ impl SessionFlags {
         })
     }
 
-    /// Opens the file to continue a session, or to answer its questions: the options and the approvals in it count.
+    /// Opens the file to continue a session or to answer its questions, for which the options and approvals in the file
+    /// are used.
     ///
     /// # Errors
     /// If another user, or this one on another machine, created the file and it was not accepted.
@@ -82,7 +83,7 @@ impl SessionFlags {
         if is_own {
             return Ok(store);
         }
-        // A file in the user's data directory may be of an earlier version.
+        // An earlier version wrote no code into the file in the user's data directory.
         let is_new = origin.is_empty || (origin.code.is_none() && self.path() == data_path(FILE_NAME));
         match key.filter(|_| is_new) {
             Some(key) => store.store_origin_code(key.code(&origin_text(&origin.id))).await?,
@@ -125,7 +126,7 @@ impl SessionFlags {
     }
 }
 
-/// Returns the text whose code marks a file of the user.
+/// Returns the text whose authentication code marks a file of the user.
 fn origin_text(id: &str) -> String {
     format!("sessions file: {id}")
 }

@@ -13,7 +13,7 @@ use toolwit::{Error, ToolwitBuilder};
 /// The environment variable with the path to the database.
 const VARIABLE: &str = "TOOLWIT_STORE";
 
-/// The path that means a store in memory, which is the default of a host.
+/// The path that selects a store in memory. A host without a database file has such a store.
 const MEMORY: &str = ":memory:";
 
 /// Selects the metadata database.
@@ -34,7 +34,7 @@ impl StoreFlags {
         }
     }
 
-    /// Returns the flags with the database of the environment, for another directory.
+    /// Returns the flags for use in another directory: with an absolute path, and with the database of the environment.
     pub(crate) fn located(&self) -> Result<Self, Error> {
         let store_file = match self.explicit_path() {
             Some(path) if path != Path::new(MEMORY) => Some(absolute(&path)?),

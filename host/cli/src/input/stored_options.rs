@@ -82,8 +82,8 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
     Ok(())
 }
 
-/// Returns options with those of the session where they are not set. Options that weaken the approvals or the sandbox are not
-/// restored, and are named.
+/// Returns the given options, completed with those of the session. Options that weaken the approvals or the sandbox are
+/// not restored; a hint names them.
 ///
 /// # Errors
 /// If the stored options are not valid, or one that is not stored must be given again.
@@ -111,7 +111,7 @@ pub(crate) fn restored(given: RunOptions, journal: &Journal, printer: Printer) -
     }
     let mut base = stored.options;
     if given.model.is_some() && provider(&given) != provider(&base) {
-        // It would receive the key of the other provider.
+        // The server at the stored URL would receive the key of the other provider.
         base.base_url = None;
     }
     if base.plugins.wasi.is_wasi3_enabled() && !given.plugins.wasi.is_wasi3_enabled() {
@@ -143,14 +143,15 @@ fn not_restored(printer: Printer, option: &str) {
     ));
 }
 
-/// Returns options in which the files of the environment count as given: what is allowed is never an earlier decision.
+/// Returns the options with the grants file and the policy file of the environment, so that these replace stored ones:
+/// an earlier run does not decide what is allowed.
 fn with_environment(mut given: RunOptions) -> Result<RunOptions, Error> {
     given.authority.grants = given.authority.grants.located()?;
     given.approvals = given.approvals.located()?;
     Ok(given)
 }
 
-/// Names the restored files that decide what is allowed, and a project that does not apply.
+/// Prints the restored grants file and policy file, and the project of the session if its settings do not apply.
 fn announce(
     given: &RunOptions,
     options: &RunOptions,
@@ -203,9 +204,10 @@ fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
     withheld
 }
 
-/// Returns whether a URL can contain credentials: a user, a password or a query. One that cannot be read may.
+/// Returns whether a text has a URL that can contain credentials: a user, a password, a query or a fragment. An invalid
+/// URL counts as one that can.
 fn has_credentials(text: &str, option: WithheldOption) -> bool {
-    // Schemes are not case-sensitive, and the letters before one have no other length in lower case.
+    // Schemes are not case-sensitive. ASCII lower case keeps the length of the text, so the position is valid in it.
     let lower = text.to_ascii_lowercase();
     let start = ["http://", "https://"]
         .iter()

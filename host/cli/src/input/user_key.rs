@@ -13,8 +13,8 @@ use toolwit::tool::file::LockedFile;
 /// The length of the key in bytes: that of the digest.
 const KEY_BYTES: usize = 32;
 
-/// A key that only this user has on this machine. A text with its code was written by a command of the user, and not by somebody who
-/// gave them the file.
+/// A key that only this user has on this machine. A text with a valid code was written by a command of this user, and
+/// not by another user.
 pub(crate) struct UserKey(hmac::Key);
 
 impl UserKey {
@@ -23,7 +23,8 @@ impl UserKey {
         data_path("user.key")
     }
 
-    /// Reads the key, and creates it if it does not exist. `None` if it cannot be read: no code is valid then.
+    /// Reads the key, and creates it if it does not exist. `None` if the key cannot be read or created: no code is
+    /// valid then.
     pub(crate) fn find() -> Option<Self> {
         let key = read_or_create(&Self::path()?).ok()?;
         Some(Self::from_bytes(key))
@@ -50,7 +51,7 @@ impl UserKey {
     }
 }
 
-/// Replaces a key of another length, which a full disk left behind.
+/// Reads the key, or creates it. Replaces a key of another length, which a full disk left behind.
 fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read(path)? {
         return Ok(key);

@@ -143,7 +143,6 @@ pub(crate) fn recorded(page: &mut Page, recorded: &Event) {
     }
 }
 
-/// Returns a decision about a call as text.
 /// Describes the continuation of a run.
 fn resumed(changed: &[ToolName]) -> String {
     let names: Vec<_> = changed.iter().map(ToolName::as_str).collect();
@@ -156,6 +155,7 @@ fn resumed(changed: &[ToolName]) -> String {
     }
 }
 
+/// Returns a decision about a call as text.
 fn decision(decided: &RecordedApprovalDecision) -> String {
     let decision = match decided.decision {
         ApprovalDecision::Approved => "allowed",

@@ -52,7 +52,7 @@ pub(crate) fn full(page: &mut Page, definition: &ToolDefinition, effect: &str) {
     }
 }
 
-/// `search_customer(name: string, limit?: integer (0 to 9)) → entity customer`.
+/// Writes a signature, such as `search_customer(name: string, limit?: integer (0 to 9)) → entity customer`.
 fn signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     page.indent(indent).styled(NAME, definition.name()).text("(");
     let required = definition.input_schema["required"].as_array();

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::output::page::{FAINT, NAME, TITLE};
 use toolwit::tool::text::is_printable;
 
-/// Maximum length of a word that is held back until it is complete, in characters.
+/// Maximum length of a word that is held back until it is complete, in bytes.
 const WORD_CHARS_MAX: usize = 200;
 
 /// Columns and indentation of the text on a terminal.
@@ -54,7 +54,8 @@ impl Markdown {
                     self.write_word(&mut out);
                     self.end_line(&mut out);
                 }
-                // Line breaks of other systems and control characters are whitespace too.
+                // The check for printable characters removes other line breaks and control characters, which can be
+                // whitespace too.
                 c if c.is_whitespace() && is_printable(c) => {
                     self.write_word(&mut out);
                     self.write_space(&mut out, c);
@@ -94,7 +95,7 @@ impl Markdown {
     fn write_space(&mut self, out: &mut String, c: char) {
         match self.layout {
             None => {
-                // Other spaces are line breaks, or move the cursor.
+                // Other whitespace characters would break the line or move the cursor.
                 out.push(if c == '\t' { c } else { ' ' });
                 self.column += 1;
             }

@@ -12,7 +12,8 @@ use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExport};
 use toolwit::tool::ToolDefinition;
 
-/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`.
+/// `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods", "skipped"}`. Also
+/// `wit_problem`, if the WIT file is wrong.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -22,7 +23,7 @@ pub(crate) struct PackageDocument<'a> {
     tier: Tier,
     status: Status,
     reason: Option<Cow<'a, str>>,
-    /// Why the WIT file next to it does not describe it.
+    /// The reason why the WIT file next to the component does not describe the component.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<&'a str>,
     /// The state of its compiled code.

@@ -73,7 +73,7 @@ impl Page {
                     inline.push('\n');
                     inline.extend(std::iter::repeat_n(' ', indent));
                 }
-                // The width of a tab depends on its position, and an unusual space prevents that a line is wrapped.
+                // The width of a tab depends on its position, and an unusual space prevents the wrapping of a line.
                 c if c.is_whitespace() => inline.push(' '),
                 c => inline.push(c),
             }

@@ -126,7 +126,7 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint that would allow it.
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint how to allow the access.
     pub(crate) fn denied(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {
@@ -185,7 +185,7 @@ impl Printer {
     }
 }
 
-/// Formats an amount that an error reports in the unit of its limit.
+/// Formats an amount of an error, in the unit of the limit that the error reports.
 fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
     match limit.map(|limit| limit.default) {
         Some(Amount::Bytes(_)) => Amount::Bytes(amount),

@@ -17,7 +17,8 @@ const TEXT_CHARS_MAX: usize = 60;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs the work and shows a spinner with the text while it takes long, on a terminal only and unless quiet.
+/// Runs the work, and shows a spinner with the text if the work takes long. The spinner appears only on a terminal, and
+/// not if the verbosity is quiet.
 pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     tokio::select! {

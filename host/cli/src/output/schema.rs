@@ -111,7 +111,7 @@ fn entity_name(fields: &Map<String, Value>) -> Option<&str> {
     properties.get("type")?.get("const")?.as_str()
 }
 
-/// Returns the property of an object with exactly one, required property, which encodes a case with a payload.
+/// Returns the only property of an object, if it is required. Such an object encodes a case with a payload.
 fn single_property(fields: &Map<String, Value>) -> Option<(&String, &Value)> {
     let properties = fields.get("properties")?.as_object()?;
     let required = fields.get("required")?.as_array()?;
@@ -162,7 +162,8 @@ fn properties_within(page: &mut Page, schema: &Value, indent: usize, depth: usiz
     }
 }
 
-/// Writes the docs of a value, else of its non-null alternative, and of its cases.
+/// Writes the docs of a value and of its named cases. If the value has no docs, writes those of its unnamed
+/// alternatives and of its array items.
 pub(crate) fn docs(page: &mut Page, schema: &Value, indent: usize) {
     let write_docs = |page: &mut Page, schema: &Value| {
         let text = schema["description"].as_str();
@@ -197,7 +198,8 @@ fn case_name(schema: &Value) -> Option<&str> {
     single_property(schema.as_object()?).map(|(name, _)| name.as_str())
 }
 
-/// Returns the object schema whose properties are written: the schema itself, or that of array items.
+/// Returns the object schema whose properties are written: the schema itself, or that of its first alternative or of
+/// its array items.
 pub(crate) fn object_within(schema: &Value) -> Option<&Value> {
     let fields = schema.as_object()?;
     if entity_name(fields).is_some() || single_property(fields).is_some() {

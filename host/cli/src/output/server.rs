@@ -8,7 +8,7 @@ use toolwit::agent::ToolSource;
 use toolwit::mcp::{McpServer, ServerEndpoint};
 use toolwit::tool::{ToolContext, ToolDefinition};
 
-/// `{"name", "endpoint", "status", "revision"?, "reason"?, "tools", "withheld"}`.
+/// The document `{"name", "endpoint", "status", "revision"?, "reason"?, "suggestion"?, "tools", "withheld"}`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerDocument {
     name: String,

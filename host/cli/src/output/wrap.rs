@@ -8,11 +8,11 @@ const TEXT_COLUMNS_MIN: usize = 20;
 /// Indentation of continued lines, in addition to that of their line.
 const CONTINUATION_COLUMNS: usize = 2;
 
-/// Wraps the lines of a text that are longer than `columns`. Continued lines are indented further than their line, so that a text
-/// that chooses where it is wrapped cannot forge a line.
+/// Wraps the lines of a text that are longer than `columns`. Continued lines are indented further than their line, so
+/// that no text can forge a line of the host through its own length.
 ///
-/// Escape sequences of styles have no width. A word that is longer than a line is broken: the terminal would do it too, and begin a
-/// line with its rest.
+/// Escape sequences of styles have no width. A word that is longer than a line is broken here, because the terminal
+/// would break it without an indentation.
 pub(crate) fn wrapped(text: &str, columns: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

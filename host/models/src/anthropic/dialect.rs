@@ -102,7 +102,7 @@ impl Dialect for Messages {
     }
 }
 
-/// Returns the tools. Deferred ones are found with the provider's own search tool, which is never deferred.
+/// Returns the tools. The model finds deferred tools with the provider's own search tool, which is never deferred.
 fn tools(request: &ChatRequest<'_>) -> Value {
     if request.delivery != Delivery::Native {
         return request.tools.iter().map(tool).collect();
@@ -111,7 +111,8 @@ fn tools(request: &ChatRequest<'_>) -> Value {
     let deferred = request.tools.iter().map(|one| {
         let mut tool = tool(one);
         tool["defer_loading"] = json!(true);
-        // Never called by a program at the provider, which would combine calls and results out of sight.
+        // Not called by a program at the provider, which would combine calls and results where the host cannot see
+        // them.
         tool["allowed_callers"] = json!(["direct"]);
         tool
     });

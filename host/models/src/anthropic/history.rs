@@ -22,8 +22,8 @@ pub(super) fn mark_cached(block: &mut Value) {
     }
 }
 
-/// Returns the messages. Consecutive messages of one role are one message: the results of all calls of a response, which
-/// the API requires in the next message, and a text of the user after them.
+/// Returns the messages. Consecutive messages of one role are joined: the API requires the results of all calls of a
+/// response in the next message, together with a text of the user that follows them.
 pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
     let mut wire: Vec<Value> = Vec::new();
     for message in messages {
@@ -61,7 +61,7 @@ fn append(wire: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
     }
 }
 
-/// Returns a text as a block. The API refuses blank ones.
+/// Returns a text as a block. The API refuses blank texts.
 fn text(content: &str) -> Option<Value> {
     (!content.trim().is_empty()).then(|| json!({"type": "text", "text": content}))
 }

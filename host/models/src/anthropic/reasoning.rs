@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use toolwit_agent::model::{ChatOptions, ReasoningEffort, ToolChoice};
 
-/// Parts of the names of models that think within a budget of tokens. Later ones decide themselves, guided by an effort.
+/// Parts of the names of models that think within a budget of tokens. Later models choose the amount of thinking,
+/// guided by an effort.
 const BUDGET_MODELS: [&str; 8] = [
     "claude-3",
     "haiku-4-5",
@@ -65,7 +66,8 @@ impl Reasoning {
     }
 }
 
-/// Returns the budget of thinking within the limit on the tokens of the response, or `None` if the limit leaves no room.
+/// Returns the budget of thinking within the limit on the tokens of the response, or `None` if the limit is too small
+/// for thinking.
 fn budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
     let budget = match effort {
         ReasoningEffort::None => return None,

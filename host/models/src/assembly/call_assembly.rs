@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::json_end::JsonEnd;
 use toolwit_core::{Message, ToolCall};
 
-/// A piece of a tool call, as far as the provider sent it.
+/// A piece of a tool call. Fields that the provider did not send are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallPiece<'p> {
     /// The number under which the provider sends the pieces of a call.
@@ -53,8 +53,8 @@ impl CallAssembly {
         self.calls.len()
     }
 
-    /// Adds a piece, and returns the part of its call that the observers have not received. A call without a name is not
-    /// shown to them yet.
+    /// Adds a piece, and returns the part of its call that the observers have not received. Observers receive nothing
+    /// of a call before its name.
     pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<NewPart<'_>> {
         let text = match piece.arguments {
             None | Some(Value::Null) => String::new(),

@@ -117,7 +117,7 @@ impl<'r> ResponseAssembly<'r> {
         (self.response.content.len(), self.calls.len())
     }
 
-    /// Changes the token usage. A provider may send it in parts.
+    /// Returns the token usage, to be changed. A provider may send it in parts.
     pub(crate) fn usage(&mut self) -> &mut TokenUsage {
         &mut self.response.usage
     }
@@ -154,7 +154,7 @@ impl<'r> ResponseAssembly<'r> {
         self.has_emitted = self.request.has_listener();
     }
 
-    /// Counts bytes that a reader keeps.
+    /// Counts bytes that a reader keeps. Fails if the response exceeds its limit.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), AttemptFailure> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes <= self.bytes_max {

@@ -48,8 +48,8 @@ impl ClientBuilder<ChatCompletions> {
         self
     }
 
-    /// Sets the field that limits the tokens of a response. The default is `max_completion_tokens` for OpenAI's own API and
-    /// `max_tokens` for others.
+    /// Sets the field that limits the tokens of a response. The default is `max_completion_tokens` for OpenAI and
+    /// Azure, and `max_tokens` for others.
     pub fn max_tokens_field(mut self, field: MaxTokensField) -> Self {
         self.dialect.max_tokens_field = Some(field);
         self
@@ -68,7 +68,7 @@ impl ChatProvider {
         }
     }
 
-    /// Returns whether the provider knows strict schemas. Others may refuse the field.
+    /// Returns whether the provider supports strict schemas of tools. Other providers may refuse the field `strict`.
     pub(super) fn is_strict(self) -> bool {
         self == Self::OpenAi
     }
@@ -80,7 +80,8 @@ impl ChatProvider {
         }
     }
 
-    /// Returns the way in which the provider constrains an answer to a schema. Others may refuse the field.
+    /// Returns the way in which the provider constrains an answer to a schema. An unknown provider may refuse the
+    /// field.
     fn answer_format(self) -> AnswerFormat {
         match self {
             Self::OpenAi | Self::Mistral | Self::Local => AnswerFormat::Schema,

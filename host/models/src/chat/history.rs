@@ -47,7 +47,7 @@ enum WireMessage {
         content: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
         tool_calls: Vec<WireCall>,
-        /// The reasoning as its provider sent it. Other clients may write it; it is then dropped.
+        /// The reasoning as its provider sent it. When a history of another client is read, this field is dropped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,8 @@ enum WireMessage {
     },
     Tool {
         tool_call_id: String,
-        /// Other clients may write it. It is never serialized, since the call has the name.
+        /// The name of the tool. Other clients may write this field. It is never serialized, since the call has the
+        /// name.
         #[serde(default, skip_serializing)]
         name: Option<String>,
         #[serde(deserialize_with = "content")]
@@ -99,7 +100,7 @@ impl From<&[Message]> for OpenAiHistory {
 }
 
 impl OpenAiHistory {
-    /// Converts messages for the provider that issued the opaque parts with this name.
+    /// Converts messages for a provider. `issuer` is its name in the opaque parts: only its own parts are included.
     pub(super) fn for_provider(messages: &[Message], issuer: &str, ids: CallIdForm) -> Self {
         let messages = messages.iter().map(|message| WireMessage::new(message, issuer, ids));
         Self(messages.collect())
@@ -177,7 +178,7 @@ impl WireMessage {
     }
 }
 
-/// Returns a field of the opaque parts that this provider issued.
+/// Returns a field from the first opaque part of this provider that has it.
 fn issued(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
     let mut own = blocks.iter().filter(|block| block.issuer == issuer);
     own.find_map(|block| block.data.get(field).cloned())

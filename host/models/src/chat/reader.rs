@@ -17,7 +17,7 @@ const DETAIL_TEXTS: [&str; 3] = ["data", "summary", "text"];
 /// Reads responses and chunks of streams, whose messages have the same fields.
 #[derive(Debug, Default)]
 pub struct ChunkReader {
-    /// The first field with reasoning; others repeat it.
+    /// The first field in which reasoning arrived. The other fields repeat its text.
     reasoning_field: Option<&'static str>,
     /// The entries of `reasoning_details`, which OpenRouter requires back.
     details: Vec<Value>,
@@ -147,7 +147,8 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Adds an entry of `reasoning_details`, or a piece of the last one: pieces have the same type and number.
+    /// Adds an entry of `reasoning_details`, or a piece of the last entry: the pieces of an entry have the same type
+    /// and index.
     fn detail(&mut self, detail: &Value) {
         let is_same = |last: &Value| ["type", "index"].iter().all(|key| last.get(key) == detail.get(key));
         let last = self.details.last_mut().filter(|last| is_same(last));
@@ -169,7 +170,8 @@ impl ChunkReader {
     }
 }
 
-/// Maps the finish reason. The content takes precedence over "stop" with calls and "tool_calls" without calls.
+/// Maps the finish reason. `None` if the content decides, because servers also send "stop" with calls and "tool_calls"
+/// without calls.
 fn finish(word: &str) -> Option<FinishReason> {
     match word {
         "" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => None,

@@ -91,7 +91,7 @@ impl<D: Dialect> ClientBuilder<D> {
 
     /// Reads the key from the first of these variables that is set, before each request.
     ///
-    /// Over plain HTTP a key is optional, since it may not be sent.
+    /// Over plain HTTP, a key is optional.
     pub(crate) fn key_from(
         mut self,
         variables: &'static [&'static str],

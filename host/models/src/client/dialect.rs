@@ -47,7 +47,7 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// The fixed properties of the API.
     const PROFILE: ApiProfile;
 
-    /// Whether the provider can defer tools until the model searches for them. Whether a model can do so is the provider's decision.
+    /// Whether the provider can defer tools until the model searches for them. The provider decides for which models.
     const DEFERS_TOOLS: bool = false;
 
     /// Reads responses of this API.
@@ -62,7 +62,7 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Returns the body of a request. Opaque parts of the history are sent back to their issuer only.
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
 
-    /// Returns the limit on the tokens of a response if the options set none. Reasoning counts.
+    /// Returns the limit on the tokens of a response if the options set none. The limit includes the reasoning.
     fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
         default_max_tokens(effort)
     }
@@ -82,7 +82,7 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
 /// The limit on the tokens of a response without reasoning. Every current model accepts it.
 const MAX_TOKENS_DEFAULT: u32 = 8_192;
 
-/// The limit for a model that reasons, whose reasoning counts.
+/// The limit on the tokens of a response with reasoning, which the limit includes.
 const MAX_TOKENS_REASONING: u32 = 32_768;
 
 /// Returns the limit on the tokens of a response for a level of reasoning.
@@ -99,7 +99,7 @@ pub(crate) fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
 pub enum ReaderState {
     /// Further events may follow.
     Open,
-    /// The response is complete; what follows is ignored.
+    /// The response is complete. The rest of the body is ignored.
     Done,
 }
 
@@ -114,10 +114,10 @@ pub trait ResponseReader: Send {
     /// Reads a complete response.
     ///
     /// # Errors
-    /// The failure that the response reports, or that it is not a response of this API.
+    /// The failure that the response reports, or a failure if the document is not a response of this API.
     fn document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
 
-    /// Adds what the reader has kept until the end of the response.
+    /// Adds the parts that the reader has kept until the end of the response.
     ///
     /// # Errors
     /// The response exceeds its limit.

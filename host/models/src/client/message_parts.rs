@@ -25,7 +25,7 @@ pub(crate) fn message_parts<'m>(
     let mut parts = Vec::new();
     let (mut text_done, mut calls_done) = (0, 0);
     for block in blocks.iter().filter(|block| block.issuer == issuer) {
-        // The text or the calls may have been changed since.
+        // The text or the calls may have been changed since the response arrived.
         let text_end = block.text_bytes_before.min(content.len());
         if text_end > text_done && content.is_char_boundary(text_end) {
             parts.push(MessagePart::Text(&content[text_done..text_end]));

@@ -1,6 +1,6 @@
 //! The client that all providers share: it sends a request, reads the response in pieces and retries.
 //!
-//! A provider's room implements [`Dialect`]: the body of a request, and the reading of a response.
+//! The module of an API implements [`Dialect`]: the body of a request, and the reading of a response.
 
 mod builder;
 mod dialect;

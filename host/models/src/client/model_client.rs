@@ -25,7 +25,7 @@ pub struct ModelClient<D> {
     dialect: D,
 }
 
-/// The wait for the end of a body whose response is complete. The end is part of the last packet as a rule.
+/// Maximum wait for the end of a body after the complete response. The end usually arrives with the last packet.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
 
 /// A failed attempt.
@@ -105,7 +105,7 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    /// Maps the calls of a response back to the schemas of their tools.
+    /// Maps the calls and the answer of a response back to the schemas of the tools and of the answer.
     fn restored(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
         for call in &mut response.tool_calls {
             if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {
@@ -153,7 +153,7 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
     }
 }
 
-/// Reads the end of a body that normally has arrived, so that the connection can be used again.
+/// Reads the end of a body, which normally has arrived already, so that the connection can be used again.
 async fn drain(reply: &mut HttpReply) {
     let end = async { while let Ok(Some(_)) = reply.piece().await {} };
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;

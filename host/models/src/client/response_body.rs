@@ -1,4 +1,4 @@
-//! The body of a response on its way from bytes to a response.
+//! The reading of a response from the bytes of its body.
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ impl<R: ResponseReader> ResponseBody<R> {
                     check_error(&event)?;
                     self.reader.event(&event, response)?
                 }
-                // A mark before the first event does not end a response.
+                // An end mark before the first event does not end a response.
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };
@@ -97,7 +97,7 @@ impl<R: ResponseReader> ResponseBody<R> {
     }
 }
 
-/// Returns the error that a provider sends in place of a response, or in the middle of a stream, with status 200.
+/// Fails with the error that a provider sends with status 200, in place of a response or in the middle of a stream.
 fn check_error(value: &Value) -> Result<(), AttemptFailure> {
     let error = value.present("error").filter(|error| match error {
         Value::String(text) => !text.is_empty(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The ids of calls that a provider accepts in a history. A history can have ids of another provider.
+/// The form of the call ids that a provider accepts. A history can have ids of another provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallIdForm {
     /// Every id.

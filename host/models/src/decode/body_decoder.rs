@@ -9,8 +9,8 @@ use toolwit_core::text::json_parts;
 /// The data of the event that ends a stream of the OpenAI API.
 const END_MARK: &str = "[DONE]";
 
-/// Maximum number of values and names in a document or an event. They take a hundred times the memory of their text; a response has a few
-/// thousand.
+/// Maximum number of values and names in a document or an event. Parsed values take up to a hundred times the memory of
+/// their text. A usual response has a few thousand values.
 const PARTS_MAX: usize = 256 << 10;
 
 /// A part of a body.
@@ -26,9 +26,9 @@ pub(crate) enum BodyPart {
 
 /// Decodes the body of a response, in pieces of any size.
 ///
-/// The first character decides whether it is JSON or a stream of events. The content type does not: servers send either with
-/// the type of the other, and an error in place of a stream is usually JSON. Several JSON documents, and the elements of an
-/// array, are the events of a stream.
+/// The first character decides whether it is JSON or a stream of events. The content type does not: servers send either
+/// with the type of the other, and an error in place of a stream is usually JSON. Several JSON documents, and the
+/// elements of an array, count as the events of a stream.
 #[derive(Debug)]
 pub(crate) struct BodyDecoder {
     format: BodyFormat,

@@ -19,7 +19,7 @@ pub(super) struct EventDecoder {
     event_bytes_max: usize,
 }
 
-/// An event exceeds its limit.
+/// The error for an event that exceeds its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OversizedEvent;
 
@@ -58,7 +58,7 @@ impl EventDecoder {
         Ok(())
     }
 
-    /// Returns the data of an event that the end of the stream completes.
+    /// Appends the data of the event that the end of the stream completes, if there is one.
     pub(super) fn finish(&mut self, events: &mut Vec<String>) {
         if !self.line.is_empty() {
             self.end_line(events);

@@ -123,7 +123,7 @@ fn thinking(model: &str, effort: ReasoningEffort) -> Value {
         return json!({"thinkingLevel": level});
     }
     let budget = match effort {
-        // The smallest budget of the larger model, which cannot answer without thinking.
+        // The smallest budget of the Pro models, which cannot answer without thinking.
         ReasoningEffort::None if model.contains("pro") => 128,
         ReasoningEffort::None => 0,
         ReasoningEffort::Minimal => 512,

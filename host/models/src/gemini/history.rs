@@ -16,10 +16,10 @@ pub(super) const TEXT_BYTES: &str = "text_bytes";
 /// The key of an opaque part that is sent back as it is.
 pub(super) const PART: &str = "part";
 
-/// The documented signature of a call that the model did not make: one of another provider, or of a tool.
+/// The documented placeholder for the missing signature of a call that another model or a tool made.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The beginning of the names of models that refuse calls without a signature.
+/// The part of the names of models that refuse calls without a signature.
 const SIGNING_MODELS: &str = "gemini-3";
 
 pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {

@@ -71,7 +71,8 @@ impl CandidateReader {
         }
         if part["thought"] == true {
             response.reasoning(text)?;
-            // A summary of thoughts is for the user. With a signature it belongs to the conversation.
+            // A summary of thoughts without a signature is only for the user. One with a signature is sent back to the
+            // provider.
             if signature.is_empty() {
                 return Ok(());
             }

@@ -17,8 +17,8 @@ use toolwit_agent::model::ModelError;
 /// The maximum number of bytes read from the body of an error response. Explanations of errors are far shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The maximum duration of a streamed response. A stream that makes progress can take long; this limit ends one that only
-/// keeps the connection open.
+/// The maximum duration of a streamed response, unless the request timeout is longer. A stream that makes progress can
+/// take long; this limit ends a stream that only keeps the connection open.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Limits of a request.
@@ -42,7 +42,7 @@ pub enum ResponseMode {
     Complete,
 }
 
-/// The provider's side of a connection: where its key goes, and which other headers it requires.
+/// The key of a provider, the header that carries it, and the permission to send it over plain HTTP.
 #[derive(Clone, Debug)]
 pub(crate) struct Authentication {
     pub(crate) key: Option<KeySource>,

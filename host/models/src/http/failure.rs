@@ -36,8 +36,8 @@ const CONTEXT_CODES: [&str; 3] = [
     "model_max_prompt_tokens_exceeded",
 ];
 
-/// Phrases of such errors in lower case, for providers whose code is that of any invalid request: Anthropic; vLLM, Mistral, DeepSeek
-/// and OpenRouter; Anthropic with thinking; Gemini; llama.cpp.
+/// Phrases of such errors in lower case, for providers that send the code of any invalid request: Anthropic; vLLM,
+/// Mistral, DeepSeek and OpenRouter; Anthropic with thinking; Gemini; llama.cpp.
 const CONTEXT_PHRASES: [&str; 5] = [
     "prompt is too long",
     "maximum context length",
@@ -68,7 +68,7 @@ impl AttemptFailure {
         }
     }
 
-    /// A response that ended before it was complete.
+    /// Returns the failure of a response that ended before it was complete.
     pub(crate) fn interrupted() -> Self {
         Self::Transient {
             status: None,
@@ -116,7 +116,7 @@ impl AttemptFailure {
         }
     }
 
-    /// Redacts the key in the provider's message, replaces control characters and truncates it.
+    /// Redacts the key in the provider's message, replaces its control characters and truncates the message.
     pub(crate) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
             Self::Transient { message, .. } | Self::TimedOut { message } => message,
@@ -239,8 +239,8 @@ impl ProviderError {
     }
 }
 
-/// Returns whether an error with this status may be temporary: a conflict, a rate limit, or a failure of the provider other
-/// than 501 and 505.
+/// Returns whether an error with this status may be temporary: a timeout, a conflict, an early request, a rate limit,
+/// or a failure of the provider other than 501 and 505.
 fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=504 | 506..=599)
 }

@@ -21,7 +21,7 @@ pub struct RetryPolicy {
     pub retries_max: u32,
     /// The first wait. The default is 500 ms.
     pub wait_ms_first: u64,
-    /// The longest wait that the provider did not request. The default is 8 s.
+    /// The longest wait before its random extension, if the provider requests none. The default is 8 s.
     pub wait_ms_max: u64,
     /// The sum of all waits. The default is 60 s, since rate limits usually apply per minute.
     pub wait_ms_total: u64,

@@ -11,7 +11,7 @@ use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
 use toolwit_core::ToolCall;
 
-/// The beginnings of the names of models that reason. Others refuse the request for encrypted reasoning.
+/// The beginnings of the names of models that reason. Other models refuse the request for encrypted reasoning.
 const REASONING_MODELS: [&str; 6] = ["o1", "o3", "o4", "gpt-5", "gpt-6", "codex"];
 
 /// The smallest limit of tokens that the API accepts.
@@ -100,7 +100,8 @@ impl Dialect for Responses {
     }
 }
 
-/// Returns the tools. Deferred ones are loaded with the provider's own search tool, which finds them by their namespaces.
+/// Returns the tools. The model loads deferred tools with the provider's own search tool, which finds them by their
+/// namespaces.
 fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
     if request.delivery != Delivery::Native {
         return request.tools.iter().map(function).collect();
@@ -108,7 +109,8 @@ fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
     let deferred = namespaces.group(request.tools, |one| {
         let mut tool = function(one);
         tool["defer_loading"] = json!(true);
-        // Never called by a program at the provider, which would combine calls and results out of sight.
+        // Not called by a program at the provider, which would combine calls and results where the host cannot see
+        // them.
         tool["allowed_callers"] = json!(["direct"]);
         tool
     });
@@ -117,7 +119,7 @@ fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
         .collect()
 }
 
-/// Returns a tool. Without `strict`, the API would convert the schema itself.
+/// Returns a tool. Without the field `strict`, the API would convert the schema itself.
 fn function(tool: &DeclaredTool) -> Value {
     let schema = &tool.definition.input_schema;
     let strict = strict_schema(schema);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery};
 use toolwit_core::ToolName;
 
-/// The number of tools that the description of a namespace names. The model sees only this description before its search. A tool
-/// that is injected after them does not change it, so that the prompt stays cached.
+/// The number of tools that the description of a namespace names. The model sees only this description before its
+/// search. A tool that is injected after these does not change the description, so that the prompt stays cached.
 const NAMED_TOOLS_MAX: usize = 12;
 
 /// The namespaces of the tools of a request; empty unless the provider defers the tools.
@@ -35,7 +35,7 @@ impl<'r> Namespaces<'r> {
         self.by_tool.get(tool).map(ToolName::as_str)
     }
 
-    /// Returns the tools in their order, those of each namespace grouped at the position of the first one.
+    /// Returns the tools in their order, but groups the tools of a namespace at the position of its first tool.
     pub(super) fn group(&self, tools: &[DeclaredTool], declare: impl Fn(&DeclaredTool) -> Value) -> Vec<Value> {
         let mut grouped: Vec<Value> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();

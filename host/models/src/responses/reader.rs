@@ -15,12 +15,13 @@ const PARAGRAPH: &str = "\n\n";
 
 /// Reads responses and streams of events.
 ///
-/// Each output item arrives in pieces, then complete, and again in the final response. A reader takes the pieces as they come, and
-/// takes only the parts from the complete items that the pieces did not contain.
+/// Each output item arrives in pieces, then complete, and again in the final response. A reader takes the pieces as
+/// they arrive. From the complete items, it takes only the parts that the pieces did not contain.
 #[derive(Debug, Default)]
 pub struct ItemReader {
     items: HashMap<u64, ItemProgress>,
-    /// The numbers of the items by their ids: a server can leave items out of the final response, which moves the others.
+    /// The numbers of the items by their ids: a server can leave items out of the final response, which changes the
+    /// positions of the others.
     numbers: HashMap<String, u64>,
 }
 
@@ -131,7 +132,7 @@ impl ItemReader {
         Ok(())
     }
 
-    /// Learns the id of an item.
+    /// Records the number of the item with an id.
     fn learn(&mut self, id: &str, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !id.is_empty() && !self.numbers.contains_key(id) {
             response.reserve(id.len() + size_of::<(String, u64)>())?;
@@ -140,7 +141,7 @@ impl ItemReader {
         Ok(())
     }
 
-    /// Reads a complete item, as far as its pieces have not been read.
+    /// Reads the parts of a complete item that did not arrive in pieces.
     fn item(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let progress = self.items.entry(index).or_default();
         if std::mem::replace(&mut progress.is_complete, true) {
@@ -182,7 +183,7 @@ impl ItemReader {
 }
 
 impl ItemProgress {
-    /// Adds the name and id of a call, once. Its pieces are numbered by the item.
+    /// Adds the name and id of a call, once. The number of the item is the number of the call.
     fn call(&mut self, index: u64, item: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if std::mem::replace(&mut self.has_name, true) {
             return Ok(());

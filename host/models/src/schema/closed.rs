@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// The nesting depth up to which references are resolved.
+/// The maximum nesting depth, with references resolved.
 const DEPTH_MAX: usize = 16;
 
-/// The number of schemas up to which references are resolved, which repeat their target.
+/// The maximum number of schemas in a conversion. Each reference repeats its target.
 const SCHEMAS_MAX: usize = 2_000;
 
 /// Keywords that are kept as they are.
@@ -39,8 +39,8 @@ const DROPPED: [&str; 22] = [
 
 /// Converts a schema to one without references and without restrictions of numbers, texts and lengths.
 ///
-/// Returns `None` for a schema that cannot be expressed without excluding valid values: one with recursion, or with
-/// properties of any name.
+/// Returns `None` for a schema that cannot be expressed without excluding valid values: one with recursion, or with an
+/// object that accepts properties of any name.
 pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
     let mut converter = Converter {
         root: schema,

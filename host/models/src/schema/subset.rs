@@ -35,7 +35,7 @@ enum ValueForm {
     NamedSchemas,
 }
 
-/// The allowed keywords. The second list has those that Gemini does not accept.
+/// The keywords that all providers accept. [`BEYOND_GEMINI`] has those that Gemini does not accept.
 const COMMON: &[(&str, ValueForm)] = &[
     ("$defs", ValueForm::NamedSchemas),
     ("$ref", ValueForm::Text),

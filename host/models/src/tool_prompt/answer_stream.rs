@@ -2,7 +2,7 @@
 
 use super::json_reply::ANSWER;
 
-/// Decodes the text of a response that starts with `{"answer": "`. Of other responses it returns nothing.
+/// Decodes the text of a response that starts with `{"answer": "`. Returns nothing for other responses.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
     state: State,
@@ -62,7 +62,7 @@ impl AnswerStream {
         let decoded: Result<String, _> = serde_json::from_str(&format!("\"{}\"", self.pending));
         match decoded {
             Ok(decoded) => text.push_str(&decoded),
-            // The complete response is not valid JSON.
+            // The escape is invalid, so the complete response is not valid JSON.
             Err(_) => self.state = State::End,
         }
         self.pending.clear();

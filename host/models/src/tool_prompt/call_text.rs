@@ -7,8 +7,8 @@
 //! | `<function=NAME>{…}</function>` | Llama 3.1 |
 //! | `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
 //!
-//! A call starts a line outside of code fences and reasoning. Nothing follows the calls. Anything else is text, or an invalid
-//! response: a call that may only be quoted is never executed.
+//! A call starts a line outside of code fences and reasoning. Nothing follows the calls. Anything else is text, or an
+//! invalid response: a call that may be a quotation is never executed.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -42,7 +42,7 @@ const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
 pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, InvalidReply> {
     let text = without_end(text);
     let Some(start) = call_start(text) else {
-        // A JSON object without marks may be an answer.
+        // A JSON object without marks may be an answer. It is a call only if its name is that of a tool.
         let calls = unmarked(text).filter(|calls| calls.iter().all(|call| is_tool(&call.name)));
         return Ok(match calls {
             Some(calls) => Reply {
@@ -75,7 +75,7 @@ pub(super) fn without_marks(text: &str) -> String {
     })
 }
 
-/// The position in a text that is read line by line.
+/// The state of a text that is read line by line: whether the next line is in a code fence or in reasoning.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     is_in_fence: bool,
@@ -85,7 +85,7 @@ pub(super) struct Lines {
 /// The kinds of text that a line can become, judged by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineStart {
-    /// It is too short to decide.
+    /// The start is too short to decide.
     Open,
     Text,
     Call,

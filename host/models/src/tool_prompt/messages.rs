@@ -13,8 +13,8 @@ pub(super) enum PromptFormat {
     Text,
 }
 
-/// Returns the messages of a request, with its tools in the system's instructions. The templates of many models require that
-/// the user and the model take turns, so that consecutive messages of one role are joined.
+/// Returns the messages of a request, with its tools in the system's instructions. Consecutive messages of one role are
+/// joined, because the templates of many models require that the user and the model take turns.
 pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for message in request.messages {

@@ -196,7 +196,8 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
     }
 }
 
-/// Returns the response with its text and calls. Parts that the provider requires back belong to its own format.
+/// Returns the response with its text and calls. Drops the parts that the provider requires back, because they belong
+/// to the provider's own format.
 fn converted(mut response: ChatResponse, reply: Reply, request: &ChatRequest<'_>) -> ChatResponse {
     let earlier: usize = request.messages.iter().map(|message| message.tool_calls().len()).sum();
     let calls = reply.calls.into_iter().enumerate().map(|(index, call)| ToolCall {

@@ -6,7 +6,7 @@ use super::json_reply::{ANSWER, TOOL_CALLS};
 use crate::schema::closed_schema;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
 
-/// The number of calls in one response. A small model repeats calls until a limit ends it.
+/// The maximum number of calls in one response. Without it, a small model could repeat calls until the token limit.
 const CALLS_MAX: u32 = 8;
 
 /// Returns the schema of a response to a request: an answer, or calls of its tools.
@@ -28,7 +28,8 @@ pub(super) fn reply_schema(request: &ChatRequest<'_>) -> Value {
 
 fn call_schema(tool: &DeclaredTool) -> Value {
     let arguments = closed_schema(&tool.definition.input_schema);
-    // A schema that a server may not be able to express accepts every object. The arguments are checked before the call.
+    // A schema that cannot be converted is replaced by one that accepts every object. The arguments are checked before
+    // the call.
     let arguments = arguments
         .filter(|schema| schema.get("type").is_some_and(|name| name == "object"))
         .unwrap_or_else(|| json!({"type": "object"}));

@@ -128,7 +128,7 @@ async fn call(
     let mut session = host.call_session(context(printer, cancel));
     let tool = match session.find(wanted) {
         Ok(tool) => tool,
-        // It may be a dynamic tool that is not discovered yet.
+        // The name may be that of a dynamic tool that is not discovered yet.
         Err(_) => {
             let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
             session = host.call_session(context(printer, cancel));
@@ -144,7 +144,7 @@ async fn call(
     Ok(answer.exit())
 }
 
-/// Finds a tool among those of plugins, and then of MCP servers, which are contacted only if no plugin has it.
+/// Finds a tool of a plugin or, if no plugin has it, of an MCP server. Only then are the servers contacted.
 async fn find_everywhere(
     session: &mut CallSession,
     host: &Toolwit,
@@ -168,7 +168,7 @@ async fn find_everywhere(
         })
 }
 
-/// Returns the context of a call: its messages are printed.
+/// Returns the context of a call. It prints the messages of the tool.
 fn context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
     ToolContext::new()
         .with_cancel(cancel.clone())

@@ -20,7 +20,7 @@ const MESSAGE_CHARS_MAX: usize = 500;
 /// The outcome of a call: a result, or an error of the tool or of the host.
 pub(super) enum CallOutcome {
     Result(ToolResult),
-    /// An error of the tool, with its result, or of the host.
+    /// An error of the tool, with its result; or an error of the host, without a result.
     Error(Error, Option<ToolResult>),
 }
 
@@ -41,7 +41,7 @@ impl CallOutcome {
         }
     }
 
-    /// The outcome of a call that was not made.
+    /// Creates the outcome of a call that was not made.
     pub(super) fn refused(error: Error) -> Self {
         Self::Error(error, None)
     }
@@ -67,7 +67,7 @@ impl CallOutcome {
         }
     }
 
-    /// The accesses that the host denied during the call.
+    /// Returns the accesses that the host denied during the call.
     fn denied(&self) -> &[DeniedAccess] {
         match self {
             Self::Result(result) | Self::Error(_, Some(result)) => &result.denied,
@@ -75,7 +75,8 @@ impl CallOutcome {
         }
     }
 
-    /// `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`, with `denied` if the host denied an access.
+    /// Returns `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`. The document has `denied` if
+    /// the host denied an access, and `usage` after an error of the tool.
     pub(super) fn document(&self) -> Value {
         let usage = self
             .tool_result()

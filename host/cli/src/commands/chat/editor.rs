@@ -25,7 +25,7 @@ const HISTORY_BYTES_MAX: u64 = 16 << 20;
 
 const MENU: &str = "completions";
 
-/// What a person typed.
+/// The input of a person.
 #[derive(Debug)]
 pub(super) enum TypedInput {
     /// A line.
@@ -34,7 +34,7 @@ pub(super) enum TypedInput {
     Interrupt,
     /// Ctrl-D.
     End,
-    /// Nothing yet: something else comes first. The next line begins with the text so far.
+    /// No line, because reading was stopped. The next line begins with the text that was typed so far.
     Nothing,
 }
 
@@ -84,7 +84,7 @@ impl LineEditor {
         *self.completions.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// Reads a line, or until `stop` ends.
+    /// Reads a line. Stops without a line when `stop` completes.
     ///
     /// # Errors
     /// If the terminal cannot be used.
@@ -169,7 +169,7 @@ fn suggestions(words: &[String], text: &str) -> Vec<Suggestion> {
         .collect()
 }
 
-/// The prompt of a message. Only the search in the history has the words of the editor.
+/// The prompt of a message. Only the search in the history has the editor's default prompt.
 struct ChatPrompt(DefaultPrompt);
 
 impl Prompt for ChatPrompt {

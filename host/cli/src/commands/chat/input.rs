@@ -14,7 +14,7 @@ use crate::output::printer::{Printer, write_stderr};
 use toolwit::Error;
 use toolwit::agent::Conversation;
 
-/// What happens next in a chat.
+/// The next event of a chat.
 #[derive(Debug)]
 pub(super) enum ChatEvent {
     /// A line was entered.
@@ -84,7 +84,7 @@ impl ChatInput {
                     TypedInput::Interrupt => Ok(ChatEvent::Interrupt),
                     TypedInput::End => Ok(ChatEvent::Line(Line::End)),
                     TypedInput::Nothing => {
-                        // The output does not continue the line that is being typed.
+                        // Ends the line that is being typed, so that the output begins on a new one.
                         write_stderr(Page::new().end());
                         Ok(ChatEvent::LateResult)
                     }
@@ -111,7 +111,7 @@ fn notice(text: &str) {
     write_stderr(Page::new().styled(FAINT, text).end());
 }
 
-/// Returns what Tab completes: the commands and the names of the callable tools.
+/// Returns the words that Tab completes: the commands and the names of the callable tools.
 fn completions(conversation: &Conversation) -> Vec<String> {
     let tools = conversation.tools().iter().map(|named| named.name.to_string());
     slash::names().map(str::to_owned).chain(tools).collect()

@@ -10,7 +10,7 @@ use toolwit::tool::Approval;
 use toolwit::{Error, ErrorKind, Phase};
 
 impl Session<'_> {
-    /// Shows what the last run of the session waits for, if it did not end.
+    /// If the last run of the session did not end, shows the calls and questions that need a decision.
     pub(super) async fn announce(&self, conversation: &Conversation) {
         let Some(run) = conversation.interrupted_run() else {
             return;
@@ -58,7 +58,7 @@ impl Session<'_> {
         }
     }
 
-    /// Denies a call, as [`approve`](Self::approve). The text after the id is the reason.
+    /// Denies a call, which is selected as in [`approve`](Self::approve). The text after the id is the reason.
     pub(super) async fn deny(&self, text: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
         let (call, reason) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -119,7 +119,7 @@ fn only(questions: &[RecordedApprovalRequest]) -> Option<&RecordedApprovalReques
 /// Decides whether a call took effect: `CALL done`, `CALL not-done` or `CALL run-again`.
 ///
 /// # Errors
-/// If the text is no decision, or the call needs none.
+/// If the text is not a decision, or the call does not need a decision.
 pub(super) fn resolve(text: &str, conversation: &mut Conversation) -> Result<Page, Error> {
     let usage = |message: &str| {
         Error::new(ErrorKind::Configuration, Phase::Registry, message.to_owned())

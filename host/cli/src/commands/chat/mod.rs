@@ -118,9 +118,9 @@ struct Session<'s> {
     interrupts: &'s TurnInterrupts,
     progress: &'s RunProgress,
     cancel: &'s CancellationToken,
-    /// The answers to calls that wait since an earlier process.
+    /// The answers to questions about calls of an earlier process.
     answers: GivenAnswers,
-    /// Whether such calls need an answer before their run can continue, because nobody can be asked.
+    /// Whether such calls need an answer before their run can continue, because no person can be asked.
     needs_answers: bool,
     /// The session that stores the conversation.
     stored: Option<(SqliteJournalStore, SessionId)>,

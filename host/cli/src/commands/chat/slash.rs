@@ -19,7 +19,7 @@ pub(super) enum Slash {
     Resume,
     /// Allows the call with this id, or the only one that waits for an answer.
     Approve(String),
-    /// Denies a call, as [`Approve`](Self::Approve). The text after the id is the reason.
+    /// Denies a call, which is selected as for [`Approve`](Self::Approve). The text after the id is the reason.
     Deny(String),
     /// Decides whether a call took effect: its id, and `done`, `not-done` or `run-again`.
     Resolve(String),
@@ -51,7 +51,7 @@ impl Slash {
     }
 }
 
-/// The commands, with what they do.
+/// The commands and their descriptions.
 const COMMANDS: [(&str, &str); 10] = [
     ("/tools [TEXT]", "list the tools that can be called"),
     ("/budget", "show tokens, cost and calls"),

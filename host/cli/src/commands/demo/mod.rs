@@ -26,7 +26,7 @@ const SCENARIO: &str = include_str!("scenario.toml");
 /// The plugins that the scenario uses.
 const USED: [&str; 1] = ["customers"];
 
-/// The plugins that are built in a clone of the repository, where other commands are tried with them next.
+/// The plugins that are built in a clone of the repository, so that further commands can use them.
 const TRIED: [&str; 5] = ["calc", "customers", "quota", "redact", "text"];
 
 /// Run a scripted conversation, without a key or network

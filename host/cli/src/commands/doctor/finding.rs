@@ -11,9 +11,9 @@ use toolwit::Error;
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Severity {
     Ok,
-    /// It works, but perhaps not as expected.
+    /// The subject works, but perhaps not as expected.
     Warning,
-    /// It does not work.
+    /// The subject does not work.
     Problem,
 }
 
@@ -50,7 +50,7 @@ impl Findings {
         self.add(check, Severity::Ok, None, message.into(), None);
     }
 
-    /// Adds a warning: it works, but perhaps not as expected.
+    /// Adds a warning: the subject works, but perhaps not as expected.
     pub(super) fn warning(
         &mut self,
         check: &'static str,
@@ -68,7 +68,7 @@ impl Findings {
         );
     }
 
-    /// Adds a problem: it does not work.
+    /// Adds a problem: the subject does not work.
     pub(super) fn problem(
         &mut self,
         check: &'static str,

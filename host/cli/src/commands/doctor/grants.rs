@@ -49,8 +49,8 @@ fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
     }
 }
 
-/// Reports granted rules without effect: those that cannot be enforced, and secrets that do not exist, without which no call of the
-/// plugin runs. Warns about granted variables without a value.
+/// Reports granted rules without effect: rules that cannot be enforced, and secrets that do not exist. Without such a
+/// secret, no call of the plugin runs. Warns about granted variables without a value.
 fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
     let name = plugin.name();
     for rule in rights.unenforceable.values() {
@@ -84,7 +84,7 @@ fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut F
     }
 }
 
-/// Warns about grants for another version only.
+/// Warns if a plugin has grants, but all of them are for other versions.
 fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     let digest = &plugin.inspection().digest;
     let has_some = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));

@@ -100,7 +100,8 @@ impl RuleFlags {
     }
 }
 
-/// Lists the kinds of rules. A kind has an effect only if the component imports at least one of the listed capabilities.
+/// Returns the kinds of rules that a grant has, each with capabilities. A kind has an effect only if the component
+/// imports at least one of its capabilities.
 pub(super) fn kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capability])> {
     let kinds = [
         (!rules.http.is_empty(), "http", &[Capability::Http][..]),

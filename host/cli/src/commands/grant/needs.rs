@@ -4,7 +4,7 @@ use crate::input::environment::variable;
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::EnvironmentNeed;
 
-/// Returns whether a required value is granted, as far as that is known without a conversation.
+/// Returns whether a required value is granted. Values of a conversation are not considered.
 pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> bool {
     let is_given = effective
         .rules

@@ -12,7 +12,8 @@ use toolwit::tool::MissingGrant;
 /// A requested permission.
 #[derive(Serialize)]
 pub(super) struct Request {
-    /// The access, as `toolwit explain` reads it, with all methods of a request; or as the component has it.
+    /// The access, as `toolwit explain` reads it, with all methods of a request; or the text of the policy file, if no
+    /// grant corresponds to it.
     what: String,
     /// Whether it is granted.
     is_granted: bool,
@@ -52,13 +53,13 @@ fn access(grant: &MissingGrant) -> String {
     }
 }
 
-/// Returns an access for each of its methods: `GET,POST URL` are two.
+/// Splits an access into one for each of its methods: `GET,POST URL` becomes two.
 fn each_method(access: &str) -> impl Iterator<Item = String> {
     let (methods, rest) = access.split_once(' ').unwrap_or((access, ""));
     methods.split(',').map(move |method| format!("{method} {rest}"))
 }
 
-/// Returns the URL of a grant for requests, which may be a host alone.
+/// Adds a scheme and a path to the URL of a grant, if the URL is only a host.
 fn with_scheme(url: &str) -> String {
     if url.contains("://") {
         url.to_owned()

@@ -53,7 +53,7 @@ impl Revoke {
     }
 }
 
-/// Adds the names with grants to the error about a name without grants.
+/// Adds the plugins that have grants to the error about a plugin without grants.
 fn to_error(error: GrantsFileError, file: &GrantsFile) -> Error {
     let is_unknown = matches!(error.reason, GrantsFileErrorReason::NotGranted(_));
     let error = Error::from(error);

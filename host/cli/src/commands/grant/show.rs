@@ -12,7 +12,7 @@ use toolwit::grants::{EffectiveRights, GrantScope, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Manifest, RequestedPermissions};
 use toolwit::sandbox::{GrantsFile, Plugin};
 
-/// A grant that applies to the plugin, with the rules that its component imports.
+/// A grant that applies to the plugin, with those of its rules whose capabilities the component imports.
 #[derive(Serialize)]
 struct ShownGrant {
     scope: GrantScope,

@@ -1,4 +1,4 @@
-//! The clients that can be configured, and where their configuration is.
+//! The clients that can be configured, and the paths of their configurations.
 
 use std::path::PathBuf;
 

@@ -94,7 +94,7 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// Writes a configuration. A client never reads half of it.
+/// Writes a configuration. Replaces the file in one step, so that a client never reads a part of it.
 ///
 /// # Errors
 /// If it cannot be written.

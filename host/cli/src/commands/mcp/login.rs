@@ -73,7 +73,7 @@ impl Login {
     }
 }
 
-/// Shows to whom the user logs in, with which rights, and where.
+/// Shows the issuer, the server, the scopes and the address of the login.
 fn show(printer: Printer, server: &str, login: &PendingLogin) {
     let mut page = Page::new();
     page.text("log in to ").text(login.issuer()).text(" for ").text(server);

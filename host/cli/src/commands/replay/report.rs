@@ -8,7 +8,7 @@ use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::agent::{CallOrigin, Difference, Divergence, ReplayedCall, StartedReplay, line_diff};
 
-/// The calls that a replay executed, and the differences.
+/// The calls of a replay, and its differences from the trace.
 #[derive(Serialize)]
 pub(super) struct ReplayOutcome {
     ok: bool,

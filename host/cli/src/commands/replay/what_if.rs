@@ -142,7 +142,7 @@ impl WhatIf {
 /// Returns why the grants would refuse a recorded access; `None` if they would allow it.
 fn refusal(call: &RecordedTraceCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
     let code = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
-    // An access that was allowed was declared.
+    // The host allowed the recorded access, so the component declares its capability.
     let rights = EffectiveRights::new(&DeclaredCapabilities::all(), grants, call.tool.owner(), code);
     let target = parse_target(access)?;
     Ok(match decide(&rights, &parse_access(access, target.as_ref())) {

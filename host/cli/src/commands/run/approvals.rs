@@ -14,7 +14,7 @@ use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Returns the approver of a run: a person at the terminal, or else a later process.
+/// Returns the approver of a run: a person at the terminal or, without a terminal, another process.
 pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
     if can_ask() {
         return Some(Arc::new(TerminalApprover::new(progress.clone())));
@@ -22,8 +22,8 @@ pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnsw
     later.map(|later| later.clone() as _)
 }
 
-/// Returns the means to leave questions to another process, without a terminal. Each question is announced if the process waits for an
-/// answer.
+/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `wait`. Announces
+/// each question if the process waits for its answer.
 pub(crate) fn later_answers(
     wait: Option<Span>,
     session: &SessionId,
@@ -46,7 +46,7 @@ pub(crate) fn later_answers(
     Some(Arc::new(LaterAnswers::new(wait, announce)))
 }
 
-/// Waits until a run has only questions for a later process, and leaves it to that. Returns the questions.
+/// Waits until a run has only open questions, suspends it for a later process, and returns the questions.
 pub(crate) async fn left_to_later(
     later: Option<&LaterAnswers>,
     suspension: Option<Suspension>,
@@ -84,7 +84,8 @@ pub(crate) fn waiting(
     ))
 }
 
-/// Returns the approvals of a run: these answers or else a person at the terminal, if there is one, and the answers of earlier runs.
+/// Returns the approvals of a run. They use the remembered answers of earlier runs, and ask `answers` or, by default, a
+/// person at the terminal.
 pub(super) fn approvals(
     policy: ApprovalPolicy,
     progress: &Arc<RunProgress>,
@@ -98,7 +99,8 @@ pub(super) fn approvals(
     approvals.with_approver(answers.unwrap_or_else(|| GivenAnswers::new(approver(progress, None))))
 }
 
-/// Returns the approvals of a fork: the recorded decisions before it, a person at the terminal after it.
+/// Returns the approvals of a replay with a fork: before the fork the recorded decisions apply, after it a person at
+/// the terminal is asked.
 pub(super) fn forked_approvals(
     policy: ApprovalPolicy,
     progress: &Arc<RunProgress>,

@@ -23,7 +23,7 @@ pub(crate) fn print_end(
     }
 }
 
-/// Prints the end of a run of a session. The conversation of a cancelled one can be continued.
+/// Prints the end of a run of a session. After a cancelled run, prints the command that continues the conversation.
 pub(crate) fn print_stored_end(
     ended: Result<RunOutcome, RunError>,
     session: &SessionId,
@@ -78,7 +78,7 @@ pub(crate) fn print_failure(ended: &RunError, printer: Printer) -> Result<Exit, 
     }
     let exit = print_error_with_outcome(&ended.report(), &ended.outcome, printer)?;
     Ok(match ended.failure {
-        // The model called an unknown tool, not the user.
+        // The model, not the user, called an unknown tool.
         RunFailure::UnknownTools { .. } => Exit::Failed,
         _ => exit,
     })

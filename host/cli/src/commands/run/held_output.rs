@@ -21,7 +21,7 @@ impl HeldOutput {
         held.get_or_insert_default();
     }
 
-    /// Returns the print if it is due now.
+    /// Returns the print if it is due: no question is open, or too many prints are held. Otherwise holds the print.
     pub(super) fn due(&self, print: impl FnOnce() + Send + 'static) -> Option<Print> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *held {

@@ -169,7 +169,7 @@ impl Run {
     }
 }
 
-/// Returns an outcome whose answer is the parsed value, without the words around it.
+/// Returns an outcome whose answer is the parsed value, without the text around it.
 fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
     let mut outcome = typed.outcome;
     outcome.answer = Some(format!("{:#}", typed.value));
@@ -205,7 +205,7 @@ fn interrupted(session: &SessionId, sessions: &SessionFlags) -> Error {
 }
 
 impl RunFlags {
-    /// Sets the time for which a call waits for its approval, if it is given.
+    /// Sets the time for which a call waits for its approval. `None` means that calls do not wait.
     pub(crate) fn asking_later(mut self, wait: Option<Span>) -> Self {
         self.options.ask_later = wait;
         self
@@ -333,7 +333,7 @@ impl RunFlags {
         Ok(host)
     }
 
-    /// Returns the exposure. A provider that defers tools searches in all of them.
+    /// Returns the exposure. With native delivery, the default is all tools, because the provider searches in them.
     fn exposure(&self) -> Exposure {
         match (self.options.exposure, self.options.delivery) {
             (None, Some(DeliveryFlag::Native)) => Exposure::Flat,

@@ -14,7 +14,7 @@ use crate::output::stream_preview::StreamPreview;
 use toolwit::agent::{Event, RecordedApprovalDecision};
 use toolwit::tool::{ApprovalBasis, ApprovalDecision, Origin, OutputSink};
 
-/// What allows a call about which nobody could be asked.
+/// The hint for a call about which no person could be asked.
 const UNANSWERED_HINT: &str = "run it at a terminal, let it wait for `toolwit approve` with `--session NAME --ask-later=10m`, allow the \
                                tool with an `[[approval.rule]]` in the policy file, or allow all calls with `--approve never`";
 
@@ -25,7 +25,7 @@ pub(crate) struct RunProgress {
     spinner: Spinner,
     /// The prints of other calls while a question is open.
     held: HeldOutput,
-    /// The text of the current response so far.
+    /// The last words of the current response.
     preview: Mutex<StreamPreview>,
     /// Prints the text of the model as it arrives, instead of a preview.
     stream: Option<Mutex<AnswerStream>>,
@@ -100,7 +100,8 @@ impl RunProgress {
         self.spinner.stop();
     }
 
-    /// Prints a part of the streamed text. Returns `false` if there is no stream, or an agent inside the conversation wrote it.
+    /// Prints a part of the streamed text. Returns `false` if there is no stream, or if the text is that of a nested
+    /// agent.
     fn print_piece(&self, kind: Piece, piece: &str, origin: &Origin) -> bool {
         match &self.stream {
             Some(stream) if origin.parent_call.is_none() => {
@@ -119,7 +120,7 @@ impl RunProgress {
         }
     }
 
-    /// Shows the end of a streamed text. The complete answer is printed when the run ends.
+    /// Shows the last words of a streamed text. The complete answer is printed when the run ends.
     fn show_piece(&self, label: &str, piece: &str) {
         if self.spinner.is_visible() {
             let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +128,7 @@ impl RunProgress {
         }
     }
 
-    /// Prints when no question is open.
+    /// Prints now or, if a question is open, after the answer.
     fn show(&self, print: impl FnOnce(Printer) + Send + 'static) {
         let printer = self.printer;
         if let Some(print) = self.held.due(move || print(printer)) {

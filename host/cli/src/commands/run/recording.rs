@@ -1,4 +1,4 @@
-//! Traces of runs: what a replay needs to know of the options, and a conversation that replays one.
+//! Traces of runs: the options that a replay needs, and the conversation that replays a trace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -117,7 +117,8 @@ impl RunFlags {
         serde_json::from_str(replay.recording().setting("options").first()?).ok()
     }
 
-    /// Returns the limits of the run: those of the trace that is replayed or else of the project, with the options in their place.
+    /// Returns the limits of the run. Options take precedence over the limits of the replayed trace or, without a
+    /// replay, of the project.
     pub(crate) fn effective_limits(&self, model: &dyn ChatModel) -> Result<LoopLimits, Error> {
         let recorded = self
             .replay
@@ -136,7 +137,7 @@ impl RunFlags {
         Ok(limits.for_model(model))
     }
 
-    /// Checks that the interceptors of the trace that is replayed are the same components.
+    /// Checks that the interceptors are the components that the replayed trace recorded.
     pub(super) fn check_interceptors(&self, host: &Toolwit) -> Result<(), Error> {
         let Some(replay) = &self.replay else { return Ok(()) };
         let recorded = replay.recording().setting("interceptor-digest");
@@ -148,7 +149,7 @@ impl RunFlags {
     /// Creates the options of a replay.
     ///
     /// # Errors
-    /// If the trace needs something that the options must name, or has a setting that is not valid.
+    /// If the trace has MCP servers or grants that an option must name, or has a setting that is not valid.
     pub(crate) fn replaying(replay: &StartedReplay, options: Replaying) -> Result<Self, Error> {
         let recording = replay.recording();
         let first = |name: &str| recording.setting(name).first();
@@ -203,7 +204,8 @@ impl RunFlags {
     }
 }
 
-/// Returns the code with which a trace proves that this user recorded it with a grants file and with plugins.
+/// Returns an authentication code, which proves that this user recorded a trace with this grants file and these
+/// plugins.
 fn access_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
     let plugins: Vec<_> = plugins.iter().map(|path| path.to_string_lossy()).collect();
     Some(UserKey::find()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
@@ -217,7 +219,7 @@ fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
     text
 }
 
-/// Uses the grants of a trace if this user recorded it, or if they apply anyway.
+/// Returns flags with the grants file of a trace, if this user recorded the trace, or if this file applies anyway.
 fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Result<GrantFlags, Error> {
     if grants.existing()?.as_deref() == Some(Path::new(file)) {
         return Ok(grants);
@@ -228,7 +230,7 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
     {
         return Ok(grants.with_recorded(file));
     }
-    // A trace of somebody else must not give plugins access.
+    // A trace of another user must not give plugins access.
     let message = format!(
         "the run had the grants of `{}`, and this user did not record the trace on this machine",
         file.escape_debug()
@@ -268,7 +270,7 @@ fn name<V: ValueEnum>(flag: Option<V>) -> Option<String> {
     Some(flag?.to_possible_value()?.get_name().to_owned())
 }
 
-/// Returns the digest of the component of an interceptor, which a host with it has.
+/// Returns the digest of the component of an interceptor, or an empty text if the host does not have the component.
 fn interceptor_digest(host: &Toolwit, plugin: &str) -> String {
     let registry = host.registry();
     registry

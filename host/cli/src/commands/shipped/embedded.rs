@@ -27,7 +27,7 @@ fn workspace() -> io::Result<String> {
         for key in ["default-members", "exclude"] {
             workspace.remove(key);
         }
-        // Directories of plugins that an earlier version wrote are not members.
+        // Only embedded packages are members: directories that an earlier version wrote may still exist.
         let members = FILES.iter().filter_map(|(path, _)| path.strip_suffix("/Cargo.toml"));
         let members: Vec<_> = members.map(Value::from).collect();
         workspace.insert("members".to_owned(), members.into());
@@ -41,7 +41,7 @@ pub(super) fn descriptions() -> Vec<(&'static str, String)> {
         let name = path.strip_prefix("plugins/")?.strip_suffix("/Cargo.toml")?;
         let manifest: Table = text.parse().ok()?;
         let description = manifest.get("package")?.get("description")?.as_str()?;
-        // The package describes itself to readers of the registry: `A Toolwit plugin: …`.
+        // Removes the start of the description, which is for readers of the package registry: `A Toolwit plugin: …`.
         let description = description.split_once(": ").map_or(description, |(_, rest)| rest);
         Some((name, description.to_owned()))
     });

@@ -19,7 +19,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// files it has.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// A file of the repository, which may have been removed since.
+/// A file that shows that the repository still exists.
 const LANDMARK: &str = "plugins/customers/Cargo.toml";
 
 /// The source of the shipped plugins, and the directory of the built components.

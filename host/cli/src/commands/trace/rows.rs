@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Note,
 }
 
-/// A row: something with a time, or a change of the tools.
+/// A row: a turn, an inference, a call, a change of the tools, or a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Row {
     pub(super) sequence: u64,
@@ -32,7 +32,7 @@ pub(super) struct Row {
     pub(super) name: String,
     /// The time since the first event, in milliseconds.
     pub(super) start_ms: u64,
-    /// The duration in milliseconds, if it has one.
+    /// The duration in milliseconds, if the row has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) wall_ms: Option<u64>,
     pub(super) is_error: bool,
@@ -54,7 +54,7 @@ impl Row {
         }
     }
 
-    /// Returns the time at which it ended.
+    /// Returns the end, in milliseconds since the first event.
     pub(super) fn end_ms(&self) -> u64 {
         self.start_ms.saturating_add(self.wall_ms.unwrap_or(0))
     }
