@@ -31,7 +31,7 @@ impl SessionWaits {
     /// Registers that a call waits for a session while the calls around it hold others.
     ///
     /// # Errors
-    /// [`ErrorKind::Reentrant`] if the wanted session waits, directly or through others, for one of those.
+    /// [`ErrorKind::Reentrant`] if the wanted session waits, directly or through others, for one of the held sessions.
     pub(crate) fn begin(&self, held: Arc<[u64]>, wanted: u64) -> Result<WaitGuard<'_>, Error> {
         let mut waits = self.lock();
         if leads_to(&waits, wanted, &held) {

@@ -19,7 +19,8 @@ pub(super) fn take(shape: &mut Shape) {
     }
 }
 
-/// Splits docs into the text without tags and the claimed class; `None` without a tag. Of several tags, the most careful class counts.
+/// Splits docs into the text without tags and the claimed class; `None` without a tag. Of several tags, the class with
+/// the most effects counts.
 fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if !docs.contains(TAG) {
         return None;

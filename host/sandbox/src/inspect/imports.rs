@@ -19,7 +19,7 @@ pub struct Import {
     pub name: String,
     /// Whether the host implements the import.
     pub support: ImportSupport,
-    /// The functions that the component imports of an interface with functions of several capabilities.
+    /// The functions that the component imports, if the functions of the interface belong to several capabilities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
 }

@@ -23,7 +23,7 @@ pub(in crate::link::host) struct DirectoryListing {
 }
 
 impl DirectoryListing {
-    /// The memory of a listing at most: one batch.
+    /// The maximum memory of a listing, in bytes: one batch.
     pub(in crate::link::host) const MEMORY_BYTES: usize =
         BATCH * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
 
