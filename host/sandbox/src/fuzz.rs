@@ -101,7 +101,7 @@ fn label(at: usize) -> Label {
     Label::new(&format!("item-{at}"))
 }
 
-/// Decodes CBOR. It must be refused, or decode within the limits to a value that encodes and decodes to itself.
+/// Decodes CBOR. The input must be refused, or decode within the limits to a value that encodes and decodes to itself.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.

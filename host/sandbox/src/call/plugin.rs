@@ -215,8 +215,8 @@ impl Plugin {
         self.runtime.authorities.preview(authority).await
     }
 
-    /// Checks that this host could enforce rules for the plugin: their directories exist and do not contain files of the host,
-    /// and their secrets exist, except those of a conversation.
+    /// Checks that this host could enforce rules for the plugin: their directories exist and do not contain files of
+    /// the host, and their secrets exist. Secrets that a conversation provides are not checked.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted,

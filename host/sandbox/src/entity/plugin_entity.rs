@@ -84,7 +84,7 @@ fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item 
     })
 }
 
-/// Returns the preferred tool names of an entity. If the tool set assigns other names, it corrects the result.
+/// Returns the preferred tool names of an entity. The tool set corrects the result if it assigns other names.
 pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)

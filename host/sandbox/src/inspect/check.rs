@@ -66,7 +66,8 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     })
 }
 
-/// A file that is not a component yet. It is the source of an error, from which a program can build its own hint.
+/// A file that is not a component yet. This type is the source of an error, from which a program can build its own
+/// hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnbuiltComponent {

@@ -65,7 +65,7 @@ struct Frame {
     paths: u64,
     parameters: u64,
     results: u64,
-    /// The locals that its code sets. They may differ between the paths.
+    /// The locals that the code of the block sets. Their values may differ between the paths.
     assigned: HashSet<u32>,
 }
 

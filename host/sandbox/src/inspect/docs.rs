@@ -55,7 +55,7 @@ fn merged(first: &Resolve, next: &Resolve) -> Option<Resolve> {
     catch_unwind(AssertUnwindSafe(merge)).ok()?
 }
 
-/// Decodes the WIT of a component from its types. It has no docs.
+/// Decodes the WIT of a component from its types. This WIT has no docs.
 pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
     let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
         .ok()?

@@ -40,7 +40,7 @@ fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if claims.is_empty() {
         return None;
     }
-    // One tag that claims nothing makes the claim of another one doubtful.
+    // A tag that claims nothing makes the claims of the other tags doubtful.
     let claim = claims.into_iter().collect::<Option<Vec<EffectClass>>>();
     Some((
         lines.join("\n").trim().to_owned(),

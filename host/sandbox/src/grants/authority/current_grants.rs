@@ -22,8 +22,8 @@ const RECORD_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// The current grants: those of the application, and those of the file.
 ///
-/// While the file cannot be read or is invalid, no grant applies, including those of the application. A rule that cannot be
-/// enforced allows nothing; all others apply.
+/// While the file cannot be read or is invalid, no grant applies, not even those of the application. A rule that cannot
+/// be enforced allows nothing; all others apply.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// The grants of the application.

@@ -71,8 +71,8 @@ impl AuthorityProvider {
         })
     }
 
-    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist, except those of a
-    /// conversation.
+    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist. Secrets that
+    /// a conversation provides are not checked.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] and [`ErrorKind::MissingKey`].
@@ -255,7 +255,8 @@ fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Z
     (variables, missing)
 }
 
-/// Refuses a call of a plugin with a granted secret that does not exist: it would run with other rights than were granted.
+/// Refuses a call of a plugin with a granted secret that does not exist: the call would run with other rights than were
+/// granted.
 fn require_secrets(effective: &EffectiveRights) -> Result<(), Error> {
     match effective.missing.secrets.first() {
         None => Ok(()),

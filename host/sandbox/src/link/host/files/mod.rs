@@ -222,8 +222,8 @@ impl FilesView<'_> {
         Ok(Resource::new_own(stream.rep()))
     }
 
-    /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is that of the first write; `None` for
-    /// a stream that appends.
+    /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is the position of the
+    /// first write; `None` for a stream that appends.
     fn with_quota(
         &mut self,
         descriptor: &Resource<Descriptor>,
