@@ -101,7 +101,7 @@ fn label(at: usize) -> Label {
     Label::new(&format!("item-{at}"))
 }
 
-/// Decodes CBOR. It must be refused, or decode within the limits to a value that encodes and decodes to itself.
+/// Decodes CBOR. The input must be refused, or decode within the limits to a value that encodes and decodes to itself.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.
@@ -119,7 +119,7 @@ const RULES_MAX: usize = 4;
 /// inside a writable directory may be followed, and an access may be allowed only by a rule whose directory was opened.
 ///
 /// # Panics
-/// If one of them happens, which means that the fuzzer has found a bug.
+/// If an access or a followed link violates this, which means that the fuzzer has found a bug.
 #[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
 pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -156,7 +156,7 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
     check_decisions(&opened, path);
 }
 
-/// A rule, and the real path of its directory or why it cannot be opened.
+/// A rule, and the real path of its directory or the reason why it cannot be opened.
 type OpenedRule<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
 
 /// Decides on an access to a path of the guest, which only a rule with an open directory may allow.
@@ -208,7 +208,8 @@ fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
     DirectoryRule::new(host.to_str()?, guest, access, None).ok()
 }
 
-/// Resolves a path with a list of links instead of the file system. Returns the links that it leads through, too.
+/// Resolves a path with a list of links instead of the file system. Also returns the links through which the path
+/// leads.
 fn resolved(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let (mut real, mut followed) = (PathBuf::new(), Vec::new());
     for part in path.components() {

@@ -4,7 +4,7 @@
 //! returns its tools for the conversation of a [`Scope`].
 //!
 //! # Modules
-//! In the order of a call. A module imports only from the modules above it.
+//! From the inside out: a module imports only from the modules above it.
 //!
 //! - `values`: maps JSON to component values, and WIT types to JSON Schema.
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].

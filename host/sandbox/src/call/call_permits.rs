@@ -18,7 +18,7 @@ pub(crate) struct CallPermits {
     free: Arc<Semaphore>,
 }
 
-/// A permit to run a call. Dropping it returns it.
+/// A permit to run a call. Dropping the permit makes it available again.
 #[derive(Default)]
 pub(crate) struct CallPermit {
     /// The time that the call waited for the permit.
@@ -34,8 +34,8 @@ impl CallPermits {
         }
     }
 
-    /// Waits for a permit. A nested call runs under the permit of the outermost call: waiting for one while holding another
-    /// could deadlock.
+    /// Waits for a permit. A nested call runs under the permit of the outermost call: waiting for a second permit while
+    /// holding one could deadlock.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit is returned within the time limit of a call.

@@ -17,9 +17,9 @@ pub(crate) struct ContractCall<'a> {
 
 /// The request to a component of another host.
 pub(crate) enum ContractRequest<'a> {
-    /// Its tools. The result is the list as JSON.
+    /// Lists the tools. The result is the list as JSON.
     List,
-    /// A call of a tool, with arguments that its schema accepts.
+    /// Calls a tool, with arguments that its schema accepts.
     Call { tool: &'a str, arguments: Arguments },
 }
 
@@ -52,7 +52,7 @@ struct Guest<'a, 'b> {
 }
 
 impl Guest<'_, '_> {
-    /// Lists the tools. The inner error is the component's reason why it lists none.
+    /// Lists the tools. The inner error is the component's reason why it lists no tools.
     async fn list(&mut self, contract: ForeignContract) -> Result<Result<Vec<ListedTool>, String>, Error> {
         let RunningCall { linked, clock, .. } = self.call;
         match contract {

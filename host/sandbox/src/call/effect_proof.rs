@@ -10,11 +10,11 @@ use crate::link::host::host_api::CallStack;
 use toolwit_core::{Arguments, CallAccess, Effect, EffectClass, ToolContext, ToolDefinition};
 
 impl Plugin {
-    /// Returns the access that the next call of one of its tools has in a new conversation. Uses up no grant.
+    /// Returns the access that the next call of one of the plugin's tools has in a new conversation. Uses up no grant.
     ///
-    /// The sandbox proves [`EffectClass::Read`] if the plugin has no granted import that can change anything outside its own
-    /// instance. Tools that the plugin may call are looked up in the context; without them, nothing is proved of a plugin that may
-    /// call others.
+    /// The sandbox proves [`EffectClass::Read`] if the plugin has no granted import that can change anything outside
+    /// its own instance. The tools that the plugin may call are looked up in the context. A tool that is not found
+    /// there counts as one that can change something.
     pub async fn access(&self, definition: &ToolDefinition, context: &ToolContext) -> CallAccess {
         self.access_in(ConversationNumber::default(), definition.effect, context)
             .await
@@ -30,7 +30,7 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller);
         let rights = match self.current_rights(conversation, caller).await {
             Ok(rights) => rights,
-            // The call itself fails with this error. Until then, nothing is known.
+            // The call itself fails with this error. Until then, no effect class is proved.
             Err(_) => {
                 return CallAccess::of(Effect::of_untrusted(EffectClass::Write, claim));
             }
@@ -49,7 +49,7 @@ impl Plugin {
 }
 
 impl Plugin {
-    /// Redacts the secrets that the plugin is granted now.
+    /// Redacts, in arguments, the secrets that the plugin is granted now.
     pub(super) async fn redacted(
         &self,
         conversation: ConversationNumber,
@@ -87,7 +87,8 @@ async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option
     None
 }
 
-/// The tools whose effects are being looked up. Tools that call each other are looked up once: their effect is that of all of them.
+/// The tools whose effects are being looked up. Each tool is looked up once, so that the search ends for tools that
+/// call each other.
 #[derive(Clone, Default)]
 struct VisitedTools(Arc<Mutex<HashSet<String>>>);
 

@@ -18,7 +18,8 @@ pub(crate) struct LiveEntity {
     pub(crate) handle: ResourceAny,
     /// The depth of the entity: 1 if a function returned it, or one more than the depth of the entity whose method returned it.
     pub(crate) depth: u32,
-    /// Whether it shares its tools with the other entities of its type. Its first result decides.
+    /// Whether the entity shares its tools with the other entities of its type. The first result that contains the
+    /// entity decides.
     pub(crate) shares_tools: bool,
 }
 

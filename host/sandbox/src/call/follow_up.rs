@@ -13,7 +13,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Runs the follow-up call of a result: in the background if the conversation can receive late results, inline otherwise.
 ///
-/// It is a call of its own: it may need an approval of its own, and the guards of the conversation apply to it.
+/// A follow-up call is a separate call: it may need its own approval, and the guards of the conversation apply to it.
 pub(super) async fn run_follow_up(
     tool: &PluginTool,
     mut result: ToolResult,
@@ -46,7 +46,7 @@ pub(super) async fn run_follow_up(
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
             Ok(not_continued(result, &error))
         }
-        // The run ends, so that nobody reads a result.
+        // The run ends, so that no model reads a result.
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
         Err(error) => Ok(failed(result, error)),
     }
@@ -87,7 +87,8 @@ fn joined(first: ToolResult, mut rest: ToolResult) -> ToolResult {
     rest
 }
 
-/// Returns the result of the first part of the work, which is done, so that it is not lost.
+/// Returns the result of the first part of the work, with the reason why the work does not continue. The first part is
+/// done, so its result must not be lost.
 fn not_continued(mut result: ToolResult, error: &Error) -> ToolResult {
     let note = format!("\n[the work does not continue: {}]", error.message);
     result.for_llm.push_str(&note);
@@ -108,14 +109,14 @@ fn failed(result: ToolResult, error: Error) -> ToolResult {
     result
 }
 
-/// Returns the arguments with which a follow-up call may run.
+/// Waits for the permission to run a follow-up call. Returns the arguments with which it may run.
 async fn permitted(next: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<Arguments, ToolError> {
     let id = format!("{}/follow-up", CallChain::id_of(context));
     let call = StartingCall::new(id, next, arguments, context);
     Ok(context.permit(call).await?.arguments)
 }
 
-/// The tool of a follow-up call. It must not request another one, which prevents endless chains.
+/// The tool of a follow-up call. Its result must not request another follow-up call, which prevents endless chains.
 struct FollowUp(PluginTool);
 
 #[async_trait]

@@ -21,7 +21,7 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{ToolContext, ToolResult};
 
-/// The time that compiling may take without a new look at the grants.
+/// The time that may pass after the authorization before the grants must be checked again.
 const SHORT_WAIT: Duration = Duration::from_millis(10);
 
 /// A call of a plugin that has not started.
@@ -139,7 +139,8 @@ impl<'a> GuardedCall<'a> {
         outcome
     }
 
-    /// Redacts the error of a call that has no authority. It can name the error of an earlier call, which can contain a secret.
+    /// Redacts the error of a call that has no authority. The error can repeat that of an earlier call, which can
+    /// contain a secret.
     async fn redacted(&self, error: Error) -> Error {
         let caller = CallStack::of(self.context).map(CallStack::caller);
         match self.plugin.redactor(self.conversation, caller, self.context).await {

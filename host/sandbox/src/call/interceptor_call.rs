@@ -107,7 +107,7 @@ impl GuestWork for InterceptorWork<'_> {
     }
 
     fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
-        // With only a part of its rights, it would decide on other grounds than the operator expects.
+        // With only a part of its rights, an interceptor would decide on other grounds than the operator expects.
         authority.require_full_rights()
     }
 
@@ -128,7 +128,7 @@ impl GuestWork for InterceptorWork<'_> {
         if bytes > call.clock.limits.result_bytes_max.saturating_mul(2) {
             return Err(result_too_large(bytes, call.clock.limits));
         }
-        // The texts of the decision are those of the call that it is about: secrets of the interceptor must not enter them.
+        // The texts of the decision become part of the reviewed call. Secrets of the interceptor must not enter them.
         call.authority.redactor.value(&mut self.decision);
         Ok(ToolResult::default())
     }

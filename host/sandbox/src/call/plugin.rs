@@ -131,9 +131,10 @@ impl Plugin {
         self.linked.start(|| self.link());
     }
 
-    /// Reads the component and keeps it in memory until it is compiled, so that the plugin works even if its file changes before
-    /// that. Does nothing if its machine code is in the code cache, which does not depend on the file. At most 128 MiB are kept
-    /// for all plugins of the process; beyond that, a changed file is an error of the call. Blocks while it reads the file.
+    /// Reads the component and keeps it in memory until it is compiled, so that the plugin works even if its file
+    /// changes before that. Does nothing if the component is compiled or its machine code is in the code cache: neither
+    /// needs the file. At most 128 MiB are kept for all plugins of the process; beyond that, a changed file is an error
+    /// of the call. Blocks while it reads the file.
     pub fn retain_component(&self) {
         if self.is_compiled() || self.runtime.engines.has_cached_code(self.inspection()) {
             return;
@@ -192,13 +193,15 @@ impl Plugin {
         self.runtime.authorities.require_current(authority).await
     }
 
-    /// Explains whether an access is allowed to the next call in a new conversation, and which rule decides.
+    /// Explains whether the next call in a new conversation is allowed an access, and which rule decides.
     ///
     /// The decision is the same as in a call: it uses the current grants file, record of used grants, granted directories and
     /// secrets. It does not use up grants. Values from the context of a conversation are assumed to exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is.
+    /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now;
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is unreadable or
+    /// invalid.
     pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
         Ok(Explanation::new(&self.rights().await?, request))
     }
@@ -212,8 +215,8 @@ impl Plugin {
         self.runtime.authorities.preview(authority).await
     }
 
-    /// Checks that this host could enforce rules for the plugin: their directories exist and do not contain files of the host,
-    /// and their secrets exist, except those of a conversation.
+    /// Checks that this host could enforce rules for the plugin: their directories exist and do not contain files of
+    /// the host, and their secrets exist. Secrets that a conversation provides are not checked.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted,

@@ -25,12 +25,12 @@ pub struct RuntimeOptions {
     pub engine_limits: EngineLimits,
     /// The operator's limits for each call. Limits that are not set have their defaults.
     pub operator_limits: LimitRequest,
-    /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of a method
-    /// has no entity.
+    /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of
+    /// a method is that without an entity, and covers all entities of its type.
     pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
-    /// Where components are compiled; by default in this process.
+    /// The compiler of components; by default, this process compiles them.
     pub compiler: Compiler,
     /// The versions of WASI that components can import; by default 0.2 only.
     pub wasi: WasiVersions,
@@ -58,7 +58,7 @@ pub struct RuntimeOptions {
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
 
-/// The runtime of plugins: engines, limits, grants and sessions. A process needs one.
+/// The runtime of plugins: engines, limits, grants and sessions. One runtime is enough for a process.
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitRequest,

@@ -46,8 +46,8 @@ impl Scope {
     }
 
     /// Restricts the conversation to tools whose id `may_use` accepts, such as
-    /// `crm/shop:crm/customers#[method]customer.delete`. It filters the methods of entities and the tools of follow-up calls.
-    /// The caller filters the initial tools when it lists them.
+    /// `crm/shop:crm/customers#[method]customer.delete`. The restriction applies to the methods of entities and the
+    /// tools of follow-up calls. The caller filters the initial tools when it lists them.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.policy.may_use = Some(match self.policy.may_use.take() {

@@ -154,7 +154,7 @@ impl Session {
 impl SessionState {
     /// Drops an instance that this call must not enter. Returns whether an instance was dropped.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
-        // Both, because each also stores the current state for the next call.
+        // Calls both functions, because each also stores the current state for the next call.
         let have_rights_changed = self.drop_if_rights_changed(&authority.rights);
         let have_variables_changed = self.drop_if_variables_changed(authority);
         have_rights_changed || have_variables_changed

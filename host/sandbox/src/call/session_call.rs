@@ -72,7 +72,7 @@ pub(crate) struct GatheredEntities {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     /// The resources that cannot become entities.
     pub(crate) rejected: Vec<RejectedProvider>,
-    /// The trap of the `id` of an entity. The result is valid, and its instance is lost with all entities.
+    /// The trap of a call of `id` on an entity. The result is valid, but the instance is lost with all entities.
     pub(crate) trap: Option<Error>,
 }
 
@@ -176,7 +176,7 @@ impl GuestWork for SessionCall<'_> {
     fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         CallStack::require_outside(call.context, self.session.number())?;
         self.own = self.take_target()?;
-        // While an earlier call uses the session, the entities of this one may not exist yet.
+        // While an earlier call uses the session, the entities of this call may not exist yet.
         if let Some(state) = self.session.try_enter() {
             self.hold(state)?;
         }
@@ -202,7 +202,7 @@ impl GuestWork for SessionCall<'_> {
         let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
         if is_outdated && let Some(state) = self.state.take() {
             self.session.is_alive.store(false, Ordering::Relaxed);
-            // The entities in the arguments are gone.
+            // Fails if the arguments contain entities, which are gone.
             self.hold(state)?;
         }
         Ok(waited)

@@ -60,7 +60,8 @@ impl SessionLimits {
         }
     }
 
-    /// Returns the other sessions that have an instance. Registers this one and removes those that were dropped.
+    /// Returns the other sessions that have an instance. Registers `session`, and removes dropped sessions from the
+    /// registry.
     fn others_alive(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|other| other.strong_count() > 0);

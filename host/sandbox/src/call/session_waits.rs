@@ -31,7 +31,7 @@ impl SessionWaits {
     /// Registers that a call waits for a session while the calls around it hold others.
     ///
     /// # Errors
-    /// [`ErrorKind::Reentrant`] if the wanted session waits, directly or through others, for one of those.
+    /// [`ErrorKind::Reentrant`] if the wanted session waits, directly or through others, for one of the held sessions.
     pub(crate) fn begin(&self, held: Arc<[u64]>, wanted: u64) -> Result<WaitGuard<'_>, Error> {
         let mut waits = self.lock();
         if leads_to(&waits, wanted, &held) {
@@ -58,8 +58,8 @@ impl SessionWaits {
     }
 }
 
-/// Returns whether the call in a session waits for one of the held sessions. A session is free only when all calls inside its
-/// call have ended, so it waits for every session that one of them waits for.
+/// Returns whether the call in a session waits for one of the held sessions. A session is free only when all calls
+/// inside its call have ended, so it waits for every session for which one of these calls waits.
 fn leads_to(waits: &[SessionWait], from: u64, held: &[u64]) -> bool {
     let (mut pending, mut visited) = (vec![from], HashSet::new());
     while let Some(session) = pending.pop() {

@@ -1,4 +1,4 @@
-//! The JSON of CBOR, and the reverse.
+//! Conversion of CBOR to JSON, and of JSON to CBOR.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,8 @@ mod round_trip;
 
 pub(crate) use round_trip::check_round_trip;
 
-/// The maximum depth of a value. Its parts are counted too: each takes some tens of bytes in memory, but can take one byte of CBOR.
+/// The maximum depth of a value. The number of its parts is limited too, because a part takes tens of bytes in memory
+/// and can be a single byte of CBOR.
 const DEPTH_MAX: usize = 64;
 
 /// The size of the pieces in which strings are copied.
@@ -86,7 +87,7 @@ impl Reader<'_> {
 
     fn array(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
         let mut items = Vec::new();
-        // The length is a claim: nothing is reserved for it.
+        // The length is untrusted: no memory is reserved for it.
         while let Some(header) = self.next(length, items.len())? {
             items.push(self.value(header, depth + 1)?);
         }
@@ -98,7 +99,7 @@ impl Reader<'_> {
         while let Some(header) = self.next(length, count)? {
             let key = match self.value(header, depth + 1)? {
                 Value::String(text) => text,
-                // Each level of nested keys would escape those below it again, and double their length.
+                // Each level of nested keys would escape the keys below it again, and double their length.
                 Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };

@@ -4,10 +4,10 @@
 //!   results as CBOR.
 //! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes and returns
 //!   JSON.
-//! - `cbor`: the JSON of CBOR, and the reverse.
+//! - `cbor`: converts CBOR to JSON, and JSON to CBOR.
 //!
-//! The types of a contract are fixed, so they are Rust types here, not the description of a type that inspection made. Which component
-//! exports which contract is decided by inspection.
+//! The types of a contract are fixed, so they are Rust types here, not the description of a type that inspection made.
+//! Inspection decides which contract a component exports.
 
 pub(crate) mod act;
 pub(crate) mod cbor;
@@ -24,10 +24,10 @@ const REASON_CHARS_MAX: usize = 2_000;
 
 /// A function of a contract, with its arguments.
 pub(crate) trait ContractFunction: Send {
-    /// The type of its result.
+    /// The type of the function's result.
     type Returned: Send;
 
-    /// Returns its index in the shape of the component.
+    /// Returns the index of the function in the shape of the component.
     fn index(&self) -> usize;
 
     /// Calls the function. Streams in the result are read to their end, up to this number of bytes.

@@ -40,9 +40,10 @@ impl Plugin {
         }
     }
 
-    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered. Waits for the component to be
-    /// compiled first, for at most [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max): a component that takes longer
-    /// than ten seconds to compile could not be queried by a process that ends soon.
+    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered. Waits for the
+    /// component to be compiled first, for at most
+    /// [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max). Otherwise, a process that ends soon could
+    /// not query a component whose compilation takes longer than ten seconds.
     ///
     /// # Errors
     /// Those of [`Plugin::discover_tools`].

@@ -95,7 +95,7 @@ impl Gathering<'_> {
                     continue;
                 }
             };
-            // Described before it is registered, which drops the handle if an earlier instance is kept.
+            // Describes the resource first, because `register` drops its handle if an earlier instance is kept.
             let description = self.describe(instance, resource, at, handle.handle).await?;
             let entity = self.register(instance, entities, handle, &id, is_one_of_many).await?;
             let kept = if entity.handle == handle.handle {
@@ -131,7 +131,8 @@ impl Gathering<'_> {
         Ok(gathered)
     }
 
-    /// Queries the id of a resource, or assigns a number. The inner error is the reason why it cannot be an entity.
+    /// Queries the id of a resource, or assigns a number. The inner error is the reason why the resource cannot be an
+    /// entity.
     async fn identify(
         &self,
         instance: &mut Instance,
@@ -160,7 +161,8 @@ impl Gathering<'_> {
         })
     }
 
-    /// Registers an entity. If one is live under this id, the resource's rebinding decides which of them is kept.
+    /// Registers an entity. If an entity with this id is live, the rebinding of the resource decides which of the two
+    /// is kept.
     async fn register(
         &self,
         instance: &mut Instance,
@@ -193,7 +195,8 @@ impl Gathering<'_> {
         Ok(entity)
     }
 
-    /// Queries the description of a resource, at a position of the result.
+    /// Queries the description of a resource. `at` is its position in the result: from `DESCRIBED_MAX` on, nothing is
+    /// queried.
     async fn describe(
         &self,
         instance: &mut Instance,
@@ -215,7 +218,7 @@ impl Gathering<'_> {
     }
 }
 
-/// Returns the JSON of a result's resources after the `id` of one of them trapped.
+/// Rejects all resources of a result after the `id` of one of them trapped.
 fn without_entities(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: Error) -> GatheredEntities {
     let mut gathered = GatheredEntities::default();
     for (at, handle) in found.iter().enumerate() {

@@ -21,14 +21,15 @@ const HOST_FIELDS: [&str; 3] = ["type", "id", AVAILABLE_TOOLS];
 
 /// The results of an entity's `describe`.
 pub(crate) struct Descriptions {
-    /// Of the instance that the call returned.
+    /// The description of the instance that the call returned.
     pub(crate) returned: Option<Value>,
-    /// Of the earlier instance, to which the tools stay bound.
+    /// The description of the earlier instance, if the tools stay bound to it.
     pub(crate) kept: Option<Value>,
 }
 
-/// Returns the JSON of an entity for the model: its type, id, description and tools. If the tools stay bound to an earlier
-/// instance with another description, it is added: the model reads the returned data, and on what the tools act.
+/// Returns the JSON of an entity for the model: its type, id, description and tools. If the tools stay bound to an
+/// earlier instance with another description, that description is added, so that the model sees on which data the tools
+/// act.
 pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descriptions, tools: &[String]) -> Value {
     let Descriptions { returned, kept } = descriptions;
     let mut fields = Map::new();
@@ -83,7 +84,7 @@ fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item 
     })
 }
 
-/// Returns the preferred tool names of an entity. If the tool set assigns other names, it corrects the result.
+/// Returns the preferred tool names of an entity. The tool set corrects the result if it assigns other names.
 pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)

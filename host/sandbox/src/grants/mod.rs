@@ -1,11 +1,12 @@
 //! The access rights of a plugin: declared ∩ granted = effective.
 //!
-//! A component [declares](DeclaredCapabilities) capabilities by its imports. An operator [grants](Grants) rules in a file that no
-//! plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] returns whether an access is allowed,
-//! and by which rule, for every gate of the host and for `explain`.
+//! A component [declares](DeclaredCapabilities) capabilities by its imports. An operator [grants](Grants) rules in a
+//! file that no plugin ships and no model can reach. The intersection is [`EffectiveRights`]. [`decide`] returns
+//! whether an access is allowed, and by which rule, for every access check of the host and for `explain`.
 //!
-//! `rules` is pure. `directories` opens granted directories and counts what is written to them. `file` reads and changes the
-//! grants file. `redact` removes secrets from text. `authority` gives one call its rights, directories and secrets.
+//! `rules` is pure. `directories` opens granted directories and counts the bytes that are written to them. `file` reads
+//! and changes the grants file. `redact` removes secrets from text. `authority` gives one call its rights, directories
+//! and secrets.
 
 pub(crate) mod authority;
 pub(crate) mod directories;

@@ -50,7 +50,7 @@ pub struct ToolText {
     pub examples: Vec<String>,
     /// The tool's effects as its author describes them, such as `changes nothing`. The model sees them; no decision uses them.
     pub effects: Option<String>,
-    /// The effect class that the author claims. It can only ask for more care than what the sandbox proves.
+    /// The effect class that the author claims. It can only demand more care than the class that the sandbox proves.
     pub effect: Option<EffectClass>,
 }
 

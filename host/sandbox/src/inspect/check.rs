@@ -58,7 +58,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
         Err(refusal) => refusal,
     };
     Err(match refusal {
-        // It is valid for a host with other features: it is not damaged.
+        // The component is valid for a host with other features, so it is not damaged.
         Refusal::Invalid { message, .. } if validate(bytes, Profile::Concurrent, concurrent | ABSENT).is_ok() => {
             Refusal::MissingFeature(message).into()
         }
@@ -66,7 +66,8 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     })
 }
 
-/// A file that is not a component yet. It is the source of an error, from which a program can build its own hint.
+/// A file that is not a component yet. This type is the source of an error, from which a program can build its own
+/// hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnbuiltComponent {

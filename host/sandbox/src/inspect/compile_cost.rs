@@ -14,7 +14,8 @@ use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
 /// The work for a function in addition to its code: its frame, its trampolines and its metadata.
 const WORK_PER_FUNCTION: u64 = 100;
 
-/// The work for a value that a path passes on, or that a call returns. It takes a kilobyte of memory, and an instruction a tenth of it.
+/// The work for a value that a path passes on, or that a call returns. A value takes a kilobyte of the compiler's
+/// memory, an instruction a tenth of that.
 const WORK_PER_VALUE: u64 = 8;
 
 /// The number of declared locals that take one unit of work.
@@ -30,7 +31,7 @@ pub(super) struct CompileCost {
 }
 
 impl CompileCost {
-    /// Adds a function. Refuses the component at the limits.
+    /// Adds a function. Refuses the component if a limit is exceeded.
     pub(super) fn add(
         &mut self,
         index: u32,
@@ -64,7 +65,7 @@ struct Frame {
     paths: u64,
     parameters: u64,
     results: u64,
-    /// The locals that its code sets. They may differ between the paths.
+    /// The locals that the code of the block sets. Their values may differ between the paths.
     assigned: HashSet<u32>,
 }
 

@@ -38,14 +38,14 @@ pub(super) enum ContractInterface {
     Unsupported(&'static str),
 }
 
-/// The reason of an interface in another version.
+/// The reason why an interface in another version is not called.
 const OTHER_ACT: &str =
     "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
 const OTHER_NEAR: &str =
     "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
 
 impl ContractInterface {
-    /// Recognizes an export by its name. `None` for an interface of no contract.
+    /// Recognizes an export by its name. `None` for an interface that does not belong to a contract.
     pub(super) fn of(export: &str) -> Option<Self> {
         let (interface, version) = export.split_once('@').unwrap_or((export, ""));
         let is_in = |versions: &str| {

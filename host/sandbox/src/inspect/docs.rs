@@ -55,7 +55,7 @@ fn merged(first: &Resolve, next: &Resolve) -> Option<Resolve> {
     catch_unwind(AssertUnwindSafe(merge)).ok()?
 }
 
-/// Decodes the WIT of a component from its types. It has no docs.
+/// Decodes the WIT of a component from its types. This WIT has no docs.
 pub(crate) fn decode_component(bytes: &[u8]) -> Option<Resolve> {
     let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
         .ok()?
@@ -83,8 +83,8 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
     catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_panic| Err("it makes the parser fail".to_owned()))
 }
 
-/// Parses the WIT that macros generated. Each text ends with a zero byte. Invalid texts are ignored, and so are those that exceed
-/// the limit of WIT together.
+/// Parses the WIT that macros generated. Each text ends with a zero byte. Invalid texts are ignored. Reading stops when
+/// the texts together exceed the limit of WIT.
 pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
     let texts = sections.iter().flat_map(|section| section.split(|byte| *byte == 0));
     let mut bytes_left = WIT_BYTES_MAX;
@@ -99,7 +99,7 @@ pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
     parsed.reduce(|all, next| merged(&all, &next).unwrap_or(all))
 }
 
-/// Returns why WIT does not describe a component: it is of another package or version, or lacks a function.
+/// Returns the reason why WIT does not describe a component: it is of another package or version, or lacks a function.
 pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let overlay = Overlay::of(wit);
     let is_described = |function: &&Function| {

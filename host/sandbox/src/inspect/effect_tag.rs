@@ -19,7 +19,8 @@ pub(super) fn take(shape: &mut Shape) {
     }
 }
 
-/// Splits docs into the text without tags and the claimed class; `None` without a tag. Of several tags, the most careful class counts.
+/// Splits docs into the text without tags and the claimed class; `None` without a tag. Of several tags, the class with
+/// the most effects counts.
 fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if !docs.contains(TAG) {
         return None;
@@ -39,7 +40,7 @@ fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if claims.is_empty() {
         return None;
     }
-    // One tag that claims nothing makes the claim of another one doubtful.
+    // A tag that claims nothing makes the claims of the other tags doubtful.
     let claim = claims.into_iter().collect::<Option<Vec<EffectClass>>>();
     Some((
         lines.join("\n").trim().to_owned(),

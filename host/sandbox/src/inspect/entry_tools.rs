@@ -7,8 +7,8 @@ use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType
 /// Returns the entry tools of each resource, as indexes in `shape.functions`: the tools that return an instance and need no other
 /// instance. If there are none, the tools from which the fewest further calls lead to an instance.
 ///
-/// An order that only a method of a customer returns has the entry tools of the customer. A resource that no call returns
-/// has none.
+/// For example, an order that only a method of a customer returns has the entry tools of the customer. A resource that
+/// no call returns has none.
 pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let functions = shape.functions.iter().enumerate();
     let functions = functions.filter(|(_, function)| !function.kind.is_for_host());
@@ -55,7 +55,7 @@ impl Step {
         }
     }
 
-    /// Returns the tools that lead to this call, or `None` if none is known to lead to an instance that it needs.
+    /// Returns the tools that lead to this call, or `None` if a resource that it needs has no entry tools so far.
     fn entry_tools(&self, entries: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
         if self.needs.is_empty() {
             return Some(BTreeSet::from([self.function]));

@@ -19,7 +19,7 @@ pub struct Import {
     pub name: String,
     /// Whether the host implements the import.
     pub support: ImportSupport,
-    /// The functions that the component imports of an interface with functions of several capabilities.
+    /// The functions that the component imports, if the functions of the interface belong to several capabilities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
 }
@@ -106,7 +106,8 @@ pub enum WasiVersions {
     Wasi2And3,
 }
 
-/// WASI 0.3 is disabled. It is the source of an error, from which a program can build its own hint.
+/// The source of the error about a component that needs WASI 0.3 while it is disabled. A program can build its own hint
+/// from this source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("WASI 0.3 is disabled")]
 #[non_exhaustive]

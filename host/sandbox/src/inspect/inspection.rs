@@ -44,7 +44,7 @@ pub struct Inspection {
     pub skipped: Vec<SkippedExport>,
     /// The imports.
     pub imports: Vec<Import>,
-    /// Why the WIT file next to the component does not describe it.
+    /// The reason why the WIT file next to the component does not describe the component.
     pub wit_problem: Option<String>,
     /// The resources that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
@@ -63,8 +63,8 @@ pub struct EntityType {
     pub description: Option<String>,
     /// The definitions of its methods, in the form that takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
-    /// The tools with which a conversation obtains the first instance. Their results hold one, or an entity whose methods lead
-    /// to one.
+    /// The tools with which a conversation obtains the first instance. Their results contain one, or an entity whose
+    /// methods lead to one.
     pub entry_tools: Vec<ToolId>,
 }
 
@@ -129,7 +129,8 @@ impl Inspection {
         let imports = imports::list(&checked);
         let inspection = Self {
             size_bytes: bytes.len() as u64,
-            // Interfaces of WASI 0.3 exist only in the engine with async functions, also those without any.
+            // Only the engine with async functions has the interfaces of WASI 0.3, including those without async
+            // functions.
             profile: if imports::needs_wasi3(&imports) {
                 Profile::Concurrent
             } else {
@@ -263,8 +264,8 @@ pub(super) fn wit_of(bytes: &[u8], origin: ComponentOrigin<'_>) -> Option<wit_pa
     wit_with_docs(&check::check(bytes).ok()?, origin).ok()?
 }
 
-/// Returns WIT with docs: from the component if it contains any, also from macros, otherwise from the file next to it. The error is
-/// why that file cannot be used.
+/// Returns WIT with docs: from the component if it contains any, also from macros, otherwise from the file next to it.
+/// The error is the reason why that file cannot be used.
 fn wit_with_docs(
     checked: &CheckedComponent<'_>,
     origin: ComponentOrigin<'_>,

@@ -111,7 +111,8 @@ impl<'a> Simulation<'a> {
         Some(exports)
     }
 
-    /// Simulates one step. Returns the item that it adds, with the index space.
+    /// Simulates one step. Returns the item that it adds, with the index space; the outer `None` if the simulation
+    /// exceeds its limits.
     fn step(
         &mut self,
         scope: usize,

@@ -31,10 +31,11 @@ pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2
 /// The interface of IronClaw that its components import.
 pub(crate) const NEAR_HOST: &str = "near:agent/host";
 
-/// The versions of this interface, one for each set of semver-compatible ones. Those before 0.4 differ only in name.
+/// The versions of `near:agent/host`, one for each set of semver-compatible ones. The versions before 0.4 differ only
+/// in name.
 pub(crate) const NEAR_HOST_VERSIONS: [&str; 3] = ["0.2.0", "0.3.0", "0.4.1"];
 
-/// The versions of this interface as a requirement.
+/// The versions of `near:agent/host`, as a requirement.
 const NEAR_VERSIONS: &str = ">=0.2.0, <0.5.0";
 
 /// The versions of WASI 0.2 that the host implements.
@@ -105,18 +106,19 @@ const WASI3_INTERFACES: [&str; 23] = [
     "wasi:sockets/types",
 ];
 
-/// The interfaces that a host may offer.
+/// The condition on which the host offers an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfferedInterface {
-    /// It is offered to every component.
+    /// The host offers it to every component.
     Always,
     /// It belongs to WASI 0.3, which the operator has to enable.
     WithWasi3,
-    /// No host offers it.
+    /// The host does not offer it.
     Never,
 }
 
-/// Returns whether the host implements an interface, in the version that a component imports or a semver-compatible one.
+/// Returns the condition on which the host offers an interface, in the version that a component imports or a
+/// semver-compatible one.
 pub(crate) fn offered(import: &str) -> OfferedInterface {
     if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
         return OfferedInterface::Always;

@@ -42,7 +42,7 @@ pub struct Lint {
     pub subject: String,
     /// The problem, in one sentence.
     pub message: String,
-    /// How the author fixes it.
+    /// The fix that the author can make.
     pub suggestion: String,
 }
 
@@ -109,7 +109,7 @@ fn lint_shape(shape: &Shape, findings: &mut Vec<Lint>) {
     }
 }
 
-/// Returns the name of a function as WIT has it.
+/// Returns the name of a function as in WIT.
 fn subject(function: &Function) -> String {
     match &function.interface {
         Some(interface) => format!("{interface}#{}", function.export),

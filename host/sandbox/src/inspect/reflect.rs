@@ -31,7 +31,7 @@ const SKIPPED_MAX: usize = 1_024;
 /// name, it is a function of the author.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
-/// The reason why such an export is not a tool.
+/// The reason why one of `TOOLCHAIN_EXPORTS` is not a tool.
 pub(super) const ADDED_BY_TOOLCHAIN: &str = "it was added by the toolchain, not by the author";
 
 /// Reads the exports of a component, without docs and schemas.
@@ -286,7 +286,7 @@ pub(crate) fn shortened(name: &str) -> String {
     shown
 }
 
-/// Returns whether a value can contain streams whose number is not known before the call.
+/// Returns whether a value of a type can contain streams whose number is not known before the call.
 fn holds_hidden_streams(ty: &WitType) -> bool {
     match ty {
         WitType::List(item) => item.holds_streams(),

@@ -4,13 +4,13 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The reason why bytes are refused as a component.
 pub(super) enum Refusal {
-    /// They are not a valid component.
+    /// The bytes are not a valid component.
     Invalid {
         message: String,
         /// The position of the error in the bytes.
         offset: usize,
     },
-    /// It is a valid component that uses a proposal which no engine of the host supports. The message names it.
+    /// The component is valid, but uses a proposal that no engine of the host supports. The message names the proposal.
     MissingFeature(String),
     /// Compiling the component takes too much work.
     TooMuchWork(String),

@@ -6,7 +6,7 @@ use wasmparser::types::Types;
 /// The maximum length of a signature, in bytes. The signatures of known interfaces are shorter.
 const SIGNATURE_BYTES_MAX: usize = 2 << 10;
 
-/// The maximum depth of its types.
+/// The maximum depth of the types in a signature.
 const DEPTH_MAX: usize = 16;
 
 /// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` for a function

@@ -12,7 +12,8 @@ use super::inspection::AdjacentWit;
 use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The maximum size of all retained components of the process, in bytes. A component beyond it is read when it is compiled.
+/// The maximum size of all retained components of the process, in bytes. A component that would exceed it is read when
+/// it is compiled.
 const RETAINED_BYTES_MAX: u64 = 128 << 20;
 
 /// The size of all retained components of the process, in bytes.
@@ -100,7 +101,7 @@ impl Source {
 
 /// Reads a component file. Refuses one with another digest.
 fn read_unchanged(path: &Path, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
-    // A model may read the error, so it does not contain the path. The source does, for the log.
+    // A model may read the error, so it does not contain the path. The source of the error contains it, for the log.
     let bytes = read_component(path, bytes_max).map_err(|error| {
         Error::new(error.kind, Phase::Load, "the component file can no longer be read")
             .with_suggestion("load the plugin directory again")

@@ -1,4 +1,5 @@
-//! Decodes JSON numbers into WIT numbers. A number that is out of range or not exact is refused.
+//! Decodes JSON numbers into WIT numbers. A number that is out of range is refused, and so is an inexact number for an
+//! integer type.
 
 use serde_json::Value;
 

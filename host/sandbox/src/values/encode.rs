@@ -11,7 +11,7 @@ use super::types::{Label, ResourceIndex, WitType};
 /// convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The error for a value that does not have its declared type. Wasmtime checks types, so it does not occur.
+/// The error for a value that does not have its declared type. Wasmtime checks types, so this error does not occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a value does not have its declared type")]
 pub(crate) struct EncodeError;

@@ -41,9 +41,9 @@ pub(crate) enum WitType {
     Own(ResourceIndex),
     /// A handle that is borrowed for the call.
     Borrow(ResourceIndex),
-    /// A stream. That of a result is read to its end before the result is encoded.
+    /// A stream. In a result, it is read to its end before the result is encoded.
     Stream(Box<WitType>),
-    /// A future. That of a result is awaited before the result is encoded.
+    /// A future. In a result, it is awaited before the result is encoded.
     Future(Option<Box<WitType>>),
 }
 
@@ -108,7 +108,7 @@ impl WitType {
         }
     }
 
-    /// Returns whether it is a number, a boolean, a character or a string.
+    /// Returns whether the type is a number, a boolean, a character or a string.
     pub(crate) fn is_scalar(&self) -> bool {
         use WitType::{Bool, Char, F32, F64, S8, S16, S32, S64, String, U8, U16, U32, U64};
         matches!(

@@ -2,7 +2,7 @@
 
 use wasmtime::component::{ComponentType, Lift, Lower, Val};
 
-/// The least that an item takes in a result as JSON, in bytes: a digit and a comma.
+/// The minimum size of an item in a result as JSON, in bytes: a digit and a comma.
 const ITEM_BYTES: u64 = 2;
 
 /// An item of a stream, or the value of a future.
@@ -12,7 +12,7 @@ pub(super) trait Item: ComponentType + Lift + Lower + Send + Sync + Unpin + 'sta
         ITEM_BYTES
     }
 
-    /// Converts it to a dynamic value.
+    /// Converts the item to a dynamic value.
     fn into_val(self) -> Val;
 
     /// Converts a dynamic value. `None` for a value of another type.
@@ -41,7 +41,7 @@ scalar_items!(
     f32 => Float32, f64 => Float64, char => Char
 );
 
-/// An item of a text, or of a data URL.
+/// A byte. In a result, the bytes of a stream are a text or a data URL, in which each takes at least one byte.
 impl Item for u8 {
     fn bytes(&self) -> u64 {
         1

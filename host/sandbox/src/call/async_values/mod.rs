@@ -1,4 +1,5 @@
-//! Streams and futures: those in arguments are written, those in a result are read within the limit of a result.
+//! The streams and futures of a call: the host writes those of the arguments, and reads those of the result within its
+//! limit.
 
 mod item;
 mod receive;
@@ -10,7 +11,8 @@ use wasmtime::{AsContextMut as _, Store};
 use crate::link::host::host_state::HostState;
 use crate::values::types::Function;
 
-/// Calls an export that has streams or futures in its arguments or its result. Replaces those in the result by the values that they deliver.
+/// Calls an export that has streams or futures in its arguments or its result. Replaces the streams and futures in the
+/// result by the values that they deliver.
 ///
 /// # Errors
 /// Those of the guest, and [`StreamsTooLarge`](crate::link::limits::streams_too_large::StreamsTooLarge).

@@ -116,7 +116,7 @@ fn items<T: Item>(
     })
 }
 
-/// Reads the items of a stream until its guest closes it.
+/// Reads the items of a stream until the guest closes it or the budget is exceeded.
 fn pipe<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     stream: StreamAny,
@@ -149,7 +149,7 @@ fn value<T: Item>(
     Ok(receiver)
 }
 
-/// The bytes that all streams and futures of a result may still deliver.
+/// The limit on the bytes of all streams and futures of a result, and the bytes that count so far.
 #[derive(Clone)]
 struct Budget {
     used: Arc<AtomicU64>,
@@ -164,7 +164,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes. Returns whether the limit is not exceeded.
+    /// Counts bytes. Returns whether all counted bytes are within the limit.
     fn take(&self, bytes: u64) -> bool {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         before.saturating_add(bytes) <= self.max

@@ -72,7 +72,7 @@ fn future_of<T: Item>(store: &mut StoreContextMut<'_, HostState>, value: Val) ->
     Ok(Val::Future(reader.try_into_future_any(store)?))
 }
 
-/// Returns the bytes of a text, or of a data URL as a result has it.
+/// Returns the bytes of a text, or the bytes that a data URL encodes. Results have the same two forms.
 fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
     match text.strip_prefix(DATA_URL_START) {
         Some(encoded) => Ok(STANDARD.decode(encoded)?),
@@ -80,7 +80,8 @@ fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
     }
 }
 
-/// The arguments were decoded by the same types, so that no argument causes it.
+/// Creates the error of a value of another type. No argument causes it, because arguments are decoded by the same
+/// types.
 fn mismatch() -> wasmtime::Error {
     wasmtime::Error::msg("an argument is not a value of its type")
 }

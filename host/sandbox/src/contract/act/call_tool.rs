@@ -19,10 +19,10 @@ const EVENTS_PER_READ: usize = 16;
 /// The memory of an event without its content, as a part of the result and as an artifact, in bytes.
 const EVENT_BYTES: usize = 1 << 10;
 
-/// The memory of an entry of its metadata without the content, in bytes.
+/// The memory of an entry of an event's metadata, without its name and value, in bytes.
 const METADATA_BYTES: usize = 64;
 
-/// `call-tool`.
+/// The function `call-tool`, with its arguments.
 pub(crate) struct CallTool {
     pub(crate) index: usize,
     name: String,

@@ -19,10 +19,12 @@ const BYTES: &str = "application/octet-stream";
 /// The kind of an error about a session that does not exist.
 const SESSION_NOT_FOUND: &str = "std:session-not-found";
 
-/// Converts the events of a call. Only an error ends them as a failure; what came before it is part of the failure.
+/// Converts the events of a call. An error event makes the result a failure, which includes the content before the
+/// error.
 ///
 /// # Errors
-/// The kinds of ACT's errors that have an error kind of their own, and [`ErrorKind::Tool`] for content that is not of its media type.
+/// The error of ACT if it has a corresponding error kind and no content came before it, and [`ErrorKind::Tool`] for
+/// content that does not have the format of its media type.
 pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
     let mut content = Content::default();
     for event in events {
@@ -70,7 +72,7 @@ impl Content {
         Ok(())
     }
 
-    /// Adds bytes as an artifact. The text of the piece describes them; the model cannot read the rest.
+    /// Adds bytes as an artifact. Returns a text for the model, which has only the type and the size of the bytes.
     fn binary(&mut self, media_type: &str, data: &[u8]) -> Piece {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
         let is_media_type = media_type.len() <= MEDIA_TYPE_CHARS_MAX && media_type.chars().all(is_plain);

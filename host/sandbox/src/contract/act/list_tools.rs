@@ -16,7 +16,7 @@ const IDEMPOTENT: &str = "std:idempotent";
 const DESTRUCTIVE: &str = "std:destructive";
 const HINTS: [&str; 2] = ["std:usage-hints", "std:anti-usage-hints"];
 
-/// `list-tools`.
+/// The function `list-tools`.
 pub(crate) struct ListTools {
     pub(crate) index: usize,
 }
@@ -61,7 +61,7 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
     }
 }
 
-/// Returns the effect class that the metadata claims: the most careful one.
+/// Returns the effect class that the metadata claims. If it claims several, returns the one with the most effects.
 fn claim(metadata: &Metadata) -> Option<EffectClass> {
     let is_set = |key: &str| value(metadata, key) == Some(Value::Bool(true));
     if is_set(DESTRUCTIVE) {

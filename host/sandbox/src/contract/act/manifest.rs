@@ -36,7 +36,8 @@ pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
     Ok(Some(manifest))
 }
 
-/// Finds the section. A program writes it into the component, a macro of Rust into the core module inside.
+/// Finds the section with the description. Build tools write it into the component, a Rust macro writes it into the
+/// core module inside.
 fn section_of(component: &[u8]) -> Option<&[u8]> {
     Parser::new(0)
         .parse_all(component)

@@ -5,7 +5,7 @@ use toolwit_core::limits::ARGUMENT_PARTS_MAX;
 
 use super::{CborError, DEPTH_MAX, decode, encode};
 
-/// Decodes CBOR. It must be refused, or decode within the limits to a value that encodes and decodes to itself.
+/// Decodes CBOR. The input must be refused, or decode within the limits to a value that encodes and decodes to itself.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.

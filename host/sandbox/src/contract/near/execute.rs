@@ -1,4 +1,4 @@
-//! Calling the tool.
+//! The function `execute`, which calls the tool.
 
 use wasmtime::Store;
 use wasmtime::component::{ComponentType, Func, Lift, Lower};

@@ -10,7 +10,7 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
 
 /// The outcome of a call.
 pub(crate) enum NearOutcome {
-    /// The output, which is JSON.
+    /// The output. It should be JSON.
     Success(Option<String>),
     Failure(GuestFailure),
 }
@@ -87,7 +87,7 @@ pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
     }
 }
 
-/// Converts an output. One that is not JSON is a text, as IronClaw reads it.
+/// Converts an output. An output that is not JSON becomes a text, as in IronClaw.
 fn success(output: String) -> ToolResult {
     let parsed = (json_weight(output.as_bytes()) <= ARTIFACT_WEIGHT_MAX).then(|| parse_json(&output).ok());
     match parsed.flatten() {

@@ -9,8 +9,8 @@ use crate::link::host::host_state::HostState;
 use toolwit_core::limits::SCHEMA_BYTES_MAX;
 use toolwit_core::text::parse_json;
 
-/// Adds the type of the arguments to a schema that names none. A tool of IronClaw takes an object in any case, and a schema that was
-/// generated from alternatives does not repeat it. Every other text is returned unchanged, and is checked like all schemas.
+/// Adds `"type": "object"` to a schema without a type. A tool of IronClaw always takes an object, and a schema that was
+/// generated from alternatives omits the type. Every other text is returned unchanged, and is checked like all schemas.
 pub(crate) fn schema_of_object(text: String) -> String {
     if text.len() > SCHEMA_BYTES_MAX {
         return text;

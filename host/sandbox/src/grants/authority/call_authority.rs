@@ -19,7 +19,7 @@ use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
 /// Maximum number of recorded accesses per call. The number of accesses of a guest is not limited.
 const ACCESSES_MAX: usize = 64;
 
-/// The authority of one call, shared by the gates of its instance.
+/// The authority of one call, shared by the host functions of its instance.
 #[derive(Clone)]
 pub(crate) struct Authority(Arc<CallAuthority>);
 
@@ -140,8 +140,8 @@ impl CallAuthority {
         Some(rule.quota_bytes)
     }
 
-    /// Records a denied access for the operator. The devices of random numbers are no files that a grant should contain: C libraries
-    /// try them first, and then ask WASI.
+    /// Records a denied access for the operator. A read of a random device is not recorded: no grant is missing,
+    /// because C libraries try these devices first and then use the random numbers of WASI.
     pub(crate) fn record_denial(&self, request: &AccessRequest<'_>, denial: &Denial) {
         if let AccessRequest::File("/dev/urandom" | "/dev/random", AccessMode::Read) = request {
             return;
@@ -149,7 +149,7 @@ impl CallAuthority {
         self.record(denied_access(&self.plugin, request, denial), DenialNotice::of(request));
     }
 
-    /// Records an access that no grant allows, such as one beyond a limit. The guest was informed of it.
+    /// Records a denied access that no grant would allow, such as one beyond a limit. The guest was informed of it.
     pub(crate) fn refuse(&self, access: String, reason: String, suggestion: String) {
         let denied = DeniedAccess {
             plugin: self.plugin.to_string(),

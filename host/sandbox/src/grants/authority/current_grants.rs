@@ -16,13 +16,14 @@ use crate::grants::file::read_grants_file;
 use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase};
 
-/// The maximum time in which the use of a grant is recorded. A process that holds the lock of the grants longer is stopped or hangs.
+/// The time limit for recording the use of a grant. Only a process that is suspended or hangs holds the lock of the
+/// grants for longer.
 const RECORD_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// The current grants: those of the application, and those of the file.
 ///
-/// While the file cannot be read or is invalid, no grant applies, including those of the application. A rule that cannot be
-/// enforced allows nothing; all others apply.
+/// While the file cannot be read or is invalid, no grant applies, not even those of the application. A rule that cannot
+/// be enforced allows nothing; all others apply.
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// The grants of the application.
@@ -31,7 +32,7 @@ pub(crate) struct CurrentGrants {
     state: Mutex<GrantsState>,
     /// Held while the file is read and its directories are opened, which waits for the disk and for other processes.
     directories: Mutex<DirectoryOpener>,
-    /// Held while uses are recorded, which waits for the disk and for other processes, so that at most one thread does.
+    /// Held while uses are recorded, so that at most one thread waits for the disk and for other processes.
     ledger: Arc<tokio::sync::Mutex<Ledger>>,
 }
 
@@ -97,13 +98,13 @@ impl CurrentGrants {
     /// Reads the file again and opens the directories that it grants. Blocks on the disk, and on other processes that change the grants.
     pub(crate) fn reread(&self) {
         let mut directories = self.lock_directories();
-        // Another thread may have read it meanwhile.
+        // Another thread may have read the file meanwhile.
         if self.is_stale() {
             self.refresh(&mut directories);
         }
     }
 
-    /// Returns whether all grants that gave these rights still apply. Does not look at the file.
+    /// Returns whether all grants that gave these rights still apply. Does not read the file.
     pub(crate) fn still_give(&self, rights: &OpenedRights) -> bool {
         let state = self.lock();
         let loaded = state.loaded.as_ref().filter(|_| state.broken.is_none());
@@ -162,7 +163,7 @@ impl CurrentGrants {
         }
     }
 
-    /// Computes the rights of a plugin, or returns the grants to decide about first. Does not block.
+    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. Does not block.
     fn decided_rights(
         &self,
         request: AuthorityRequest<'_>,
@@ -259,17 +260,17 @@ fn read(file: &Path) -> Result<Vec<Grant>, Error> {
     Ok(grants.grants)
 }
 
-/// The rights of a plugin, and what it has lost.
+/// The rights of a plugin, and the rules that it has lost.
 pub(crate) struct GrantedRights {
     pub(crate) rights: Arc<OpenedRights>,
     /// The rules that the plugin lost because its component changed, if this call is the first one since then.
     pub(crate) lost: Vec<String>,
 }
 
-/// The rights of a plugin, or the grants to decide about first.
+/// The rights of a plugin, or the grants about which the ledger must decide first.
 enum DecidedRights {
     Granted(GrantedRights),
-    /// These grants apply for one call or one conversation.
+    /// The grants that are valid for one call or one conversation only.
     Undecided(Vec<Grant>),
 }
 

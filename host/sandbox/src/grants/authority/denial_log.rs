@@ -12,15 +12,16 @@ const ACCESSES_MAX: usize = 16;
 /// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// The access of a guest that reads its environment and finds no variable. The host does not learn which one it looked for, and the
-/// runtimes of some languages read it in any case, so that it may explain a failed call and is irrelevant to a successful one.
+/// The access of a guest that reads its environment and finds no variable. The host does not learn which variable the
+/// guest looked for, and the runtimes of some languages always read the environment. So the access may explain a failed
+/// call, and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
 /// The accesses that the host denied during one call, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct DenialLog {
     accesses: Vec<DeniedAccess>,
-    /// The first access of whose denial the guest was informed. It becomes the error of a call that fails.
+    /// The first denied access of which the guest was informed. It becomes the error of a call that fails or traps.
     reported: Option<DeniedAccess>,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct DenialLog {
 pub(crate) enum DenialNotice {
     /// The guest received a denial.
     Reported,
-    /// The guest received the same as for a resource that does not exist.
+    /// The guest received the same answer as for a resource that does not exist.
     Silent,
 }
 
@@ -86,7 +87,8 @@ impl DenialLog {
         self.accesses.extend(nested.into_iter().take(room));
     }
 
-    /// Adds the accesses to the outcome of the call. A failed call gets the first reported one as its error.
+    /// Adds the accesses to the outcome of the call. The first reported access replaces a failed result or a trap as
+    /// the error of the call.
     pub(super) fn conclude(mut self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         match (called, self.reported.take()) {
             (Ok(result), Some(reported)) if result.is_error() => {

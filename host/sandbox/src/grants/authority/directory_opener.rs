@@ -13,9 +13,9 @@ use crate::grants::file::DirectoryRecord;
 use crate::grants::{AccessMode, DirectoryRule, FilePosition, Grant, GrantRules, UnenforceableRule};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The directory of a rule, or why it cannot be opened.
+/// The directory of a rule, or the reason why it cannot be opened.
 pub(super) struct OpenedRule {
-    /// The path at which the guest sees it.
+    /// The path at which the guest sees the directory.
     pub(super) guest: String,
     pub(super) directory: Result<Arc<OpenDirectory>, RefusedDirectory>,
 }
@@ -28,8 +28,8 @@ pub(super) struct RefusedDirectory {
 }
 
 impl OpenedRule {
-    /// Returns whether opening it again would have another result: its directory was removed, or one that did not exist was
-    /// created.
+    /// Returns whether opening the directory again would have another result: it was removed, or it did not exist and
+    /// was created.
     pub(super) fn is_outdated(&self) -> bool {
         match &self.directory {
             Ok(directory) => directory.is_removed(),
@@ -38,13 +38,13 @@ impl OpenedRule {
     }
 }
 
-/// Opens the directories of grants. A record has the directories that it opened before.
+/// Opens the directories of grants. Compares them with the record of the directories that were opened before.
 pub(super) struct DirectoryOpener {
-    /// What cannot be granted. Without the writable directories, which depend on the grants.
+    /// The area that can be granted, without the writable directories, which depend on the grants.
     area: GrantableArea,
     record: DirectoryRecord,
     files: Arc<OpenFiles>,
-    /// The quotas of writable directories. Rules for one directory with the same quota share it.
+    /// The quotas of writable directories. Rules with the same directory and the same limit share one quota.
     quotas: HashMap<(DirectoryIdentity, u64), Arc<DirectoryQuota>>,
 }
 
@@ -64,7 +64,7 @@ impl DirectoryOpener {
         }
     }
 
-    /// Checks that directories can be granted in addition to those of some grants.
+    /// Checks that the directories of `rules` can be granted in addition to those of `granted`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
@@ -145,8 +145,9 @@ impl DirectoryOpener {
     }
 }
 
-/// Closes the directories that could be replaced unnoticed before the next start, because they are not recorded. The path of the
-/// others leads to the same directory for as long as no plugin can write to a directory above it; it must be recorded from then on.
+/// Closes the unrecorded directories that could be replaced before the next start, because the host would not notice
+/// it. The others stay open: their paths lead to the same directories until a plugin can write to a directory above
+/// them, and they must be recorded from then on.
 fn close_unrecorded(
     opened: &mut [Vec<OpenedRule>],
     grants: &[Grant],
@@ -165,7 +166,7 @@ fn close_unrecorded(
                 .is_ok_and(|directory| directory.must_be_recorded());
             if is_open && unrecorded.contains(&rule.host) {
                 opened.directory = Err(RefusedDirectory {
-                    // The directory exists: it is the record that may be missing.
+                    // The directory exists; only its record is missing.
                     missing: None,
                     ..refused(rule, grant.position, &grant.plugin, &why)
                 });

@@ -23,9 +23,9 @@ pub enum KeyValueError {
 /// than their text.
 pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
 
-/// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces each plugin's
-/// quota over all its buckets, keys and values. Its functions may block: they are called on threads for that, and a guest waits at
-/// most until the time limit of its call.
+/// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces
+/// each plugin's quota over all its buckets, keys and values. Its functions may block: they are called on threads for
+/// blocking work, and a guest waits at most until the time limit of its call.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// Returns a value.
     ///

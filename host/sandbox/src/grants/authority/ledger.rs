@@ -7,8 +7,9 @@ use super::conversation::ConversationNumber;
 use crate::grants::file::UseRecord;
 use crate::grants::{Grant, GrantScope, NoGrantReason};
 
-/// The uses of grants. Those of the grants file are recorded next to it, for all processes of the machine; the file itself is
-/// never written. Those of the application are kept in memory, because its grants end with the process.
+/// The uses of grants. The uses of grants in the grants file are recorded in a file next to it, for all processes of
+/// the machine; the grants file itself is not written. The uses of the application's grants are kept in memory, because
+/// these grants end with the process.
 #[derive(Default)]
 pub(crate) struct Ledger {
     record: Option<UseRecord>,
@@ -16,12 +17,13 @@ pub(crate) struct Ledger {
     sessions: HashMap<String, ConversationNumber>,
 }
 
-/// Whether grants that are valid for one call or one conversation apply to a call, by their identities.
+/// The decisions whether grants that are valid for one call or one conversation apply to a call, by the identities of
+/// the grants.
 #[derive(Debug, Default)]
 pub(crate) struct Admissions(HashMap<String, Result<(), NoGrantReason>>);
 
 impl Admissions {
-    /// Returns the decision about a grant. One that was read since the decisions were made does not apply.
+    /// Returns the decision about a grant. A grant that was read after the decisions were made does not apply.
     pub(super) fn of(&self, grant: &Grant) -> Result<(), NoGrantReason> {
         let decision = self.0.get(&grant.identity()).copied();
         decision.unwrap_or(Err(NoGrantReason::UseNotRecorded))
@@ -33,7 +35,7 @@ impl Admissions {
 pub(crate) enum GrantUse {
     /// A call uses the grant.
     Call,
-    /// The grant is only looked at, to explain a decision.
+    /// The grant is only read, to explain a decision.
     Preview,
 }
 
@@ -60,10 +62,11 @@ impl Ledger {
         Admissions(decisions.collect())
     }
 
-    /// Decides about a grant. Of several processes that use a grant at the same time, one gets it.
+    /// Decides about a grant. If several processes use a grant at the same time, only one gets it.
     ///
     /// # Errors
-    /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] because such a grant could be used again.
+    /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] for a use that cannot be recorded, because the
+    /// grant could be used again.
     fn admit_one(
         &mut self,
         grant: &Grant,

@@ -8,10 +8,10 @@ use super::ledger::Admissions;
 use super::rights::{AuthorityRequest, OpenedRights};
 use crate::grants::{EffectiveRights, Grant, GrantScope, GrantedVersion, Grants, NoGrantReason, stale_grants};
 
-/// The rights of a plugin, or the grants to decide about first.
+/// The rights of a plugin, or the grants about which the ledger must decide first.
 pub(super) enum LoadedRights {
     Rights(Arc<OpenedRights>),
-    /// These grants apply for one call or one conversation.
+    /// The grants that are valid for one call or one conversation only.
     Undecided(Vec<Grant>),
 }
 

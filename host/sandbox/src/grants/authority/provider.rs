@@ -37,7 +37,7 @@ pub(crate) struct AuthoritySources {
     /// The secrets of the application.
     pub(crate) secret_values: SecretValues,
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
-    /// The time and the seed that replace those of all plugins.
+    /// The time at which the clocks of all plugins stand still, and the seed of their random bytes.
     pub(crate) frozen_at: Option<u64>,
     /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
     pub(crate) protected: Vec<PathBuf>,
@@ -49,8 +49,8 @@ impl AuthorityProvider {
     /// Reads the grants.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a grants file that cannot be read or is invalid, and for grants and secrets of the
-    /// application that are.
+    /// [`ErrorKind::Configuration`] for a grants file that cannot be read or is invalid, and for invalid grants and
+    /// secrets of the application.
     pub(crate) fn new(sources: AuthoritySources) -> Result<Self, Error> {
         let mut protected = sources.protected;
         protected.extend(sources.secrets_file.iter().cloned());
@@ -71,8 +71,8 @@ impl AuthorityProvider {
         })
     }
 
-    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist, except those of a
-    /// conversation.
+    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist. Secrets that
+    /// a conversation provides are not checked.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] and [`ErrorKind::MissingKey`].
@@ -144,8 +144,8 @@ impl AuthorityProvider {
         Ok(Authority::new(authority.with_lost_grants(&lost)))
     }
 
-    /// Refuses a call with this authority if one of its grants was removed or changed since the authority was computed. A grant
-    /// that was added meanwhile does not apply to the call, and one that the call used up does.
+    /// Refuses a call with this authority if one of its grants was removed or changed since the authority was computed.
+    /// A grant that was added meanwhile does not apply to the call. A grant that the call itself used up still applies.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`].
@@ -161,7 +161,7 @@ impl AuthorityProvider {
     /// Computes the rights that the next call in a new conversation would have. Does not use up grants.
     ///
     /// # Errors
-    /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the rights list instead.
+    /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
@@ -255,7 +255,8 @@ fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Z
     (variables, missing)
 }
 
-/// Refuses a call of a plugin with a granted secret that does not exist: it would run with other rights than were granted.
+/// Refuses a call of a plugin with a granted secret that does not exist: the call would run with other rights than were
+/// granted.
 fn require_secrets(effective: &EffectiveRights) -> Result<(), Error> {
     match effective.missing.secrets.first() {
         None => Ok(()),

@@ -12,7 +12,7 @@ use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantRe
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuthorityRequest<'a> {
     pub(crate) plugin: &'a Arc<str>,
-    /// The rights of the plugin without a grants file, shared by its calls.
+    /// The rights of the plugin without any grant, shared by its calls.
     pub(crate) no_rights: &'a Arc<OpenedRights>,
     pub(crate) digest: &'a str,
     pub(crate) declared: &'a DeclaredCapabilities,

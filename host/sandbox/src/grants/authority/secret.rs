@@ -48,8 +48,8 @@ pub enum SecretError {
 /// Values by name.
 type ValuesByName = BTreeMap<String, Zeroizing<String>>;
 
-/// Secrets that the application provides, by name. A grant refers to them like to those of the secret store, and they take
-/// precedence. They are wiped from memory when they are dropped.
+/// Secrets that the application provides, by name. A grant refers to them by name, as to the secrets of the store, over
+/// which they take precedence. They are wiped from memory when they are dropped.
 ///
 /// ```
 /// use toolwit_sandbox::SecretValues;
@@ -138,8 +138,8 @@ impl SecretStore {
         Ok(self.read()?.keys().cloned().collect())
     }
 
-    /// Returns the value of a secret, or `None` if it does not exist. It is for programs that send it to servers which the user configured;
-    /// plugins get secrets by grants only.
+    /// Returns the value of a secret, or `None` if it does not exist. This is for programs that send the value to
+    /// servers that the user configured; plugins get secrets by grants only.
     ///
     /// # Errors
     /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, or cannot be sent.
@@ -184,7 +184,7 @@ impl SecretStore {
             Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
         };
         let table: toml::Table = text.parse().map_err(|error| self.invalid(&text, &error))?;
-        // Moved, not copied, so that these bytes are wiped.
+        // Moves the values instead of copying them, so that these bytes are wiped.
         let text_of = |(name, value)| match value {
             toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
             _ => Err(self.failed(format!("has a value at `{name}` that is not text"))),
@@ -271,7 +271,7 @@ impl FoundSecrets {
     }
 }
 
-/// The sources of secrets apart from a conversation.
+/// The secrets of the application and the secret store, in which granted secrets are looked up.
 pub(super) struct SecretLookup {
     pub(super) values: SecretValues,
     pub(super) store: Option<SecretStore>,

@@ -81,7 +81,7 @@ impl GrantableArea {
     }
 }
 
-/// Returns the real path of a file or directory. The last names need not exist.
+/// Returns the real path of a file or directory. The last parts of the path need not exist.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {

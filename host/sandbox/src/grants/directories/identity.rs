@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The identity of a directory. It does not change when the directory is renamed, and another directory at the same path has
-/// another one.
+/// The identity of a directory. It does not change when the directory is renamed, and a different directory at the same
+/// path has a different identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DirectoryIdentity {
     device: u64,
@@ -47,8 +47,9 @@ impl DirectoryIdentity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,
-    /// Whether it was inside a directory that some grant could write to, so that any other directory at its path is refused. Another
-    /// one is refused if a link leads to it: a plugin with a grant of another file, or of another time, could have put the link there.
+    /// Whether the directory was inside one that some grant could write to. If so, a different directory at its path is
+    /// refused. Otherwise, a different one is refused only if a link leads to it: a plugin with a grant of another
+    /// file, or of another time, could have put the link there.
     pub(crate) is_replaceable: bool,
 }
 

@@ -18,19 +18,19 @@ pub(crate) struct OpenDirectory {
     /// The real path, without links, at the time of opening.
     pub(crate) path: PathBuf,
     pub(crate) identity: DirectoryIdentity,
-    /// Whether it is inside a directory that some grant can write to, so that a plugin can replace it.
+    /// Whether the directory is inside one that some grant can write to, so that a plugin can replace it.
     pub(crate) is_replaceable: bool,
-    /// Whether a link led to it.
+    /// Whether a link led to the directory.
     pub(crate) has_link: bool,
-    /// The path at which the guest sees it.
+    /// The path at which the guest sees the directory.
     pub(crate) guest: String,
     pub(crate) quota: Arc<DirectoryQuota>,
-    /// The files that guests have open in it.
+    /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
 }
 
 impl OpenDirectory {
-    /// Opens the directory of a rule. `granted` is its identity if that was recorded when it was opened first.
+    /// Opens the directory of a rule. `granted` is its record, if it was recorded when it was opened first.
     ///
     /// # Errors
     /// If the directory does not exist, is not a directory, cannot be granted, or is not the recorded one.
@@ -77,7 +77,7 @@ impl OpenDirectory {
         Ok(area.resolve(rule)?.identity)
     }
 
-    /// Returns whether its path can lead to another directory later, which only the record notices.
+    /// Returns whether the path of the directory can lead to a different one later, which only the record reveals.
     pub(crate) fn must_be_recorded(&self) -> bool {
         self.is_replaceable || self.has_link
     }

@@ -14,7 +14,7 @@ pub(crate) struct OpenFiles(Mutex<TrackedFiles>);
 #[derive(Debug, Default)]
 struct TrackedFiles {
     files: Vec<(PathBuf, Weak<File>)>,
-    /// The number of files from which on closed ones are dropped from the list.
+    /// The length of the list at which closed files are removed from it.
     sweep_at: usize,
 }
 

@@ -13,13 +13,13 @@ use super::identity::DirectoryIdentity;
 /// The maximum number of links in a path, as on Linux.
 const LINKS_MAX: usize = 40;
 
-/// A directory on the way to a granted one.
+/// A directory on the way to a granted one, or the granted one itself.
 pub(super) struct ResolvedDirectory {
     pub(super) handle: File,
     /// The real path, without links.
     pub(super) path: PathBuf,
     pub(super) identity: DirectoryIdentity,
-    /// Whether its parent is a directory that some grant can write to, or is inside one.
+    /// Whether the directory is inside one that some grant can write to, at any depth.
     pub(super) is_inside_writable: bool,
     /// Whether its path has a link.
     pub(super) has_link: bool,
@@ -71,7 +71,8 @@ impl PathWalk {
             return Err(io::Error::other("the path has no root"));
         };
         if name == Path::new("..") {
-            // Only the target of a link contains `..`, and no link leads into a writable directory and out of it again.
+            // Only the target of a link contains `..`, and no link may lead into a writable directory and out of it
+            // again.
             if current.is_writable {
                 let why = format!(
                     "a link leads through {}, which a plugin can write to",

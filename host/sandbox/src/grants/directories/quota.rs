@@ -16,8 +16,8 @@ pub(crate) const ENTRY_BYTES: u64 = 4 << 10;
 /// continuously would make the host measure continuously.
 const PAUSE_FACTOR: u32 = 8;
 
-/// How often a directory is measured at least while its quota is filled, so that several processes that write to it notice each
-/// other.
+/// The minimum number of measurements of a directory while its quota is filled. They reveal the bytes that other
+/// processes write to it.
 const MEASUREMENTS: u64 = 8;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
@@ -44,7 +44,7 @@ struct QuotaCount {
     unwritten: u64,
     /// All bytes reserved so far.
     reserved: u64,
-    /// Those that the last measurement knew.
+    /// The value of `reserved` at the beginning of the last measurement.
     measured: u64,
     /// The earliest time of the next measurement.
     next: Option<Instant>,
@@ -75,8 +75,9 @@ impl DirectoryQuota {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has to be
-    /// measured first: it seems full, or much was written since the last measurement, when other processes may have written too.
+    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has
+    /// to be measured first: it seems full, or much was written since the last measurement, and other processes may
+    /// have written too.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.count();
         let since = count.reserved.saturating_sub(count.measured);
@@ -145,7 +146,8 @@ impl DirectoryQuota {
     }
 }
 
-/// Bytes of a quota that are about to be written. Until it is dropped, they count also if a measurement does not see them.
+/// Bytes of a quota that are about to be written. Until the reservation is dropped, they count even if a measurement
+/// does not see them.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     quota: Arc<DirectoryQuota>,
@@ -158,7 +160,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Returns bytes that will not be written to the quota, so that at most `bytes` stay reserved.
+    /// Releases the bytes that will not be written, so that at most `bytes` stay reserved.
     pub(crate) fn shrink(&mut self, bytes: u64) {
         let unused = self.bytes.saturating_sub(bytes);
         self.bytes -= unused;

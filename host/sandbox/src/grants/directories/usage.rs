@@ -9,8 +9,8 @@ use cap_primitives::fs::{ReadDir, open_dir, read_base_dir, read_dir};
 use super::quota::ENTRY_BYTES;
 use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
 
-/// The length from which on a path is not extended: the directory is opened, and paths start from it. Less than the maximum of
-/// the operating system, so that a tree of any depth can be measured.
+/// The maximum length of a path. A directory with a longer path is opened, and the paths below it start from there.
+/// Less than the maximum of the operating system, so that a tree of any depth can be measured.
 const PATH_BYTES_MAX: usize = 2_000;
 
 /// The maximum number of directories that are open at a time. Only a tree that branches at every depth needs several.
@@ -64,7 +64,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Opens a directory that was pending. Returns its base and its path from there, which may be a new base.
+    /// Opens a pending directory. Returns its base, which may be new, and its path from the base.
     fn open(&mut self, base: usize, path: PathBuf) -> io::Result<(usize, PathBuf, ReadDir)> {
         self.bases.truncate(base + 1);
         if path.as_os_str().len() <= PATH_BYTES_MAX {

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use crate::grants::directories::{DirectoryIdentity, RecordedDirectory};
 use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
-/// The identities of granted directories inside writable ones, by their paths in the grants file, from when each was opened
-/// first: a file next to the grants file. Without a grants file, the record is in memory.
+/// The identity that each granted directory had when it was opened first, by its path in the grants file. The record is
+/// a file next to the grants file; without a grants file, it is in memory.
 ///
-/// It outlives the writable grant. A link that its plugin has left behind is never followed.
+/// The record outlives a writable grant. A link that the grant's plugin has left behind cannot lead to a different
+/// directory.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {
     /// The grants file.
@@ -50,7 +51,7 @@ impl DirectoryRecord {
         }
     }
 
-    /// Adds directories that are not recorded yet.
+    /// Adds directories that are not recorded yet, and updates those that no plugin could replace.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -63,7 +64,7 @@ impl DirectoryRecord {
             return Ok(());
         };
         let _lock = LockedFile::acquire(grants)?;
-        // Another process may have recorded them meanwhile.
+        // Another process may have recorded the directories meanwhile.
         let mut recorded = self.read()?;
         for (path, directory) in new {
             let earlier = recorded.entry(path).or_insert(directory);
@@ -74,8 +75,8 @@ impl DirectoryRecord {
         write(grants, &recorded)
     }
 
-    /// Forgets the directories that are other ones now, because the operator grants them again. Returns whether there are any. The
-    /// caller holds the lock of the grants file.
+    /// Removes the records of paths that lead to different directories now, because the operator grants them again.
+    /// Returns whether there are any. The caller holds the lock of the grants file.
     ///
     /// # Errors
     /// If the record cannot be read or written.

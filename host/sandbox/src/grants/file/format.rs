@@ -163,7 +163,7 @@ impl GrantFormat {
     }
 }
 
-/// Checks what the types of a grant's rules cannot express.
+/// Checks the conditions that the types of a grant's rules cannot express.
 fn check_grant(grant: &Grant) -> Result<(), RuleError> {
     check_name(&grant.plugin)?;
     let mut guests: Vec<_> = grant.rules.files.iter().map(|rule| &rule.guest).collect();
@@ -256,7 +256,7 @@ impl NewGrant {
         Ok(grant)
     }
 
-    /// Writes the grant as a table of the file. `now` is in seconds since 1970.
+    /// Writes the grant as a table of the file. `issued` is in nanoseconds since 1970.
     pub(super) fn to_table(&self, issued: u64) -> Result<Table, String> {
         let mut table = Table::new();
         table["plugin"] = toml_edit::value(&self.plugin);
@@ -311,7 +311,7 @@ pub(super) fn now() -> u64 {
     time_since_1970().as_secs()
 }
 
-/// Returns the nanoseconds since 1970. A grant that is issued again within a second is another one.
+/// Returns the nanoseconds since 1970. So a grant that is issued again within a second is a different grant.
 pub(super) fn issue_time() -> u64 {
     u64::try_from(time_since_1970().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -23,8 +23,9 @@ const EMPTY_FILE: &str = "version = 1\n";
 
 /// An operator's grants file.
 ///
-/// Changes keep the comments and the order of the file. They replace it atomically under a lock, so that a reader sees the
-/// old or the new content and concurrent changes are not lost. Each change is recorded in a log next to the file.
+/// Changes keep the comments and the order of the file. A change replaces the file atomically under a lock, so that a
+/// reader sees the old or the new content and concurrent changes are not lost. Each change is recorded in a log next to
+/// the file.
 ///
 /// ```
 /// use toolwit_sandbox::{GrantsFile, NewGrant};
@@ -110,7 +111,7 @@ impl GrantsFile {
         Ok(self.read_text()?.1)
     }
 
-    /// Reads and checks the file once, so that what is shown and what is accepted are the same.
+    /// Reads and checks the file once, so that the content that is shown is the content that is accepted.
     ///
     /// # Errors
     /// Those of [`GrantsFile::read`].
@@ -138,9 +139,9 @@ impl GrantsFile {
     /// of the plugin for one call that are used up are removed. A directory that was replaced since it was granted is accepted.
     ///
     /// # Errors
-    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could enforce,
-    /// such as a directory that does not exist. [`Plugin::check_grant`](crate::Plugin::check_grant) also checks what this host
-    /// cannot enforce.
+    /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could
+    /// enforce, such as a directory that does not exist. [`Plugin::check_grant`](crate::Plugin::check_grant) also
+    /// refuses rules that this host cannot enforce.
     pub fn grant(&self, grant: &NewGrant) -> Result<bool, GrantsFileError> {
         let table = grant
             .to_table(issue_time())
@@ -192,7 +193,8 @@ impl GrantsFile {
         Ok(removed)
     }
 
-    /// Removes one rule of a plugin, in the words of [`GrantRules::describe`] or the first of them. Returns the full text.
+    /// Removes one rule of a plugin. `rule` is its text as in [`GrantRules::describe`], or the first words of it.
+    /// Returns the full text.
     ///
     /// A grant for one call or one conversation that has been used is removed with all its rules.
     ///
@@ -206,7 +208,7 @@ impl GrantsFile {
             for (index, old) in grants.iter().enumerate().rev().filter(|(_, old)| old.plugin == plugin) {
                 let mut rules = old.rules.clone();
                 rules.retain(|line| line != found);
-                // The identity of a used grant depends on its rules: with fewer of them, it would be unused.
+                // The identity of a used grant depends on its rules: with fewer rules, the grant would count as unused.
                 if rules != old.rules && used.contains(&old.identity()) {
                     rules = GrantRules::default();
                 }
@@ -227,7 +229,8 @@ impl GrantsFile {
         Ok(used.contains(&grant.identity()))
     }
 
-    /// Changes the grants under the lock. `edit` returns the changed rules, for the log. If there are none, nothing is written.
+    /// Changes the grants under the lock. `edit` returns the changed rules, for the log. If it returns none, nothing is
+    /// written.
     fn change(
         &self,
         action: &str,
@@ -308,7 +311,7 @@ pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Checks that the directories of new rules can be granted next to the earlier grants.
+/// Checks that the directories of new rules can be granted in addition to the earlier grants. Returns their identities.
 fn check_directories(
     rules: &GrantRules,
     earlier: &[Grant],
@@ -328,7 +331,7 @@ fn check_directories(
     rules.files.iter().map(identity).collect()
 }
 
-/// Finds the one rule of a plugin that has a text, or starts with its words.
+/// Finds the one rule of a plugin whose text is `rule`, or starts with its words.
 fn one_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
     let named: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
     if named.is_empty() {

@@ -69,7 +69,7 @@ impl UseRecord {
     /// Those of [`UseRecord::add`].
     pub(crate) fn would_add(&self, identity: &str) -> io::Result<bool> {
         let _lock = LockedFile::acquire(&self.grants)?;
-        // Deleted at once, because it is not committed.
+        // Checks that the record can be written. The file is deleted at once, because it is not committed.
         StagedFile::write_private(&self.file(), b"")?;
         Ok(!self.read()?.contains(identity))
     }

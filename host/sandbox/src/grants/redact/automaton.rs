@@ -5,18 +5,19 @@
 
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
-/// The state of a search: the longest end of the text that begins a pattern.
+/// The state of a search: the longest end of the text that is the beginning of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State(u32);
 
-/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root, which is the child of no state.
+/// A state of the automaton with its position in the tree of all patterns. The index 0 is the root, which is not a
+/// child of a state.
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The last byte of the text that leads here.
     byte: u8,
     first_child: u32,
     next_sibling: u32,
-    /// The state of the longest proper end of this text that begins a pattern.
+    /// The state of the longest proper end of this text that is the beginning of a pattern.
     fallback: u32,
     /// The length of the text that leads here.
     depth: u32,
@@ -35,7 +36,8 @@ pub(super) struct Automaton {
 }
 
 impl Automaton {
-    /// Creates the automaton of some patterns. Without patterns, it allocates nothing and must not read.
+    /// Creates the automaton of some patterns. Without patterns, the automaton allocates nothing, and must not read a
+    /// byte.
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let states = 1 + patterns.clone().map(<[u8]>::len).sum::<usize>();
         if states == 1 {
@@ -77,7 +79,7 @@ impl Automaton {
         State(self.from_root[usize::from(byte)])
     }
 
-    /// Returns the number of bytes at the end of the text that begin a pattern.
+    /// Returns the number of bytes at the end of the text that are the beginning of a pattern.
     pub(super) fn depth(&self, state: State) -> usize {
         self.node(state.0).depth as usize
     }

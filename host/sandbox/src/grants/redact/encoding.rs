@@ -15,11 +15,11 @@ pub(super) enum Encoding {
     Plain,
     /// Some characters are replaced by escapes.
     Escaped(EscapeKind),
-    /// Hex digits, if the first byte begins `skipped` digits after the beginning of a run of digits.
+    /// Hex digits. The first byte begins after the first `skipped` digits of a run of digits.
     Hex {
         skipped: u8,
     },
-    /// Base64 of either alphabet, if the first byte begins `skipped` digits after the beginning of a run of digits.
+    /// Base64 of either alphabet. The first byte begins after the first `skipped` digits of a run of digits.
     Base64 {
         skipped: u8,
     },
@@ -116,7 +116,7 @@ impl Reader {
 #[derive(Default)]
 struct SecretSearch {
     state: State,
-    /// The positions of the last decoded bytes that begin a secret.
+    /// The positions of the last decoded bytes, if they are the beginning of a secret.
     starts: VecDeque<u64>,
 }
 
@@ -163,7 +163,7 @@ struct Digits {
 
 /// The outcome of decoding one digit.
 enum Digit {
-    /// The digit completes no byte.
+    /// The digit does not complete a byte.
     Incomplete,
     /// The digit completes this byte.
     Decoded(u8, Range<u64>),

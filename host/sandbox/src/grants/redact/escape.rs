@@ -7,7 +7,7 @@ use super::encoding::hex_digit;
 /// The maximum length of an escape, in bytes.
 const ESCAPE_BYTES_MAX: usize = 12;
 
-/// The names of HTML for characters of ASCII.
+/// The named HTML escapes of ASCII characters.
 const ENTITIES: [(&str, u8); 5] = [
     ("&amp;", b'&'),
     ("&apos;", b'\''),
@@ -29,9 +29,9 @@ pub(super) enum EscapeKind {
     Entity,
 }
 
-/// The state of the beginning of an escape.
+/// The result of reading the bytes of a possible escape.
 enum Progress {
-    /// An escape may follow.
+    /// The beginning of an escape.
     Incomplete,
     /// An escape of this byte.
     Byte(u8),
@@ -66,7 +66,7 @@ impl Escape {
         (self.pending_bytes > 0).then_some(self.begins_at)
     }
 
-    /// Reads a byte, and passes on what it decodes to.
+    /// Reads a byte, and passes on the bytes that are decoded.
     pub(super) fn read(&mut self, byte: u8, at: u64, decoded: &mut dyn FnMut(u8, Range<u64>)) {
         if self.pending_bytes == 0 {
             if byte == self.kind.mark() {

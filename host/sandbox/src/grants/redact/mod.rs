@@ -1,7 +1,7 @@
 //! Redaction of secrets in results, logs and streams.
 //!
-//! A text is read once in each [`Encoding`], and an automaton searches all secrets in what it decodes to. The cost is linear in the
-//! length of the text, and does not depend on the number of secrets.
+//! A text is read once in each [`Encoding`], and an automaton searches the decoded text for all secrets. The cost is
+//! linear in the length of the text, and does not depend on the number of secrets.
 
 mod automaton;
 mod encoding;
@@ -67,7 +67,7 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    /// Returns a text whose end is missing without the part at its end that could begin a secret.
+    /// Removes, from the end of a truncated text, the part that could be the beginning of a secret.
     pub(crate) fn without_cut_secret<'a>(&self, text: &'a str) -> &'a str {
         if self.is_idle() {
             return text;

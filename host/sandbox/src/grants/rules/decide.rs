@@ -15,8 +15,8 @@ use crate::inspect::declared_capabilities::Capability;
 /// The number of the rule of a kind of access that has at most one rule.
 const ONLY_RULE: usize = 1;
 
-/// Decides whether an access is allowed, and by which rule. Has no side effects: every gate of the host calls it, and so does
-/// `explain`.
+/// Decides whether an access is allowed, and by which rule. Has no side effects. Every access check of the host calls
+/// it, and so does `explain`.
 ///
 /// `rights` must contain only grants that currently apply, so no grants that are used up. [`decide_address`] makes the second
 /// decision: whether the address of a granted host name is allowed.
@@ -136,7 +136,7 @@ fn file(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize,
     if !path.has_root() || path.components().any(climbs) {
         return Err(Denial::PathNotPlain);
     }
-    // Of nested directories, the innermost decides. One that cannot be opened hides none around it.
+    // Of nested directories, the innermost decides. A directory that cannot be opened does not hide the ones around it.
     let containing = |index: &usize| rules[*index].contains(path);
     let innermost = |indices: &mut dyn Iterator<Item = usize>| indices.max_by_key(|index| rules[*index].guest.len());
     let is_open = |index: &usize| rights.unenforceable_directory(*index).is_none();
@@ -159,9 +159,9 @@ fn file(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize,
     }
 }
 
-/// Finds the rule through whose directory a guest reaches the files of a rule: its own, except for a read-only directory that is
-/// inside a writable one on the host and at the same path for the guest. Such a rule could not protect its files, because the
-/// guest can name them through the outer directory.
+/// Finds the rule through whose directory a guest reaches the files of the rule `inner`. This is `inner` itself, unless
+/// its directory is read-only, and is inside a writable one at the same relative path on the host and for the guest.
+/// Such a rule could not protect its files, because the guest can name them through the outer directory.
 fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
     let rules = &rights.rules.files;
     let rule = &rules[inner];

@@ -71,7 +71,7 @@ pub enum NoGrantReason {
     UsedUp,
     /// The grant is for one call or one conversation, and the host cannot record its use.
     UseNotRecorded,
-    /// The grants file cannot be read or is invalid, so that none of its grants applies.
+    /// The grants file cannot be read or is invalid, so that no grant applies, not even one of the application.
     Unreadable,
 }
 
@@ -248,7 +248,7 @@ impl EffectiveRights {
             .find(|mode| is_own(*mode))
     }
 
-    /// Returns why the directory of a rule in `files` cannot be opened; `None` if it can.
+    /// Returns the reason why the directory of a rule in `files` cannot be opened; `None` if it can be opened.
     pub(super) fn unenforceable_directory(&self, index: usize) -> Option<&UnenforceableRule> {
         self.unenforceable.get(&self.rules.files.get(index)?.guest)
     }

@@ -1,9 +1,9 @@
 //! Paths that every server interprets in the same way.
 //!
-//! A server may decode a path before it resolves dot segments: with the escapes of the standard, with others, twice, or to the
-//! nearest character of another character set. So a path is plain only if none of these conversions changes it.
+//! A server may decode a path before it resolves dot segments: with the standard escapes, with other escapes, twice, or
+//! to the nearest character of another character set. So a path is plain only if none of these conversions changes it.
 
-/// Characters that some servers convert to a dot, a separator or an escape, although they are others.
+/// Characters that some servers convert to a dot, a separator or an escape, although they are different characters.
 const LOOKALIKES: [char; 14] = [
     '\u{2024}', '\u{2025}', '\u{2026}', '\u{2044}', '\u{2215}', '\u{2216}', '\u{29f5}', '\u{29f8}', '\u{29f9}',
     '\u{fe52}', '\u{fe68}', '\u{ff0e}', '\u{ff0f}', '\u{ff3c}',

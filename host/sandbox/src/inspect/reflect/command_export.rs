@@ -21,8 +21,8 @@ impl<'a> ExportReader<'a> {
         }
     }
 
-    /// Returns the export that runs the program of another one, for a later version of WASI. Programs for WASI 0.3 export both if their
-    /// toolchain adds the earlier one to every program.
+    /// Returns the export that runs the same program for a later version of WASI. A program for WASI 0.3 has both
+    /// exports if its toolchain adds the one for WASI 0.2 to every program.
     fn later_command(&self, name: &str) -> Option<&'a str> {
         let is_later = |other: &&&str| {
             is_command(other)

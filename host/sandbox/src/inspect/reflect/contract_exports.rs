@@ -46,7 +46,7 @@ impl ExportReader<'_> {
     }
 }
 
-/// Creates the function of a contract. Its types are those of the contract, so that they are not described.
+/// Creates the function of a contract. The contract fixes its types, so they are not described.
 fn contract_function(interface: &Arc<str>, export: &str) -> Function {
     Function {
         interface: Some(interface.clone()),

@@ -82,7 +82,7 @@ impl ExportReader<'_> {
         self.shape.functions.get_mut(first..).unwrap_or_default()
     }
 
-    /// Skips an interface whose functions do not have its types.
+    /// Skips an interface whose functions do not have the expected types.
     fn skip_from(&mut self, first: usize, name: &str) {
         self.shape.functions.truncate(first);
         let interface = name.split('@').next().unwrap_or(name).to_owned();
@@ -90,7 +90,7 @@ impl ExportReader<'_> {
     }
 }
 
-/// Describes an interface in a version that the host does not support, and what to do.
+/// Describes the reason why an interface in another version is skipped, and the fix.
 fn other_version(version: &str) -> String {
     let version = if version.is_empty() { "no version" } else { version };
     format!(

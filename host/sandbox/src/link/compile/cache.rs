@@ -57,7 +57,7 @@ impl CodeCache {
         Ok(self.entries()?.into_iter().filter_map(digest).collect())
     }
 
-    /// Returns whether there is an entry for a component. Whether it is valid is checked when it is loaded.
+    /// Returns whether there is an entry for a component. The entry is checked only when it is loaded.
     pub(crate) fn contains(&self, engine: &Engine, digest: &str) -> bool {
         self.directory.join(entry_name(engine, digest)).exists()
     }
@@ -95,7 +95,8 @@ impl CodeCache {
     /// Stores the machine code of a component and maps the file in place of the copy in memory.
     ///
     /// # Errors
-    /// Returns the code if it cannot be stored, and `None` if another process removed the entry at once.
+    /// Returns the code if it cannot be stored, and `None` if the stored entry cannot be loaded, such as one that
+    /// another process removed at once.
     pub(crate) fn store_and_load(
         &self,
         engine: &Engine,
@@ -108,7 +109,7 @@ impl CodeCache {
             return Err(Some(code));
         }
         drop(code);
-        // Mapped before the limit of the cache may remove it.
+        // Maps the entry before the limit of the cache can remove it.
         let component = self.load(engine, digest).ok_or(None)?;
         if let Err(error) = self.shrink_to(self.bytes_max()) {
             tracing::debug!(%error, "the code cache could not be reduced to its limit");
@@ -151,8 +152,8 @@ fn entry_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{:016x}.code", engine.compatibility_hash())
 }
 
-/// Reads the key. Replaces one of another length, which a process that was stopped midway or a full disk left behind: entries of the
-/// earlier key are then compiled again.
+/// Reads the key. Replaces a key of another length, which a process that was stopped midway or a full disk left behind.
+/// The entries of the earlier key are then compiled again.
 fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     match fs::read(path) {
         Ok(key) => {

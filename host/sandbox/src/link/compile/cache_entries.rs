@@ -63,7 +63,8 @@ impl CodeCache {
             .unwrap_or(CODE_CACHE_BYTES_MAX)
     }
 
-    /// Sets the limit for this and all later processes, and removes entries over it. Returns the removed entries.
+    /// Sets the limit for this and all later processes, and removes entries over it. Returns the number and size of the
+    /// removed entries.
     ///
     /// # Errors
     /// If the directory cannot be written.
@@ -75,7 +76,8 @@ impl CodeCache {
         self.shrink_to(bytes_max)
     }
 
-    /// Removes the least recently used entries until the others take at most this many bytes. Returns the removed entries.
+    /// Removes the least recently used entries until the others take at most this many bytes. Returns the number and
+    /// size of the removed entries.
     ///
     /// A process that has mapped a removed entry can still use it.
     ///

@@ -34,9 +34,9 @@ pub enum CodeCacheChange {
 pub struct CodeCacheReport {
     /// The directory.
     pub directory: PathBuf,
-    /// Its entries.
+    /// The number and size of its entries, and the limit.
     pub usage: CodeCacheUsage,
-    /// The entries that a change removed.
+    /// The number and size of the entries that a change removed.
     pub removed: Option<CodeCacheUsage>,
 }
 

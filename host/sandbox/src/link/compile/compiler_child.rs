@@ -96,7 +96,7 @@ fn compile(job: &CompileJob) -> io::Result<ExitCode> {
 /// Ends this process when its host ends, which closes standard input.
 fn end_with_host() -> io::Result<()> {
     let wait = || {
-        // Nothing follows the component.
+        // The host sends nothing after the component, so the read returns when standard input is closed.
         let _ = io::stdin().read(&mut [0]);
         exit_immediately();
     };

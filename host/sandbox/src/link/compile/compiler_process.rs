@@ -15,28 +15,31 @@ use toolwit_core::limits::{ByteCount, EngineLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The memory of a compiler process for a component of no size, in bytes.
+/// The memory limit of a compiler process without the parts for its threads and the component, in bytes.
 const MEMORY_BYTES_BASE: u64 = 256 << 20;
 
-/// The memory of each thread of a compiler process, in bytes. It has a thread for each processor.
+/// The part of the memory limit for each thread, in bytes. A compiler process has a thread for each processor.
 const MEMORY_BYTES_PER_THREAD: u64 = 4 << 20;
 
-/// The memory of a compiler process for each byte of the component, in bytes. An interpreter of 18 MB takes 21 bytes.
+/// The part of the memory limit for each byte of the component, in bytes. An interpreter of 18 MB takes 21 bytes.
 const MEMORY_BYTES_PER_BYTE: u64 = 64;
 
-/// The processor time of a compiler process for a component of no size.
+/// The limit of processor time without the part for the component, in seconds.
 const PROCESSOR_SECONDS_BASE: u64 = 20;
 
-/// The processor time of a compiler process for each MiB of the component. An interpreter of 18 MB takes two seconds.
+/// The part of the limit of processor time for each MiB of the component, in seconds. An interpreter of 18 MB takes two
+/// seconds in total.
 const PROCESSOR_SECONDS_PER_MIB: u64 = 20;
 
-/// The size of the machine code of a component, as a multiple of its size. Large components have two to four.
+/// The maximum size of the machine code of a component, as a multiple of the component's size. Large components have
+/// two to four.
 const CODE_BYTES_PER_BYTE: u64 = 32;
 
-/// The size of the machine code that a small component may have in addition, in bytes.
+/// The size that the machine code of a component may have in addition, in bytes. It serves small components.
 const CODE_BYTES_BASE: u64 = 16 << 20;
 
-/// Compiles a component in a process of a program. The machine code is held in memory until it is complete. Dropping the future ends the process.
+/// Compiles a component in a process that runs `program`. The machine code is held in memory until it is complete.
+/// Dropping the future ends the process.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] if the compiler refuses the component, or ends at its limits; [`ErrorKind::Internal`] if the program
@@ -121,7 +124,7 @@ async fn converse(
     code_bytes_max: u64,
 ) -> io::Result<CompilerReply> {
     let write = async {
-        // Fails if the process has ended, which reading reports.
+        // Fails if the process has ended, which reading the reply reports.
         let _: io::Result<()> = stdin.write_all(component).await;
         stdin
     };

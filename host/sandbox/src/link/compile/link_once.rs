@@ -102,7 +102,7 @@ impl LinkOnce {
         if let Some(linked) = self.linked.get() {
             return futures::future::ready(Ok(linked.clone())).boxed().shared();
         }
-        // An attempt that failed without a waiting caller is not reported to a later one.
+        // An attempt that failed without a waiting caller is not reported to a later caller.
         if let CompileStatus::Failed(_) = self.progress.status() {
             *attempt = None;
         }

@@ -18,7 +18,7 @@ pub(crate) struct LinkedComponent {
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
     uses_conversation: bool,
-    /// Whether the parameters or the result of a function contain streams or futures, by its index in the shape.
+    /// For each function, by its index in the shape: whether its parameters or its result contain streams or futures.
     has_streams: Vec<bool>,
 }
 

@@ -120,8 +120,8 @@ async fn install(
     blocking(install).await
 }
 
-/// Runs work on a thread of its own, which does not delay the end of the process: a runtime waits for its blocking tasks, and a
-/// compiler cannot be interrupted. Converts a panic to an error.
+/// Runs work on a separate thread, which does not delay the end of the process. A Tokio runtime would wait for its
+/// blocking tasks, and a compiler cannot be interrupted. Converts a panic to an error.
 async fn detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
         Error::new(ErrorKind::Internal, Phase::Load, "compiling failed unexpectedly").with_source(source)

@@ -24,7 +24,8 @@ pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
 ///
 /// Only [`super::pipeline`] calls this, on code that it has just read from the process that it started.
 pub(crate) fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the code is output of `Engine::precompile_component` in a process of the program that the embedder chose, which
-    // has the same trust as the compiler in this process: both run on the component alone, and nobody else can write to the pipe.
+    // SAFETY: the code is output of `Engine::precompile_component` in a process of the program that the embedder chose,
+    // which has the same trust as the compiler in this process: both run on the component alone, and no other process
+    // can write to the pipe.
     unsafe { Component::deserialize(engine, code) }
 }

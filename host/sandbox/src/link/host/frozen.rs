@@ -5,7 +5,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// The number of bytes after which the sequence repeats.
+/// The number of random bytes after which their sequence repeats.
 const BYTES: usize = 16 << 10;
 
 /// A clock that always returns the same time, in seconds since 1970. Waiting on it takes real time, at most until the deadline

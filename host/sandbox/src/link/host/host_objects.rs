@@ -1,7 +1,7 @@
 //! The memory of the host that the resources of a guest hold, by their types.
 //!
-//! Buffers count with the most that they can hold, because a guest can fill them without another call. A type that is not named
-//! here counts with [`OBJECT_BYTES`].
+//! A buffer counts with its capacity, because a guest can fill it without another call. A type that is not named here
+//! counts with [`OBJECT_BYTES`].
 
 use std::any::Any;
 
@@ -21,30 +21,32 @@ use super::http::{BODY_CHUNK_BYTES, BODY_CHUNKS};
 use super::keyvalue::Bucket;
 use toolwit_core::limits::{GUEST_PATH_BYTES_MAX, HEADER_BYTES_MAX};
 
-/// A resource without data of its own: its entries in the tables of the host and of wasmtime.
+/// The memory of a resource without data of its own: its entries in the tables of the host and of wasmtime.
 const OBJECT_BYTES: usize = 1 << 10;
 
-/// A header field without its name and value. The map of the fields allocates twice what it holds when it grows.
+/// The memory of a header field without its name and value. The map of fields doubles its allocation when it grows.
 const FIELD_BYTES: usize = 256;
 
-/// The fields of a header list at its limit: wasmtime counts less for a short field than it takes.
+/// The maximum memory of a header list. Four times its limit, because wasmtime counts less for a short field than the
+/// field takes.
 const FIELDS_BYTES_MAX: usize = 4 * HEADER_BYTES_MAX;
 
-/// A stream: wasmtime reads and writes files in pieces of this size.
+/// The memory of a stream: wasmtime reads and writes files in pieces of this size.
 const STREAM_BYTES: usize = 64 << 10;
 
-/// The body of a message that the guest writes: its queued chunks, the chunk that waits for room in the queue, and its trailers.
+/// The memory of the body of a message that the guest writes: its queued chunks, the chunk that waits for room in the
+/// queue, and its trailers.
 const OUTGOING_BODY_BYTES: usize = (BODY_CHUNKS + 1) * BODY_CHUNK_BYTES + FIELDS_BYTES_MAX;
 
-/// A request that was sent, until its response is dropped: its fields and body, the buffers of the connection and of TLS, and the
-/// fields and one chunk of the response.
+/// The memory of a request that was sent, until its response is dropped: its fields and body, the buffers of the
+/// connection and of TLS, and the fields and one chunk of the response.
 const EXCHANGE_BYTES: usize = OUTGOING_BODY_BYTES + 2 * FIELDS_BYTES_MAX + (256 << 10);
 
-/// A task, an end of a stream or future, or a set of them. wasmtime's streams of files and standard streams buffer 8 KiB, ours and
-/// those of messages 64 KiB; each stream has three objects.
+/// The memory of one object of the concurrency runtime: a task, an end of a stream or future, or a set of them. A
+/// stream has three such objects, and buffers at most 64 KiB.
 const CONCURRENT_OBJECT_BYTES: u64 = 24 << 10;
 
-/// The most that one resource holds in addition to data that the guest passes with its calls.
+/// The maximum memory of one resource in addition to the data that the guest passes with its calls.
 pub(super) const LARGEST_OBJECT_BYTES: u64 = EXCHANGE_BYTES as u64;
 
 /// Returns the memory that all resources hold.
@@ -55,7 +57,7 @@ pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
     bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
 }
 
-/// Returns the memory that the tasks, streams and futures of a store hold at most.
+/// Returns the maximum memory of the tasks, streams and futures of a store.
 pub(super) fn concurrent_bytes(objects: usize) -> u64 {
     (objects as u64).saturating_mul(CONCURRENT_OBJECT_BYTES)
 }

@@ -61,7 +61,7 @@ impl HostState {
         let HostSetup { limits, authority, .. } = setup;
         let log = match &stdio {
             Stdio::Log => LogBuffer::new(limits.log_bytes_max),
-            // What a program reports before it traps belongs to the error.
+            // The error output of a program that traps becomes part of the error.
             Stdio::Program { stderr, .. } => stderr.clone(),
         };
         let mut resources = ResourceTable::new();

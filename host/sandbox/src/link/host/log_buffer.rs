@@ -99,7 +99,8 @@ impl LogBuffer {
     }
 }
 
-/// Returns output as printable text without secrets. They are replaced before anything is cut, so that no part of one is left.
+/// Returns output as printable text without secrets. If the output was cut, the part at its end that could be the
+/// beginning of a secret is removed too.
 fn redacted(output: &[u8], is_cut: bool, redactor: &Redactor) -> String {
     let text = printable(&String::from_utf8_lossy(output));
     let text = if is_cut {

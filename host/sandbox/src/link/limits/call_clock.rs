@@ -27,7 +27,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Returns the time of the end, if nobody is asked until then.
+    /// Returns the time at which the call ends if no person is asked until then.
     pub(crate) fn at(&self) -> Instant {
         match &self.wall_clock {
             Some(clock) => clock.deadline(self.wall_max),
@@ -43,7 +43,7 @@ impl Deadline {
         }
     }
 
-    /// Returns the context of a nested call, whose questions move this deadline.
+    /// Returns the context for a nested call, so that questions about it move this deadline.
     pub(crate) fn around(&self, nested: ToolContext) -> ToolContext {
         match &self.wall_clock {
             Some(clock) => nested.with_wall_clock(clock.clone()),

@@ -4,19 +4,20 @@ use toolwit_core::limits::CallLimits;
 
 /// The memory of the host that the resources of an instance hold, and its limit.
 ///
-/// A guest makes resources in many interfaces: headers, requests, bodies, streams, files, buckets. Their memory is not counted where
-/// they are made, where one could be forgotten, but measured in the table that holds all of them, after each call into the host.
-/// A measurement is skipped while the calls since the last one cannot have reached the limit.
+/// A guest makes resources in many interfaces: headers, requests, bodies, streams, files, buckets. Their memory is
+/// measured in the table of all resources after each call into the host. It is not counted where each resource is made,
+/// because one of these places could be forgotten. A measurement is skipped while the calls since the last one cannot
+/// have reached the limit.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
     bytes_max: u64,
-    /// The most that one call into the host adds.
+    /// The maximum that one call into the host adds.
     growth_bytes_max: u64,
-    /// The most that the resources can hold now: what was measured, and the growth since.
+    /// The maximum that the resources can hold now: the last measurement, and the possible growth since.
     bytes_at_most: u64,
 }
 
-/// The limit was exceeded.
+/// The error of an exceeded limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the guest holds {bytes} bytes of the host's memory")]
 pub(crate) struct HostMemoryExceeded {
@@ -25,8 +26,8 @@ pub(crate) struct HostMemoryExceeded {
 }
 
 impl HostMemory {
-    /// Creates the count of an instance without resources. `largest_object_bytes` is the most that one resource holds in addition to
-    /// the data that the guest passes.
+    /// Creates the count of an instance without resources. `largest_object_bytes` is the maximum that one resource
+    /// holds in addition to the data that the guest passes.
     pub(crate) fn new(limits: &CallLimits, largest_object_bytes: u64) -> Self {
         Self {
             bytes_max: limits.host_memory_bytes_max,

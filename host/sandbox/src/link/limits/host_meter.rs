@@ -85,8 +85,8 @@ impl HostMeter {
         }
     }
 
-    /// Returns the maximum number of bytes of the next copy out of the guest, as control passes between host and guest: that of
-    /// results after the guest has returned, and that of host calls while it runs.
+    /// Returns the maximum number of bytes of the next copy out of the guest, as control passes between host and guest:
+    /// the maximum of results after the guest has returned, and the maximum of host calls while it runs.
     pub(crate) fn copy_bytes_max(&self, hook: CallHook) -> usize {
         match hook {
             CallHook::ReturningFromWasm => self.transfer.result_bytes,

@@ -12,7 +12,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The interval at which a running guest is interrupted.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The number of ticks without a running guest after which the thread parks. Waking it delays a call more than idle ticks cost.
+/// The number of ticks without a running guest after which the thread parks. Waking the thread delays a call more than
+/// idle ticks cost.
 const LINGER_TICKS: u32 = 50;
 
 /// Increments the epoch of every engine while a guest runs.
@@ -30,7 +31,7 @@ struct TickerState {
     engines: Mutex<Vec<EngineWeak>>,
 }
 
-/// Keeps the ticker running until it is dropped.
+/// Keeps the ticker running until the guard is dropped.
 pub(crate) struct TickerGuard {
     ticker: Arc<Ticker>,
 }

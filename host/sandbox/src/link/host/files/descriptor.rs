@@ -1,4 +1,5 @@
-//! The operations on descriptors. Each checks that the descriptor is granted, draws on the quota, and records a denied access.
+//! The operations on descriptors. They check that the descriptor is granted, draw on the quota, and record the access
+//! to a path.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
@@ -25,7 +26,7 @@ macro_rules! forward {
     };
 }
 
-/// Forwards calls on a path to wasmtime's implementation. Records a denied access.
+/// Forwards calls on a path to wasmtime's implementation. Records the access, allowed or denied.
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {

@@ -15,7 +15,7 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 
 /// The entries of a directory, of which the guest has read some.
 ///
-/// It replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
+/// The listing replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
 pub(in crate::link::host) struct DirectoryListing {
     batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
     /// The entries after the batch; `None` after the last one.
@@ -23,7 +23,7 @@ pub(in crate::link::host) struct DirectoryListing {
 }
 
 impl DirectoryListing {
-    /// The memory of a listing at most: one batch.
+    /// The maximum memory of a listing, in bytes: one batch.
     pub(in crate::link::host) const MEMORY_BYTES: usize =
         BATCH * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
 

@@ -16,14 +16,14 @@ use wasmtime_wasi::p3::bindings::filesystem::types::{DescriptorType, DirectoryEn
 
 /// The number of entries that are read at once, so that a stream holds little memory however large its directory is.
 ///
-/// wasmtime's stream keeps a thread for blocking work until the guest has read it, so that a guest with many of them would stop all
-/// other work of the host. This one uses a thread for one read only.
+/// wasmtime's own stream holds a thread for blocking work until the guest has read all entries, so that a guest with
+/// many streams would block all other work of the host. This stream uses a thread for one read only.
 const ENTRIES_PER_READ: usize = 32;
 
-/// Some entries, and the rest.
+/// Some entries, and the rest of the directory.
 type Batch = io::Result<(Vec<DirectoryEntry>, Rest)>;
 
-/// The part of a directory that is not read.
+/// The part of a directory that has not been read.
 enum Rest {
     All(Arc<File>),
     Some(ReadDir),

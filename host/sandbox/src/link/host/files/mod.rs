@@ -45,7 +45,7 @@ pub(crate) struct Files {
 /// The data of an open descriptor that its handle does not contain.
 #[derive(Clone)]
 struct OpenDescriptor {
-    /// The path of the guest.
+    /// The path of the descriptor, as the guest sees it.
     path: String,
     /// The granted directory through which it was opened, and its mode. `None` for the empty root.
     granted: Option<(Arc<OpenDirectory>, AccessMode)>,
@@ -59,8 +59,8 @@ impl OpenDescriptor {
     }
 }
 
-/// The root of a guest to which no directory is granted as `/`. No file exists in it. A guest resolves a path against the
-/// directories that it has, so without a root the host would not learn which path it looked for.
+/// The root of a guest to which no directory is granted as `/`. No file exists in it. A guest resolves a path against
+/// the directories that it has, so without a root the host would not learn which path the guest looked for.
 struct EmptyRoot;
 
 impl Files {
@@ -151,15 +151,16 @@ impl FilesView<'_> {
     /// Returns the path of the guest that an operation names.
     fn path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
         if path.len() > GUEST_PATH_BYTES_MAX {
-            // No file system has such a path; it is not worth copying.
+            // No file system has a path of this length, so it is not copied.
             return format!("/(a path of {} bytes)", path.len());
         }
         let base = self.open.get(&directory.rep()).map_or("/", |open| &open.path);
         joined(base, path)
     }
 
-    /// Returns the result of an operation on a path unchanged, and records the access. If it failed because the guest has no right
-    /// to the path, the denial is recorded for the operator. The guest cannot distinguish a path without a grant from one that does not exist.
+    /// Returns the result of an operation on a path unchanged, and records the access. If the operation failed because
+    /// the guest has no right to the path, the denial is recorded for the operator. The guest cannot distinguish a path
+    /// without a grant from one that does not exist.
     fn checked<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
         let request = AccessRequest::File(path, mode);
         match (&result, self.authority) {
@@ -195,8 +196,8 @@ impl FilesView<'_> {
         Ok(Resource::new_own(root.rep()))
     }
 
-    /// Refuses to move a file from the directories of one quota to those of another, like between two file systems. A descriptor
-    /// would otherwise draw on the first quota while it fills the second directory.
+    /// Refuses to move a file from the directories of one quota to those of another, as between two file systems. A
+    /// descriptor would otherwise draw on the first quota while it fills the second directory.
     fn require_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
         if self.has_one_quota(from, to) {
             return Ok(());
@@ -221,8 +222,8 @@ impl FilesView<'_> {
         Ok(Resource::new_own(stream.rep()))
     }
 
-    /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is that of the first write; `None` for
-    /// a stream that appends.
+    /// Wraps an output stream, so that its writes draw on the quota of the file. `position` is the position of the
+    /// first write; `None` for a stream that appends.
     fn with_quota(
         &mut self,
         descriptor: &Resource<Descriptor>,

@@ -50,7 +50,7 @@ pub(super) struct QuotaStream {
     /// The position of the next write; `None` for a stream that appends.
     position: Option<u64>,
     permit: Permit,
-    /// The quota of the last write, until it is known to have ended.
+    /// The reservation of the last write, until the write is known to have ended.
     written: Option<Reservation>,
 }
 
@@ -112,10 +112,11 @@ impl QuotaStream {
         Ok(reservation.bytes().saturating_sub(gap).min(bytes))
     }
 
-    /// Takes the quota of a write, and returns what is not needed.
+    /// Takes the quota that is reserved for a write, and releases the part that is not needed.
     ///
     /// # Errors
-    /// The error of a full disk if the write needs more than was reserved, because the guest truncated the file meanwhile.
+    /// The error of a full disk if the write needs more than was reserved, such as after the guest truncated the file,
+    /// and more than is left.
     fn take_permit(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
         let needed = self.gap()?.saturating_add(bytes.len() as u64);
         let permit = std::mem::replace(&mut self.permit, Permit::None);

@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Reads the text file at a path of the guest. `None` if it is not granted, does not exist, is not text or is too large. The guest
 /// cannot distinguish these cases; the last two are recorded for the operator, as a denied access is.
 ///
-/// It opens the file through a granted directory, as a guest with the interfaces of WASI would.
+/// Opens the file through a granted directory, as a guest with the interfaces of WASI would.
 pub(crate) async fn read_text_file(
     files: &mut FilesView<'_>,
     path: &str,
@@ -44,7 +44,7 @@ pub(crate) async fn read_text_file(
             Err(_) => "the file is not text".to_owned(),
         },
         Ok(Err(())) => format!("the file has more than {}", ByteCount(bytes_max as u64)),
-        // A path without a grant has been recorded.
+        // The access to a path without a grant has been recorded.
         Err(error) => return error.downcast().map(|_| None),
     };
     if let Some(authority) = files.authority {
@@ -54,7 +54,7 @@ pub(crate) async fn read_text_file(
     Ok(None)
 }
 
-/// Reads the file at a path inside a directory. The inner error is a file that is too large.
+/// Reads the file at a path inside a directory. The inner error means that the file is too large.
 async fn read_in(
     files: &mut FilesView<'_>,
     directory: Resource<Descriptor>,

@@ -1,7 +1,7 @@
 //! `wasi:filesystem` 0.3. Each operation has the guards of its predecessor in 0.2, around wasmtime's implementation.
 //!
-//! Operations of one instance can run concurrently here. Those that use disk space run one after another, so that none changes a file
-//! between the check of another and its write.
+//! Operations of one instance can run concurrently here. Operations that use disk space run one after another, so that
+//! no operation changes a file between the check and the write of another one.
 
 mod entries;
 
@@ -93,7 +93,7 @@ macro_rules! forward {
     };
 }
 
-/// Forwards operations on a path to wasmtime's implementation. Records a denied access.
+/// Forwards operations on a path to wasmtime's implementation. Records the access, allowed or denied.
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(
@@ -302,7 +302,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 }
 
-/// Records a denied access to either path.
+/// Records the access to both paths, allowed or denied. Returns the result unchanged.
 fn both_checked(store: &Store, names: &[String; 2], done: FilesystemResult<()>) -> FilesystemResult<()> {
     with(store, |files| {
         let check = |done, name: &String| files.checked(name, AccessMode::ReadWrite, done);
@@ -340,7 +340,7 @@ fn write_stream(
     FutureReader::new(&mut store, receiver)
 }
 
-/// Returns a future of an error.
+/// Returns a future that delivers an error.
 fn failed(store: &mut Access<'_, HostState, GrantedFiles3>, error: types::ErrorCode) -> wasmtime::Result<Outcome> {
     FutureReader::new(store, async move { wasmtime::error::Ok(Err(error)) })
 }

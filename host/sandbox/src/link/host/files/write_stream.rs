@@ -19,7 +19,7 @@ use crate::link::host::host_state::HostState;
 /// The number of bytes that are written at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Where the next bytes of a stream are written.
+/// The position at which the next bytes of a stream are written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WritePosition {
     At(u64),
@@ -33,7 +33,7 @@ pub(super) struct WriteStream {
     /// Held while an operation of the instance uses disk space.
     space: Arc<Mutex<()>>,
     position: WritePosition,
-    /// The write that is running, and the number of its bytes.
+    /// The running write. It returns the number of written bytes.
     writing: Option<BoxFuture<'static, io::Result<usize>>>,
     outcome: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
@@ -63,7 +63,8 @@ impl WriteStream {
         }
     }
 
-    /// Writes a chunk on a thread for blocking work. It continues if the stream is dropped, and keeps its reservation until it ends.
+    /// Writes a chunk on a thread for blocking work. The write continues if the stream is dropped, and keeps its
+    /// reservation until it ends.
     fn write(&self, bytes: Vec<u8>) -> BoxFuture<'static, io::Result<usize>> {
         let (file, quota, space) = (self.file.clone(), self.quota.clone(), self.space.clone());
         let position = self.position;

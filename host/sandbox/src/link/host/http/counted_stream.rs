@@ -47,7 +47,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
     }
 }
 
-/// Converts the error of a connection. An exceeded budget is an error of its own.
+/// Converts the error of a connection. An exceeded budget becomes the error of a response that is too large.
 pub(super) fn connection_error(error: hyper::Error) -> Error {
     let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
     let exceeded = causes

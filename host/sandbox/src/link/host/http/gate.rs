@@ -66,7 +66,7 @@ pub(crate) struct AdmittedRequest {
 
 #[cfg(feature = "network")]
 impl AdmittedRequest {
-    /// Returns whether the response is searched for a secret that the host may know.
+    /// Returns whether the response is searched for secrets: a granted secret may have been sent to this server.
     pub(super) fn is_searched(&self) -> bool {
         let is_known = |secret: &Secret| {
             let target = secret.rule.target.as_ref();

@@ -1,13 +1,14 @@
 //! Responses in which a secret can be found.
 //!
-//! A host that received a secret may echo it. The guest chooses how, within the request: a compressed response hides a secret, and
-//! parts of a response contain parts of one. So the requests to such a host ask for plain and complete responses.
+//! A server that received a secret may echo it. The headers of the guest's request can change the form of the echo: a
+//! compressed response hides a secret, and a partial response contains a part of it. So a request to such a server
+//! demands a plain and complete response.
 
 use http::header::{ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, IF_RANGE, RANGE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wasmtime_wasi_http::Error;
 
-/// Removes the headers that ask for another encoding or for parts, and asks for a plain response.
+/// Removes the headers that request another encoding or parts, and requests a plain response.
 pub(super) fn restrict_response(headers: &mut HeaderMap) {
     for name in [ACCEPT_CHARSET, IF_RANGE, RANGE] {
         headers.remove(name);
@@ -29,7 +30,7 @@ pub(super) fn require_searchable(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// Returns the value of a header that differs from the plain one.
+/// Returns the first value of a header that is not `plain`.
 fn other_than(headers: &HeaderMap, name: &HeaderName, plain: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());

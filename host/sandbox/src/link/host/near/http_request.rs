@@ -15,10 +15,10 @@ use crate::link::host::http::{Connection, is_forbidden};
 use toolwit_core::limits::{ByteCount, HEADER_BYTES_MAX};
 use toolwit_core::text::parse_json;
 
-/// The time limit of a request that has none of its own.
+/// The time limit of a request for which the guest sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends a request. The inner error is the guest's; the outer one traps it.
+/// Sends a request. The inner error is returned to the guest; the outer one traps it.
 pub(super) async fn send(
     store: &mut Context<'_>,
     (method, url, headers, body, timeout_ms): RequestParameters,

@@ -1,5 +1,5 @@
-//! `near:agent/host`: the host interface that components of IronClaw import. Each function is a form of one that this host has: it
-//! needs the same grant, draws on the same budget, and records the same denials.
+//! `near:agent/host`: the host interface that components of IronClaw import. Each function corresponds to another host
+//! function: it needs the same grant, draws on the same budget, and records the same denials.
 
 mod http_request;
 mod tool_invoke;
@@ -17,7 +17,7 @@ use super::wasi::frozen_second;
 use crate::grants::AccessRequest;
 use crate::inspect::interfaces::{NEAR_HOST, NEAR_HOST_VERSIONS};
 
-/// The directory of the guest that is the workspace.
+/// The path of the workspace directory, as the guest sees it.
 const WORKSPACE: &str = "/workspace";
 
 type Context<'a> = StoreContextMut<'a, HostState>;
@@ -90,8 +90,8 @@ fn now_millis(frozen_second: Option<u64>) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads a file of the granted directory that is the workspace. `None` for a file that is not granted, does not exist, is not text or
-/// is too large: the guest cannot distinguish them, and the operator can.
+/// Reads a file of the granted directory that is the workspace. `None` for a file that is not granted, does not exist,
+/// is not text or is too large: the guest cannot distinguish these cases, but the operator can.
 async fn workspace_read(store: &mut Context<'_>, path: &str) -> wasmtime::Result<Option<String>> {
     let bytes_max = store.data().meter.host_call_bytes_max();
     let is_relative = !path.starts_with('/') && !path.split('/').any(|part| part == "..");

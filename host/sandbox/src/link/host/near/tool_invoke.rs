@@ -6,7 +6,7 @@ use super::Context;
 use crate::link::host::host_api::call_tool;
 use toolwit_core::ToolResult;
 
-/// Calls a granted tool for a guest. The inner error is the guest's; the outer one traps it.
+/// Calls a granted tool for a guest. The inner error is returned to the guest; the outer one traps it.
 ///
 /// The grant names the id of a tool. The guest names it by its id, or by the last part of the id: `search` for `web/search@1.0.0#search`.
 pub(super) async fn invoke(
@@ -23,7 +23,7 @@ pub(super) async fn invoke(
     })
 }
 
-/// Returns the id of the granted tool that a guest names. `None` if there is none, or more than one.
+/// Returns the id of the granted tool that a guest names. `None` if no granted tool or more than one has the name.
 fn granted_tool(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
     let granted = &store.data_mut().authority()?.rights.effective.rules.tools;
     if granted.iter().any(|id| id == alias) {

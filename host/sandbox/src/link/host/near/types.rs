@@ -1,4 +1,4 @@
-//! The types of the interface.
+//! The types of `near:agent/host`.
 
 use std::fmt;
 
