@@ -19,29 +19,17 @@
 //! # }
 //! ```
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::header::ACCEPT_ENCODING;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response};
-use rustls::ClientConfig;
-use rustls::crypto::ring::default_provider;
-use rustls_platform_verifier::BuilderVerifierExt;
 
 use toolwit_core::limits::{ByteCount, CONNECT_WALL_MAX, DOWNLOAD_REDIRECTS_MAX, Span};
 use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_http::{Encryption, TlsError, client_builder};
 use toolwit_registry::{Download, FileUrl};
-
-/// Returns a TLS configuration that trusts the roots of the system.
-pub(crate) fn tls_config() -> Result<ClientConfig, String> {
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)
-        .map_err(|error| error.to_string())?;
-    Ok(config.with_no_client_auth())
-}
 
 /// Downloads files over HTTPS, from the hosts whose certificates the system trusts.
 ///
@@ -63,16 +51,12 @@ impl HttpDownloader {
         let unusable = |why: String| {
             let message = format!("downloads are not possible: {why}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion("install the system's root certificates (the package `ca-certificates`)")
+                .with_suggestion(TlsError::SUGGESTION)
         };
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls_config().map_err(&unusable)?)
-            .http1_only()
-            .no_proxy()
-            .referer(false)
+        // Plain HTTP is only used for the addresses that `FileUrl` and `follow` accept.
+        let client = client_builder(Encryption::Optional)
+            .map_err(|error| unusable(error.to_string()))?
             .redirect(Policy::custom(follow))
-            .retry(reqwest::retry::never())
-            .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_WALL_MAX)
             .timeout(wall_max)
             .build()

@@ -111,7 +111,7 @@ impl Resume {
         let waits = wait.is_some_and(|Span(time)| !time.is_zero());
         let sessions = flags.sessions.clone();
         let needs_answers = !can_ask() && !waits && !flags.asks_nothing();
-        let flags = flags.answered_by(answers.clone(), later.clone());
+        let flags = flags.with_approvers(answers.clone(), later.clone());
         let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
         decide(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {

@@ -7,7 +7,7 @@ use crate::output::page::{FAINT, NAME, TITLE};
 use toolwit::tool::text::is_printable;
 
 /// Maximum length of a word that is held back until it is complete, in bytes.
-const WORD_CHARS_MAX: usize = 200;
+const WORD_BYTES_MAX: usize = 200;
 
 /// Columns and indentation of the text on a terminal.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Markdown {
                 }
                 c if is_printable(c) => {
                     self.word.push(c);
-                    if self.word.len() >= WORD_CHARS_MAX {
+                    if self.word.len() >= WORD_BYTES_MAX {
                         self.write_word(&mut out);
                     }
                 }

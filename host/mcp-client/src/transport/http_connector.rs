@@ -1,25 +1,22 @@
 //! The HTTP client of all requests: it follows no redirects, uses no proxy, and repeats nothing.
 
-use reqwest::{Client, redirect};
+use reqwest::Client;
 
-use super::tls;
 use toolwit_core::limits::CONNECT_WALL_MAX;
+use toolwit_http::{Encryption, client_builder};
 
 /// Creates a client for encrypted requests, or for plain requests to this machine.
 ///
 /// # Errors
 /// The reason why TLS cannot be configured.
 pub(super) fn client(is_encrypted: bool) -> Result<Client, String> {
-    let tls = tls::configuration(is_encrypted).map_err(|error| format!("TLS cannot be configured: {error}"))?;
-    Client::builder()
-        .tls_backend_preconfigured(tls)
-        .https_only(is_encrypted)
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .retry(reqwest::retry::never())
-        .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
-        .tcp_nodelay(true)
+    let encryption = if is_encrypted {
+        Encryption::Required
+    } else {
+        Encryption::None
+    };
+    client_builder(encryption)
+        .map_err(|error| error.to_string())?
         .connect_timeout(CONNECT_WALL_MAX)
         .build()
         .map_err(|error| format!("the HTTP client cannot be created: {error}"))

@@ -12,7 +12,6 @@ mod oauth;
 mod program;
 mod request_limit;
 mod sse;
-mod tls;
 
 pub(crate) use child_process::{ChildTransport, ProcessCommand};
 pub(crate) use diagnostics::Diagnostics;

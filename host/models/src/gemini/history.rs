@@ -17,7 +17,7 @@ pub(super) const TEXT_BYTES: &str = "text_bytes";
 pub(super) const PART: &str = "part";
 
 /// The documented placeholder for the missing signature of a call that another model or a tool made.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 
 /// The part of the names of models that refuse calls without a signature.
 const SIGNING_MODELS: &str = "gemini-3";
@@ -127,6 +127,6 @@ fn parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &s
 fn sign_first_call(parts: &mut [Value]) {
     let first = parts.iter_mut().find(|part| part.get("functionCall").is_some());
     if let Some(call) = first.filter(|call| call.get("thoughtSignature").is_none()) {
-        call["thoughtSignature"] = json!(NO_SIGNATURE);
+        call["thoughtSignature"] = json!(SIGNATURE_PLACEHOLDER);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, Response, Url};
 
 use super::address::{EndpointAddress, PlainHttp};
 use super::failure::{AttemptFailure, ProviderError};
@@ -11,8 +11,8 @@ use super::http_reply::HttpReply;
 use super::key::{KeyHeader, KeySource};
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
-use super::tls;
 use toolwit_agent::model::ModelError;
+use toolwit_http::{Encryption, TlsError, client_builder};
 
 /// The maximum number of bytes read from the body of an error response. Explanations of errors are far shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -84,19 +84,16 @@ impl Endpoint {
             address.check_key(authentication.plain_http)?;
             authentication.header.with(&key)?;
         }
-        let tls = if address.is_encrypted() {
-            tls::platform_roots()?
+        let encryption = if address.is_encrypted() {
+            Encryption::Required
         } else {
-            tls::no_roots()?
+            Encryption::None
         };
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .https_only(address.is_encrypted())
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")))
+        let builder = client_builder(encryption).map_err(|error| ModelError::Configuration {
+            message: error.to_string(),
+            suggestion: TlsError::SUGGESTION.to_owned(),
+        })?;
+        let client = builder
             .default_headers(defaults)
             .connect_timeout(limits.connect_timeout)
             .build()

@@ -9,7 +9,6 @@ mod http_reply;
 mod key;
 mod retry;
 mod secret;
-mod tls;
 
 pub(super) use address::EndpointAddress;
 pub use address::PlainHttp;

@@ -50,7 +50,7 @@ impl ResponseReader for ItemReader {
             event["item"].text("id"),
             event["item"].text("call_id"),
         ] {
-            self.learn(id, index, response)?;
+            self.record_number(id, index, response)?;
         }
         let progress = self.items.entry(index).or_default();
         let piece = event.text("delta");
@@ -133,7 +133,7 @@ impl ItemReader {
     }
 
     /// Records the number of the item with an id.
-    fn learn(&mut self, id: &str, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn record_number(&mut self, id: &str, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         if !id.is_empty() && !self.numbers.contains_key(id) {
             response.reserve(id.len() + size_of::<(String, u64)>())?;
             self.numbers.insert(id.to_owned(), index);

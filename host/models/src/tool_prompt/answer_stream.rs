@@ -5,13 +5,13 @@ use super::json_reply::ANSWER;
 /// Decodes the text of a response that starts with `{"answer": "`. Returns nothing for other responses.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
-    state: State,
+    state: AnswerState,
     /// The start of the response, or an incomplete escape.
     pending: String,
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum State {
+enum AnswerState {
     #[default]
     Start,
     Text,
@@ -24,9 +24,9 @@ impl AnswerStream {
         let mut text = String::new();
         for character in piece.chars() {
             match self.state {
-                State::Start => self.start(character),
-                State::Text => self.text(character, &mut text),
-                State::End => break,
+                AnswerState::Start => self.start(character),
+                AnswerState::Text => self.text(character, &mut text),
+                AnswerState::End => break,
             }
         }
         text
@@ -39,17 +39,17 @@ impl AnswerStream {
         self.pending.push(character);
         let start = format!("{{\"{ANSWER}\":\"");
         if self.pending == start {
-            self.state = State::Text;
+            self.state = AnswerState::Text;
             self.pending.clear();
         } else if !start.starts_with(&self.pending) {
-            self.state = State::End;
+            self.state = AnswerState::End;
         }
     }
 
     fn text(&mut self, character: char, text: &mut String) {
         if self.pending.is_empty() {
             match character {
-                '"' => self.state = State::End,
+                '"' => self.state = AnswerState::End,
                 '\\' => self.pending.push(character),
                 other => text.push(other),
             }
@@ -63,7 +63,7 @@ impl AnswerStream {
         match decoded {
             Ok(decoded) => text.push_str(&decoded),
             // The escape is invalid, so the complete response is not valid JSON.
-            Err(_) => self.state = State::End,
+            Err(_) => self.state = AnswerState::End,
         }
         self.pending.clear();
     }

@@ -51,7 +51,7 @@ impl EntityTable {
     /// Removes an entity and stores the reason.
     pub(crate) fn remove(&mut self, key: &EntityKey, reason: &Arc<str>) {
         if self.live.remove(key).is_some() {
-            self.remember_gone(key.clone(), reason);
+            self.record_removal(key.clone(), reason);
         }
     }
 
@@ -62,16 +62,16 @@ impl EntityTable {
     /// Removes all entities. Numbering continues, so that no number is assigned to two entities.
     pub(crate) fn clear(&mut self, reason: &Arc<str>) {
         for (key, _) in std::mem::take(&mut self.live) {
-            self.remember_gone(key, reason);
+            self.record_removal(key, reason);
         }
     }
 
     /// Returns the reason why an entity no longer exists, or `None` if it never existed or is live.
-    pub(crate) fn gone_reason(&self, key: &EntityKey) -> Option<&str> {
+    pub(crate) fn removal_reason(&self, key: &EntityKey) -> Option<&str> {
         self.gone.get(key).map(|reason| &**reason)
     }
 
-    fn remember_gone(&mut self, key: EntityKey, reason: &Arc<str>) {
+    fn record_removal(&mut self, key: EntityKey, reason: &Arc<str>) {
         if self.gone.len() < GONE_MAX {
             self.gone.insert(key, reason.clone());
         }
@@ -90,7 +90,7 @@ impl EntityTable {
         let (resource, id) = key;
         let name = shape.resources[resource.0].json_name();
         let hint = shape.how_to_get(*resource);
-        match self.gone_reason(key) {
+        match self.removal_reason(key) {
             Some(reason) => format!("the `{name}` with the id `{id}` is gone: {reason}; {hint}"),
             None => format!("there is no `{name}` with the id {}; {hint}", quoted(id)),
         }
@@ -127,11 +127,11 @@ impl ResolveHandle for EntityHandles<'_> {
         let Some(entity) = self.entities.get(&key) else {
             return Err(DecodeError::new(self.entities.missing(self.shape, &key)));
         };
-        let is_lent_and_given = match transfer {
+        let has_conflict = match transfer {
             HandleTransfer::Own => self.given.contains(&key) || self.lent.contains(&key),
             HandleTransfer::Borrow => self.given.contains(&key),
         };
-        if is_lent_and_given {
+        if has_conflict {
             return Err(DecodeError::new(format!(
                 "the entity `{id}` is named by another argument too, and one of them takes it away"
             )));

@@ -79,10 +79,10 @@ pub(crate) trait GuestWork: Send {
     ) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 
     /// Receives the instance after a call that left it intact. The default implementation drops it.
-    fn keep(&mut self, _instance: Instance) {}
+    fn return_instance(&mut self, _instance: Instance) {}
 
     /// Receives the error after which the instance was dropped.
-    fn lose(&mut self, _error: &Error) {}
+    fn instance_dropped(&mut self, _error: &Error) {}
 }
 
 impl<'a> GuardedCall<'a> {
@@ -132,9 +132,9 @@ impl<'a> GuardedCall<'a> {
             // guest intact.
             Err(error) if error.kind != ErrorKind::ResultBytes => {
                 drop(instance);
-                work.lose(error);
+                work.instance_dropped(error);
             }
-            _ => work.keep(instance),
+            _ => work.return_instance(instance),
         }
         outcome
     }

@@ -102,7 +102,7 @@ fn stack_error(limits: &CallLimits, phase: Phase) -> Error {
 
 /// Returns the error of a denied growth. A trap after a denied growth is attributed to that growth.
 fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
-    Some(match state.limiter.denied()? {
+    Some(match state.limiter.last_denied_growth()? {
         DeniedGrowth::Memory { bytes } => too_much_memory(bytes, limits, phase),
         DeniedGrowth::TableElements { elements } => too_many_elements(elements, limits, phase),
     })

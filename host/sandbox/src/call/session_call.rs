@@ -137,7 +137,7 @@ impl<'a> SessionCall<'a> {
     }
 
     /// Decodes the arguments, and keeps the state for this call.
-    fn hold(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
+    fn decode_with(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
         state.drop_abandoned();
         self.decode(&state.entities)?;
         self.state = Some(state);
@@ -150,7 +150,7 @@ impl<'a> SessionCall<'a> {
         self.params.clear();
         if let Some(key) = &self.own {
             let entity = entities.get(key).ok_or_else(|| match self.target {
-                EntityTarget::ByParameter(index) if entities.gone_reason(key).is_none() => {
+                EntityTarget::ByParameter(index) if entities.removal_reason(key).is_none() => {
                     let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
                     refused(format!("/{name}: {}", entities.missing(shape, key)))
                 }
@@ -178,7 +178,7 @@ impl GuestWork for SessionCall<'_> {
         self.own = self.take_target()?;
         // While an earlier call uses the session, the entities of this call may not exist yet.
         if let Some(state) = self.session.try_enter() {
-            self.hold(state)?;
+            self.decode_with(state)?;
         }
         Ok(())
     }
@@ -197,13 +197,13 @@ impl GuestWork for SessionCall<'_> {
         if self.state.is_none() {
             let (state, time) = self.session.enter(call.context, limits).await?;
             waited = time;
-            self.hold(state)?;
+            self.decode_with(state)?;
         }
         let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
         if is_outdated && let Some(state) = self.state.take() {
             self.session.is_alive.store(false, Ordering::Relaxed);
             // Fails if the arguments contain entities, which are gone.
-            self.hold(state)?;
+            self.decode_with(state)?;
         }
         Ok(waited)
     }
@@ -259,10 +259,10 @@ impl GuestWork for SessionCall<'_> {
         Ok(result)
     }
 
-    fn keep(&mut self, instance: Instance) {
+    fn return_instance(&mut self, instance: Instance) {
         if let Some(trap) = self.trap.take() {
             drop(instance);
-            self.lose(&trap);
+            self.instance_dropped(&trap);
             return;
         }
         if let (Some(state), Some(alive)) = (self.state.as_mut(), self.alive.take()) {
@@ -271,7 +271,7 @@ impl GuestWork for SessionCall<'_> {
         }
     }
 
-    fn lose(&mut self, error: &Error) {
+    fn instance_dropped(&mut self, error: &Error) {
         if let Some(state) = &mut self.state {
             state.drop_instance(&error.message);
         }
@@ -306,7 +306,7 @@ impl Drop for AliveGuard<'_> {
 fn gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
     let (index, id) = key;
     let name = shape.resources[index.0].json_name();
-    let message = match entities.gone_reason(key) {
+    let message = match entities.removal_reason(key) {
         Some(reason) => format!("the {name} `{id}` is gone: {reason}"),
         None => format!("the {name} `{id}` is gone"),
     };

@@ -105,9 +105,9 @@ async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult
     let listed = Box::pin(call.run(&mut query)).await;
     listed.map_err(|error| {
         if query.has_started {
-            query_failed(error)
+            during_query(error)
         } else {
-            not_queried(error)
+            before_query(error)
         }
     })
 }
@@ -138,7 +138,7 @@ impl<W: GuestWork> GuestWork for ToolQuery<W> {
 }
 
 /// Describes an error that occurred before guest code ran.
-fn not_queried(error: Error) -> Error {
+fn before_query(error: Error) -> Error {
     match error.kind {
         ErrorKind::Timeout => {
             let message = "it is still compiling, and its tools have not been discovered";
@@ -150,7 +150,7 @@ fn not_queried(error: Error) -> Error {
 }
 
 /// Adds to an error of the guest that the query failed.
-fn query_failed(error: Error) -> Error {
+fn during_query(error: Error) -> Error {
     let message = format!("its tools could not be discovered: {}", error.message);
     let failed = Error::new(error.kind, error.phase, message);
     let failed = match error.limit.clone() {

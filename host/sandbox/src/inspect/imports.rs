@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
-use super::interfaces::{NEAR_HOST, OfferedInterface, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offered};
+use super::interfaces::{NEAR_HOST, InterfaceOffer, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offer_of};
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -52,8 +52,8 @@ pub enum ImportSupport {
 pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
     let support_of = |name: &str| match checked.types.component_item_for_import(name).map(|item| &item.ty) {
         Some(ComponentEntityType::Type { .. }) => ImportSupport::TypesOnly,
-        Some(ComponentEntityType::Instance(_)) if offered(name) == OfferedInterface::Always => ImportSupport::Linked,
-        Some(ComponentEntityType::Instance(_)) if offered(name) == OfferedInterface::WithWasi3 => ImportSupport::Wasi3,
+        Some(ComponentEntityType::Instance(_)) if offer_of(name) == InterfaceOffer::Always => ImportSupport::Linked,
+        Some(ComponentEntityType::Instance(_)) if offer_of(name) == InterfaceOffer::WithWasi3 => ImportSupport::Wasi3,
         Some(ComponentEntityType::Instance(id)) => {
             let is_type = |item: &wasmparser::component_types::ComponentItem| {
                 use wasmparser::component_types::ComponentAnyTypeId::Resource;

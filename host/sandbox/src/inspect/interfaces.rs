@@ -108,7 +108,7 @@ const WASI3_INTERFACES: [&str; 23] = [
 
 /// The condition on which the host offers an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OfferedInterface {
+pub(crate) enum InterfaceOffer {
     /// The host offers it to every component.
     Always,
     /// It belongs to WASI 0.3, which the operator has to enable.
@@ -119,15 +119,15 @@ pub(crate) enum OfferedInterface {
 
 /// Returns the condition on which the host offers an interface, in the version that a component imports or a
 /// semver-compatible one.
-pub(crate) fn offered(import: &str) -> OfferedInterface {
+pub(crate) fn offer_of(import: &str) -> InterfaceOffer {
     if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
-        return OfferedInterface::Always;
+        return InterfaceOffer::Always;
     }
     let Some((interface, version)) = import.split_once('@') else {
-        return OfferedInterface::Never;
+        return InterfaceOffer::Never;
     };
     let Ok(version) = Version::parse(version) else {
-        return OfferedInterface::Never;
+        return InterfaceOffer::Never;
     };
     let is_in = |versions: &str| {
         version.pre.is_empty() && VersionReq::parse(versions).is_ok_and(|range| range.matches(&version))
@@ -136,11 +136,11 @@ pub(crate) fn offered(import: &str) -> OfferedInterface {
         || WASI_INTERFACES.contains(&interface) && is_in(WASI_VERSIONS)
         || interface == NEAR_HOST && is_in(NEAR_VERSIONS)
     {
-        OfferedInterface::Always
+        InterfaceOffer::Always
     } else if WASI3_INTERFACES.contains(&interface) && is_in(WASI3_VERSIONS) {
-        OfferedInterface::WithWasi3
+        InterfaceOffer::WithWasi3
     } else {
-        OfferedInterface::Never
+        InterfaceOffer::Never
     }
 }
 
@@ -167,14 +167,14 @@ mod tests {
             "near:agent/host@0.3.0",
             "near:agent/host@0.4.0",
         ] {
-            assert_eq!(offered(name), OfferedInterface::Always, "{name}");
+            assert_eq!(offer_of(name), InterfaceOffer::Always, "{name}");
         }
         for name in [
             "wasi:cli/environment@0.3.0",
             "wasi:http/client@0.3.1",
             "wasi:clocks/system-clock@0.3.0",
         ] {
-            assert_eq!(offered(name), OfferedInterface::WithWasi3, "{name}");
+            assert_eq!(offer_of(name), InterfaceOffer::WithWasi3, "{name}");
         }
         for name in [
             "wasi:cli/environment@0.4.0",
@@ -191,7 +191,7 @@ mod tests {
             "a:b/c@0.2.0",
             "x",
         ] {
-            assert_eq!(offered(name), OfferedInterface::Never, "{name}");
+            assert_eq!(offer_of(name), InterfaceOffer::Never, "{name}");
         }
     }
 }

@@ -35,7 +35,7 @@ impl DecodeError {
     }
 
     pub(crate) fn expected(what: &str, found: &Value) -> Self {
-        Self::new(format!("expected {what}, found {}", shown(found)))
+        Self::new(format!("expected {what}, found {}", formatted_value(found)))
     }
 
     /// Adds a step towards the root to the path.
@@ -371,7 +371,7 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 /// Formats a value for an error message: the value itself if it is short, or else its type.
-fn shown(value: &Value) -> String {
+fn formatted_value(value: &Value) -> String {
     const BYTES_MAX: usize = 60;
     match value {
         Value::Array(_) | Value::Object(_) => json_type(value).to_owned(),

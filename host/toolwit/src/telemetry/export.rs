@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::layer::OtlpLayer;
-use crate::download::tls_config;
 use toolwit_core::limits::CONNECT_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
+use toolwit_http::{Encryption, client_builder};
 
 /// Maximum number of spans that wait to be sent. Further ones are dropped.
 const SPANS_MAX: usize = 2048;
@@ -92,11 +92,8 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    let client = Client::builder()
-        .tls_backend_preconfigured(tls_config().map_err(&unusable)?)
-        // A proxy would read the headers of a collector on this machine.
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
+    let client = client_builder(Encryption::of_scheme(url.scheme()))
+        .map_err(|error| unusable(error.to_string()))?
         .default_headers(headers)
         .connect_timeout(CONNECT_WALL_MAX)
         .timeout(REQUEST_WALL_MAX)

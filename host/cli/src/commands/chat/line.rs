@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::slash::Slash;
+use super::slash::ChatCommand;
 use toolwit::limits::PROMPT_BYTES_MAX;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -14,7 +14,7 @@ pub(super) enum Line {
     /// A line without text.
     Empty,
     /// A command of the chat.
-    Command(Slash),
+    Command(ChatCommand),
     /// A message to the model.
     Message(String),
 }
@@ -33,7 +33,7 @@ impl Line {
         Ok(match text.strip_prefix('/') {
             None if text.is_empty() => Self::Empty,
             Some(message) if message.starts_with('/') => Self::Message(message.to_owned()),
-            Some(command) => Self::Command(Slash::parse(command)),
+            Some(command) => Self::Command(ChatCommand::parse(command)),
             None => Self::Message(text.to_owned()),
         })
     }
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(parse("  \n"), Line::Empty);
         assert_eq!(parse(" Hello \n"), Line::Message("Hello".to_owned()));
         assert_eq!(parse("//etc/hosts\n"), Line::Message("/etc/hosts".to_owned()));
-        assert_eq!(parse("/quit\n"), Line::Command(Slash::Quit));
+        assert_eq!(parse("/quit\n"), Line::Command(ChatCommand::Quit));
     }
 
     #[test]

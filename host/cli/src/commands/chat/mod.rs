@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::input::{ChatEvent, ChatInput};
 use self::line::Line;
-use self::slash::Slash;
+use self::slash::ChatCommand;
 use crate::approval::GivenAnswers;
 use crate::commands::run::{RunFlags, RunProgress, approver, open, opened_or_created};
 use crate::exit::Exit;
@@ -91,7 +91,7 @@ impl Chat {
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
         let answers = GivenAnswers::new(approver(&progress, None));
         let needs_answers = !can_ask() && !flags.asks_nothing();
-        let flags = flags.answered_by(answers.clone(), None);
+        let flags = flags.with_approvers(answers.clone(), None);
         let built = flags.conversation(&model, journal, progress.clone(), cancel).await;
         progress.end_turn();
         let mut conversation = built?;
@@ -139,7 +139,7 @@ impl Session<'_> {
                     Exit::Success
                 }
                 ChatEvent::LateResult => self.wait(conversation).await,
-                ChatEvent::Line(Line::End | Line::Command(Slash::Quit)) => break,
+                ChatEvent::Line(Line::End | Line::Command(ChatCommand::Quit)) => break,
                 ChatEvent::Line(line) => self.execute(line, conversation).await,
             };
             if self.cancel.is_cancelled() {
@@ -160,16 +160,16 @@ impl Session<'_> {
             Line::Command(command) => command,
         };
         match command {
-            Slash::Wait => self.wait(conversation).await,
-            Slash::Resume => self.resume(conversation).await,
-            Slash::Approve(call) => self.approve(&call, conversation).await,
-            Slash::Deny(text) => self.deny(&text, conversation).await,
-            Slash::Resolve(decision) => self.print(interrupted_run::resolve(&decision, conversation)),
-            Slash::Pin => self.print(slash::pin(conversation).await),
-            Slash::Tools(text) => self.print(Ok(slash::tools(conversation, &text))),
-            Slash::Budget => self.print(Ok(slash::budget(conversation))),
-            Slash::Help | Slash::Quit => self.print(Ok(slash::help())),
-            Slash::Unknown(name) => self.print(Err(slash::unknown(&name))),
+            ChatCommand::Wait => self.wait(conversation).await,
+            ChatCommand::Resume => self.resume(conversation).await,
+            ChatCommand::Approve(call) => self.approve(&call, conversation).await,
+            ChatCommand::Deny(text) => self.deny(&text, conversation).await,
+            ChatCommand::Resolve(decision) => self.print(interrupted_run::resolve(&decision, conversation)),
+            ChatCommand::Pin => self.print(slash::pin(conversation).await),
+            ChatCommand::Tools(text) => self.print(Ok(slash::tools(conversation, &text))),
+            ChatCommand::Budget => self.print(Ok(slash::budget(conversation))),
+            ChatCommand::Help | ChatCommand::Quit => self.print(Ok(slash::help())),
+            ChatCommand::Unknown(name) => self.print(Err(slash::unknown(&name))),
         }
     }
 

@@ -6,7 +6,7 @@ use toolwit::{Error, ErrorKind, Phase};
 
 /// A command in the chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Slash {
+pub(super) enum ChatCommand {
     /// Lists the tools whose name or description contains the text.
     Tools(String),
     /// Shows usage and budget.
@@ -31,7 +31,7 @@ pub(super) enum Slash {
     Unknown(String),
 }
 
-impl Slash {
+impl ChatCommand {
     /// Parses a command without its slash.
     pub(super) fn parse(command: &str) -> Self {
         let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));

@@ -24,10 +24,10 @@ use toolwit::tool::Origin;
 const SCENARIO: &str = include_str!("scenario.toml");
 
 /// The plugins that the scenario uses.
-const USED: [&str; 1] = ["customers"];
+const SCENARIO_PLUGINS: [&str; 1] = ["customers"];
 
 /// The plugins that are built in a clone of the repository, so that further commands can use them.
-const TRIED: [&str; 5] = ["calc", "customers", "quota", "redact", "text"];
+const CLONE_PLUGINS: [&str; 5] = ["calc", "customers", "quota", "redact", "text"];
 
 /// Run a scripted conversation, without a key or network
 ///
@@ -47,7 +47,7 @@ impl Demo {
         let prompt = model.prompt().unwrap_or_default().to_owned();
         let shipped = ShippedPlugins::find()?;
         let mut components = Vec::new();
-        let names: &[&str] = if shipped.is_clone { &TRIED } else { &USED };
+        let names: &[&str] = if shipped.is_clone { &CLONE_PLUGINS } else { &SCENARIO_PLUGINS };
         for name in names {
             components.push(shipped.build(name, printer, cancel).await?);
         }

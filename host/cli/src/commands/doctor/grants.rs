@@ -19,7 +19,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
         let effective = EffectiveRights::new(plugin.declared(), grants, plugin.name(), digest);
-        stale(plugin, grants, findings);
+        warn_about_stale_grants(plugin, grants, findings);
         match plugin.rights().await {
             Ok(rights) => ineffective_rules(plugin, &rights, findings),
             Err(error) if can_read_secrets => findings.error("secrets", &error),
@@ -28,7 +28,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
         let needs = package.manifest.iter().flat_map(|manifest| &manifest.environment);
         for need in needs.filter(|need| need.required) {
             if !is_met(need, &effective) {
-                lacks(plugin, need, findings);
+                report_missing_value(plugin, need, findings);
             }
         }
     }
@@ -85,7 +85,7 @@ fn ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut F
 }
 
 /// Warns if a plugin has grants, but all of them are for other versions.
-fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
+fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     let digest = &plugin.inspection().digest;
     let has_some = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));
     if has_some || stale_grants(grants, plugin.name(), digest).is_empty() {
@@ -104,7 +104,7 @@ fn stale(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     );
 }
 
-fn lacks(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
+fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
     let name = &need.name;
     let hint = missing_value(plugin.name(), plugin.declared(), name);
     let plugin = plugin.name();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::report::ReplayOutcome;
 use self::what_if::what_if;
-use crate::commands::run::{Replaying, RunFlags, RunProgress, print_end, recorded_value};
+use crate::commands::run::{ReplayOptions, RunFlags, RunProgress, print_end, recorded_value};
 use crate::commands::trace::read_recording;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -152,7 +152,7 @@ impl ReplayTrace {
     }
 
     fn into_flags(self, replay: &StartedReplay) -> Result<RunFlags, Error> {
-        let options = Replaying {
+        let options = ReplayOptions {
             is_forked: self.fork.is_some(),
             plugins: self.plugins,
             mcp: self.mcp,

@@ -43,7 +43,7 @@ use recording::start_trace;
 
 pub(crate) use ending::{next_run, print_end, print_error_with_outcome, print_failure, print_stored_end};
 pub(crate) use progress::RunProgress;
-pub(crate) use recording::{Replaying, recorded_value};
+pub(crate) use recording::{ReplayOptions, recorded_value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,7 +140,7 @@ impl Run {
             .and_then(|session| later_answers(flags.options.ask_later, session, &flags.sessions, &progress));
         let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
         let sessions = flags.sessions.clone();
-        let flags = flags.answered_by(answers, later.clone());
+        let flags = flags.with_approvers(answers, later.clone());
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
         if let (Some(session), Some(_)) = (&session, conversation.interrupted_run()) {
             return Err(interrupted(session, &sessions).into());
@@ -228,7 +228,7 @@ impl RunFlags {
     }
 
     /// Sets the approver of calls.
-    pub(crate) fn answered_by(mut self, answers: GivenAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
+    pub(crate) fn with_approvers(mut self, answers: GivenAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
         self.answers = Some(answers);
         self.later = later;
         self

@@ -50,7 +50,7 @@ pub(super) fn start_trace(
 
 /// The options of a replay. Options that are not set are those of the trace.
 #[derive(Debug)]
-pub(crate) struct Replaying {
+pub(crate) struct ReplayOptions {
     pub(crate) is_forked: bool,
     pub(crate) plugins: PluginFlags,
     pub(crate) mcp: McpFlags,
@@ -150,7 +150,7 @@ impl RunFlags {
     ///
     /// # Errors
     /// If the trace has MCP servers or grants that an option must name, or has a setting that is not valid.
-    pub(crate) fn replaying(replay: &StartedReplay, options: Replaying) -> Result<Self, Error> {
+    pub(crate) fn replaying(replay: &StartedReplay, options: ReplayOptions) -> Result<Self, Error> {
         let recording = replay.recording();
         let first = |name: &str| recording.setting(name).first();
         if let (Some(file), false) = (first("mcp"), options.mcp.is_set()) {

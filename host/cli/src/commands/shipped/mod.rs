@@ -20,7 +20,7 @@ use toolwit::{Error, ErrorKind, Phase};
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A file that shows that the repository still exists.
-const LANDMARK: &str = "plugins/customers/Cargo.toml";
+const REPOSITORY_MARKER: &str = "plugins/customers/Cargo.toml";
 
 /// The source of the shipped plugins, and the directory of the built components.
 pub(crate) struct ShippedPlugins {
@@ -85,7 +85,7 @@ pub(crate) fn list() -> Vec<(&'static str, String)> {
 fn find_clone() -> Option<PathBuf> {
     let here = fs::canonicalize(".").ok()?;
     let root = fs::canonicalize(REPOSITORY).ok()?;
-    (here.starts_with(&root) && root.join(LANDMARK).is_file()).then_some(root)
+    (here.starts_with(&root) && root.join(REPOSITORY_MARKER).is_file()).then_some(root)
 }
 
 /// Writes the source inside the command to the user's data directory.

@@ -26,7 +26,7 @@ const SESSION_NOT_FOUND: &str = "std:session-not-found";
 /// The error of ACT if it has a corresponding error kind and no content came before it, and [`ErrorKind::Tool`] for
 /// content that does not have the format of its media type.
 pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
-    let mut content = Content::default();
+    let mut content = CallContent::default();
     for event in events {
         match event {
             ToolEvent::Content(part) => content.add(part)?,
@@ -38,7 +38,7 @@ pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
 
 /// The content of a result so far.
 #[derive(Default)]
-struct Content {
+struct CallContent {
     pieces: Vec<Piece>,
     artifacts: Vec<Artifact>,
 }
@@ -48,7 +48,7 @@ enum Piece {
     Value(Value),
 }
 
-impl Content {
+impl CallContent {
     fn add(&mut self, part: ContentPart) -> Result<(), Error> {
         let media_type = part.mime_type.as_deref().unwrap_or(BYTES);
         let essence = media_type

@@ -150,7 +150,7 @@ impl CallAuthority {
     }
 
     /// Records a denied access that no grant would allow, such as one beyond a limit. The guest was informed of it.
-    pub(crate) fn refuse(&self, access: String, reason: String, suggestion: String) {
+    pub(crate) fn record_refusal(&self, access: String, reason: String, suggestion: String) {
         let denied = DeniedAccess {
             plugin: self.plugin.to_string(),
             access,

@@ -27,7 +27,7 @@ const RECORD_WALL_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct CurrentGrants {
     file: Option<PathBuf>,
     /// The grants of the application.
-    fixed: Vec<Grant>,
+    application_grants: Vec<Grant>,
     /// Held for short times only, because calls on executor threads wait for it.
     state: Mutex<GrantsState>,
     /// Held while the file is read and its directories are opened, which waits for the disk and for other processes.
@@ -40,7 +40,7 @@ struct GrantsState {
     stamp: Option<FileStamp>,
     loaded: Option<LoadedGrants>,
     /// The reason why the file currently grants nothing.
-    broken: Option<Error>,
+    load_error: Option<Error>,
     /// The plugins and digests for which lost grants have been announced.
     announced: HashSet<(String, String)>,
 }
@@ -53,7 +53,7 @@ impl CurrentGrants {
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
     pub(crate) fn open(
         file: Option<PathBuf>,
-        fixed: Vec<Grant>,
+        application_grants: Vec<Grant>,
         mut protected: Vec<PathBuf>,
         plugins: &[PathBuf],
     ) -> Result<Self, Error> {
@@ -61,7 +61,7 @@ impl CurrentGrants {
         let state = GrantsState {
             stamp: None,
             loaded: None,
-            broken: None,
+            load_error: None,
             announced: HashSet::new(),
         };
         let ledger = file.as_deref().map(Ledger::of).unwrap_or_default();
@@ -69,12 +69,12 @@ impl CurrentGrants {
             directories: Mutex::new(DirectoryOpener::new(file.clone(), &protected, plugins)),
             ledger: Arc::new(tokio::sync::Mutex::new(ledger)),
             file,
-            fixed,
+            application_grants,
             state: Mutex::new(state),
         };
         current.refresh(&mut current.lock_directories());
-        let broken = current.lock().broken.take();
-        broken.map_or(Ok(current), Err)
+        let load_error = current.lock().load_error.take();
+        load_error.map_or(Ok(current), Err)
     }
 
     /// Lists the plugins that the grants refer to.
@@ -105,9 +105,9 @@ impl CurrentGrants {
     }
 
     /// Returns whether all grants that gave these rights still apply. Does not read the file.
-    pub(crate) fn still_give(&self, rights: &OpenedRights) -> bool {
+    pub(crate) fn still_contain_grants_of(&self, rights: &OpenedRights) -> bool {
         let state = self.lock();
-        let loaded = state.loaded.as_ref().filter(|_| state.broken.is_none());
+        let loaded = state.loaded.as_ref().filter(|_| state.load_error.is_none());
         rights.granted_by.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
     }
 
@@ -173,11 +173,11 @@ impl CurrentGrants {
         let mut state = self.lock();
         let GrantsState {
             loaded,
-            broken,
+            load_error,
             announced,
             ..
         } = &mut *state;
-        if let Some(error) = broken {
+        if let Some(error) = load_error {
             let names_plugin =
                 |loaded: &LoadedGrants| loaded.grants().iter().any(|grant| grant.plugin == **request.plugin);
             return if loaded.as_ref().is_some_and(names_plugin) {
@@ -226,8 +226,8 @@ impl CurrentGrants {
     /// grant.
     fn refresh(&self, directories: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
-            if !self.fixed.is_empty() {
-                let loaded = LoadedGrants::open(self.fixed.clone(), directories);
+            if !self.application_grants.is_empty() {
+                let loaded = LoadedGrants::open(self.application_grants.clone(), directories);
                 self.lock().loaded = Some(loaded);
             }
             return;
@@ -236,7 +236,7 @@ impl CurrentGrants {
         let stamp = FileStamp::of(file);
         let read = read(file).map(|of_file| {
             tracing::info!(file = %file.display(), grants = of_file.len(), "the grants file was read");
-            let grants = self.fixed.iter().cloned().chain(of_file).collect();
+            let grants = self.application_grants.iter().cloned().chain(of_file).collect();
             LoadedGrants::open(grants, directories)
         });
         let mut state = self.lock();
@@ -244,11 +244,11 @@ impl CurrentGrants {
         match read {
             Ok(loaded) => {
                 state.loaded = Some(loaded);
-                state.broken = None;
+                state.load_error = None;
             }
             Err(error) => {
                 tracing::error!(file = %file.display(), %error, "the grants no longer apply");
-                state.broken = Some(error);
+                state.load_error = Some(error);
             }
         }
     }

@@ -100,14 +100,14 @@ impl DenialLog {
             }
             (Ok(mut result), _) => {
                 if !result.is_error() {
-                    self.forget_environment();
+                    self.remove_environment_reads();
                 }
                 result.denied = self.accesses;
                 Ok(result)
             }
             (Err(error), reported) if error.kind == ErrorKind::Trap => {
                 // The panic handler of a guest reads its environment.
-                self.forget_environment();
+                self.remove_environment_reads();
                 let log = error.log.clone();
                 Err(match reported {
                     Some(reported) => self.into_error(reported, Some(error)).with_log(log),
@@ -118,7 +118,7 @@ impl DenialLog {
         }
     }
 
-    fn forget_environment(&mut self) {
+    fn remove_environment_reads(&mut self) {
         self.accesses.retain(|denied| denied.access != ENVIRONMENT_READ);
     }
 

@@ -151,7 +151,7 @@ impl AuthorityProvider {
     /// [`ErrorKind::Denied`].
     pub(crate) async fn require_current(self: &Arc<Self>, authority: &Authority) -> Result<(), Error> {
         self.reread_if_stale().await?;
-        if self.grants.still_give(&authority.rights) {
+        if self.grants.still_contain_grants_of(&authority.rights) {
             return Ok(());
         }
         let message = "a grant of the plugin was removed or changed while the call waited";

@@ -45,7 +45,7 @@ struct QuotaCount {
     /// All bytes reserved so far.
     reserved: u64,
     /// The value of `reserved` at the beginning of the last measurement.
-    measured: u64,
+    reserved_at_measurement: u64,
     /// The earliest time of the next measurement.
     next: Option<Instant>,
 }
@@ -80,7 +80,7 @@ impl DirectoryQuota {
     /// have written too.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.count();
-        let since = count.reserved.saturating_sub(count.measured);
+        let since = count.reserved.saturating_sub(count.reserved_at_measurement);
         let is_due = since > self.bytes_max / MEASUREMENTS && count.next.is_none_or(|next| next <= Instant::now());
         drop(count);
         if is_due {
@@ -140,7 +140,7 @@ impl DirectoryQuota {
         let mut count = self.count();
         let unseen = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
         count.used = Some(on_disk.saturating_add(unseen));
-        count.measured = reserved;
+        count.reserved_at_measurement = reserved;
         count.next = Some(Instant::now() + took * PAUSE_FACTOR);
         Ok(())
     }

@@ -29,7 +29,7 @@ pub(super) fn measure(directory: &File) -> io::Result<u64> {
     };
     let (mut bytes, mut entries) = (0_u64, 0_u64);
     while let Some((base, path)) = tree.pending.pop() {
-        let Some((base, path, listed)) = not_gone(tree.open(base, path))? else {
+        let Some((base, path, listed)) = unless_unavailable(tree.open(base, path))? else {
             continue;
         };
         if base >= OPEN_MAX {
@@ -90,7 +90,7 @@ fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
 }
 
 /// Returns `None` for a directory that was removed or replaced since it was listed, or that the host may not read.
-fn not_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+fn unless_unavailable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match opened {
         Ok(opened) => Ok(Some(opened)),

@@ -80,7 +80,7 @@ impl DirectoryRecord {
     ///
     /// # Errors
     /// If the record cannot be read or written.
-    pub(super) fn renew(&self, now: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
+    pub(super) fn remove_replaced(&self, now: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
         let Some(grants) = &self.grants else {
             return Ok(false);
         };
@@ -101,7 +101,7 @@ fn record_of(grants: &Path) -> PathBuf {
 
 fn write(grants: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
     let line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
-        let kind = if directory.is_replaceable { "" } else { FIXED };
+        let kind = if directory.is_replaceable { "" } else { NOT_REPLACEABLE_PREFIX };
         format!("{kind}{} {}\n", directory.identity, path.display())
     };
     let lines = recorded.iter().map(line);
@@ -111,11 +111,11 @@ fn write(grants: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::R
 }
 
 /// The beginning of the line of a directory that no plugin could replace.
-const FIXED: &str = "fixed ";
+const NOT_REPLACEABLE_PREFIX: &str = "fixed ";
 
 /// Parses a line: an identity, a space and a path. A rule's path has no line break.
 fn parse(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
-    let fixed = line.strip_prefix(FIXED);
+    let fixed = line.strip_prefix(NOT_REPLACEABLE_PREFIX);
     let (identity, path) = fixed
         .unwrap_or(line)
         .split_once(' ')

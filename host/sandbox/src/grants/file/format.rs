@@ -249,7 +249,7 @@ impl NewGrant {
                 GrantedVersion::Any => GrantedVersion::Any,
             },
             scope: self.scope,
-            issued: Some(issue_time()),
+            issued: Some(unix_nanoseconds()),
             rules: self.rules,
         };
         check_grant(&grant)?;
@@ -307,12 +307,12 @@ fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
 }
 
 /// Returns the seconds since 1970.
-pub(super) fn now() -> u64 {
+pub(super) fn unix_seconds() -> u64 {
     time_since_1970().as_secs()
 }
 
 /// Returns the nanoseconds since 1970. So a grant that is issued again within a second is a different grant.
-pub(super) fn issue_time() -> u64 {
+pub(super) fn unix_nanoseconds() -> u64 {
     u64::try_from(time_since_1970().as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -10,7 +10,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::directory_record::DirectoryRecord;
 use super::error::{GrantsFileError, GrantsFileErrorReason};
-use super::format::{NewGrant, issue_time, now, remove_rules};
+use super::format::{NewGrant, remove_rules, unix_nanoseconds, unix_seconds};
 use super::use_record::UseRecord;
 use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
 use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
@@ -125,7 +125,7 @@ impl GrantsFile {
     /// # Errors
     /// [`GrantsFileErrorReason::Write`].
     pub fn replace(&self, content: &GrantsContent) -> Result<(), GrantsFileError> {
-        let line = json!({"time": now(), "action": "replace", "digest": content.digest()});
+        let line = json!({"time": unix_seconds(), "action": "replace", "digest": content.digest()});
         let write = || {
             let file = LockedFile::acquire(&self.path)?;
             self.write(&file, content.text.as_bytes(), &line)
@@ -144,12 +144,12 @@ impl GrantsFile {
     /// refuses rules that this host cannot enforce.
     pub fn grant(&self, grant: &NewGrant) -> Result<bool, GrantsFileError> {
         let table = grant
-            .to_table(issue_time())
+            .to_table(unix_nanoseconds())
             .map_err(|why| self.error(GrantsFileErrorReason::NotGrantable(why)))?;
         self.change("grant", &grant.plugin, |tables, grants| {
             let directories = check_directories(&grant.rules, grants)?;
             let record = DirectoryRecord::new(Some(self.path.clone()));
-            let is_renewed = record.renew(&directories).map_err(GrantsFileErrorReason::Write)?;
+            let is_renewed = record.remove_replaced(&directories).map_err(GrantsFileErrorReason::Write)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |old: &Grant| old.scope == GrantScope::Once && used.contains(&old.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
@@ -255,7 +255,7 @@ impl GrantsFile {
         let changed = document.to_string();
         Grants::parse(changed.as_bytes())
             .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
-        let line: Json = json!({"time": now(), "action": action, "plugin": plugin, "what": rules});
+        let line: Json = json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules});
         self.write(&file, changed.as_bytes(), &line).map_err(write_error)?;
         Ok(rules)
     }

@@ -7,7 +7,7 @@ use zeroize::{DefaultIsZeroes, Zeroizing};
 
 /// The state of a search: the longest end of the text that is the beginning of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct State(u32);
+pub(super) struct SearchState(u32);
 
 /// A state of the automaton with its position in the tree of all patterns. The index 0 is the root, which is not a
 /// child of a state.
@@ -62,30 +62,30 @@ impl Automaton {
     }
 
     /// Reads a byte. Follows at most as many fallbacks as bytes were read before, so that a text takes linear time.
-    pub(super) fn step(&self, state: State, byte: u8) -> State {
+    pub(super) fn step(&self, state: SearchState, byte: u8) -> SearchState {
         self.step_and_report(state, byte, || {})
     }
 
     /// Reads a byte, and calls a function for each fallback that it follows.
-    fn step_and_report(&self, state: State, byte: u8, mut on_fallback: impl FnMut()) -> State {
+    fn step_and_report(&self, state: SearchState, byte: u8, mut on_fallback: impl FnMut()) -> SearchState {
         let mut at = state.0;
         while at != 0 {
             if let Some(next) = self.child(at, byte) {
-                return State(next);
+                return SearchState(next);
             }
             at = self.node(at).fallback;
             on_fallback();
         }
-        State(self.from_root[usize::from(byte)])
+        SearchState(self.from_root[usize::from(byte)])
     }
 
     /// Returns the number of bytes at the end of the text that are the beginning of a pattern.
-    pub(super) fn depth(&self, state: State) -> usize {
+    pub(super) fn depth(&self, state: SearchState) -> usize {
         self.node(state.0).depth as usize
     }
 
     /// Returns the length of the longest pattern that ends here, or 0.
-    pub(super) fn matched(&self, state: State) -> usize {
+    pub(super) fn matched(&self, state: SearchState) -> usize {
         self.node(state.0).matched as usize
     }
 
@@ -139,7 +139,7 @@ impl Automaton {
         while !level.is_empty() {
             let mut next = Vec::new();
             for parent in level {
-                let fallback = State(self.node(parent).fallback);
+                let fallback = SearchState(self.node(parent).fallback);
                 let children: Vec<u32> = self.children(parent).collect();
                 for child in &children {
                     let target = self.step(fallback, self.node(*child).byte).0;
@@ -165,7 +165,7 @@ mod tests {
 
     /// Returns the end and the length of each match.
     fn matches(automaton: &Automaton, text: &str) -> Vec<(usize, usize)> {
-        let mut state = State::default();
+        let mut state = SearchState::default();
         let ends = text.bytes().enumerate().filter_map(|(at, byte)| {
             state = automaton.step(state, byte);
             let length = automaton.matched(state);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_depth_is_the_part_of_a_pattern_that_was_read() {
         let automaton = automaton(&["abcabd"]);
-        let mut state = State::default();
+        let mut state = SearchState::default();
         let depths = "xabcabcabd".bytes().map(|byte| {
             state = automaton.step(state, byte);
             automaton.depth(state)
@@ -208,7 +208,7 @@ mod tests {
             format!("{}c", "a".repeat(499)).repeat(40),
             "ab".repeat(10_000),
         ] {
-            let (mut steps, mut state) = (0, State::default());
+            let (mut steps, mut state) = (0, SearchState::default());
             for byte in text.bytes() {
                 steps += 1;
                 state = automaton.step_and_report(state, byte, || steps += 1);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::automaton::{Automaton, State};
+use super::automaton::{Automaton, SearchState};
 use super::escape::{Escape, EscapeKind};
 
 /// The number of line breaks that are skipped in the middle of base64. A sender breaks its lines with one or two characters.
@@ -115,7 +115,7 @@ impl Reader {
 /// The search in decoded text.
 #[derive(Default)]
 struct SecretSearch {
-    state: State,
+    state: SearchState,
     /// The positions of the last decoded bytes, if they are the beginning of a secret.
     starts: VecDeque<u64>,
 }
@@ -143,7 +143,7 @@ impl SecretSearch {
     }
 
     fn reset(&mut self) {
-        self.state = State::default();
+        self.state = SearchState::default();
         self.starts.clear();
     }
 }

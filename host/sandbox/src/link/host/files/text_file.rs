@@ -49,7 +49,7 @@ pub(crate) async fn read_text_file(
     };
     if let Some(authority) = files.authority {
         let access = AccessRequest::File(&path, AccessMode::Read).to_string();
-        authority.refuse(access, refusal, "use another file".to_owned());
+        authority.record_refusal(access, refusal, "use another file".to_owned());
     }
     Ok(None)
 }

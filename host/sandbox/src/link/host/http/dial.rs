@@ -48,7 +48,7 @@ fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Re
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
     parts.uri = path.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
-    if admitted.is_searched() {
+    if admitted.may_echo_secret() {
         restrict_response(&mut parts.headers);
     }
     let host = HeaderValue::from_str(&admitted.target.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
@@ -107,7 +107,7 @@ async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.refuse(
+            admitted.authority.record_refusal(
                 AccessRequest::Http(&admitted.target).to_string(),
                 denial.to_string(),
                 format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
@@ -186,7 +186,7 @@ fn incoming(
     between_bytes: Duration,
 ) -> Result<Response<WasiBody>, Error> {
     let (mut parts, body) = response.into_parts();
-    if admitted.is_searched() {
+    if admitted.may_echo_secret() {
         require_searchable(&parts.headers)?;
     }
     let redactor = &admitted.authority.redactor;

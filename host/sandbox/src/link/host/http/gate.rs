@@ -67,7 +67,7 @@ pub(crate) struct AdmittedRequest {
 #[cfg(feature = "network")]
 impl AdmittedRequest {
     /// Returns whether the response is searched for secrets: a granted secret may have been sent to this server.
-    pub(super) fn is_searched(&self) -> bool {
+    pub(super) fn may_echo_secret(&self) -> bool {
         let is_known = |secret: &Secret| {
             let target = secret.rule.target.as_ref();
             target.is_some_and(|to| to.host.matches(&self.target.host))
@@ -116,7 +116,7 @@ impl HttpGate {
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |access: String, reason: String, suggestion: String| {
-            call.authority.refuse(access, reason, suggestion);
+            call.authority.record_refusal(access, reason, suggestion);
             Error::HttpRequestDenied
         };
         let uri = request.uri();

@@ -1,0 +1,119 @@
+//! The HTTP client of all requests of the host: those to models, MCP servers, collectors and downloads.
+//!
+//! The requests can contain keys. So the client of [`client_builder`] uses no proxy from the environment, follows no redirect and
+//! repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider of an embedder's process
+//! unchanged.
+
+use std::sync::Arc;
+
+use reqwest::{ClientBuilder, redirect, retry};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+
+/// Whether the requests of a client are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// All requests use `https`.
+    Required,
+    /// Requests use `https` or `http`. The caller decides which addresses may be requested over `http`.
+    Optional,
+    /// All requests use `http`. The root certificates of the platform are not read, and may be missing.
+    None,
+}
+
+impl Encryption {
+    /// Returns the encryption of requests to URLs of one scheme.
+    #[must_use]
+    pub fn of_scheme(scheme: &str) -> Self {
+        match scheme {
+            "http" => Self::None,
+            _ => Self::Required,
+        }
+    }
+}
+
+/// The reason why TLS cannot be configured, usually missing root certificates.
+#[derive(Debug, thiserror::Error)]
+#[error("TLS cannot be configured: {0}")]
+pub struct TlsError(#[from] rustls::Error);
+
+impl TlsError {
+    /// The advice for a user.
+    pub const SUGGESTION: &str = "install the system's root certificates (the package `ca-certificates`)";
+}
+
+/// Returns the builder of a client that sends each request to the addressed server only, once. A caller adds headers and timeouts.
+///
+/// # Errors
+/// [`TlsError`].
+pub fn client_builder(encryption: Encryption) -> Result<ClientBuilder, TlsError> {
+    let builder = ClientBuilder::new()
+        .tls_backend_preconfigured(tls_config(encryption)?)
+        .https_only(encryption == Encryption::Required)
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .retry(retry::never())
+        .tcp_nodelay(true)
+        .user_agent(concat!("toolwit/", env!("CARGO_PKG_VERSION")));
+    Ok(builder)
+}
+
+fn tls_config(encryption: Encryption) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let mut config = match encryption {
+        Encryption::Required | Encryption::Optional => builder.with_platform_verifier()?.with_no_client_auth(),
+        Encryption::None => builder
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// Responds to one request with a redirect, and returns the request.
+    fn redirecting_server() -> (String, thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let serving = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).unwrap();
+            let response = "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(response.as_bytes()).unwrap();
+            String::from_utf8_lossy(&head[..read]).into_owned()
+        });
+        (url, serving)
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_returned_and_not_followed() {
+        let (url, serving) = redirecting_server();
+        let client = client_builder(Encryption::None).unwrap().build().unwrap();
+        assert_eq!(client.get(url).send().await.unwrap().status(), 302);
+        let head = serving.join().unwrap();
+        assert!(head.contains("user-agent: toolwit/"), "{head}");
+        let provider = rustls::crypto::CryptoProvider::get_default();
+        assert!(provider.is_none(), "an embedder chooses the provider of its process");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_requires_encryption_refuses_plain_http() {
+        // It reads the root certificates, which a machine without them does not have.
+        let Ok(builder) = client_builder(Encryption::Required) else { return };
+        let refused = builder.build().unwrap().get("http://127.0.0.1:1/").send().await.unwrap_err();
+        assert!(refused.is_builder(), "{refused:?}");
+        assert_eq!(Encryption::of_scheme("https"), Encryption::Required);
+        assert_eq!(Encryption::of_scheme("http"), Encryption::None);
+    }
+}
