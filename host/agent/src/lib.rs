@@ -4,7 +4,7 @@
 //! calls of the response, evaluates the injection strategies after each result, and repeats until the model answers or a limit
 //! of [`LoopLimits`] is reached. [`Observer`]s receive the [`Event`]s; a [`Trace`] writes them as JSON.
 //!
-//! The crate knows the tool contract of `toolwit-core` only: it does not depend on WebAssembly.
+//! The crate depends on the tool contract of `toolwit-core`, but not on WebAssembly.
 //!
 //! # Map
 //!

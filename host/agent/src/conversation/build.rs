@@ -125,8 +125,8 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context of tools, whose agents ask their questions through the journal, and forward their events to the observers of the
-/// conversation if this is on.
+/// Returns the context that the tools receive. With it, agents ask their questions through the journal and, if
+/// `are_forwarded`, send their events to the observers of the conversation.
 fn with_outer_observers(
     context: &ToolContext,
     are_forwarded: bool,

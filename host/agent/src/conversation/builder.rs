@@ -215,9 +215,10 @@ impl ConversationBuilder {
         self.configured(|config| config.with_decorator(tools, decorator))
     }
 
-    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
-    /// [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the tool runs. It also applies
-    /// to the selected tools of agents, at any depth, once if they have the same guard. It need not select a tool.
+    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception),
+    /// around all [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the
+    /// tool runs. A guard also applies to the selected tools of agents, at any depth, but only once if the agent has
+    /// the same guard. It need not select a tool.
     #[must_use]
     pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
         self.configured(|config| config.with_guard(tools, guard))

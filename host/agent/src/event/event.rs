@@ -19,7 +19,7 @@ use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinit
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A trace begins. Only traces have it: it is what a replay needs to know of the program that recorded it.
+    /// A trace begins. Only traces have this event. It describes the program that recorded the trace, for a replay.
     TraceStarted {
         /// The name of the model.
         model: String,

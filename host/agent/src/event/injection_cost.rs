@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The tokens that the tools injected since the last request add to a request.
+/// The number of tokens by which newly injected tools enlarge a request. New are those that were injected since the
+/// request before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {

@@ -1,4 +1,4 @@
-//! The rules for histories that every provider enforces.
+//! The rules for histories that providers enforce.
 
 use std::collections::{HashSet, VecDeque};
 
