@@ -16,6 +16,7 @@
 //! | `session` | [`ToolSession`]: a conversation without a model |
 //! | `conversation` | [`Conversation`], its builder, turns, resuming |
 //! | `run` | one run: the loop, inference, dispatch of calls, results |
+//! | `replay` | [`Replay`]: a traced conversation that runs again |
 //! | `state` | the data of a conversation: history, late results, long results |
 //! | `toolbox` | callable and declared tools, eviction, the gateway |
 //! | `tools` | native tools: blackboard, process, communication |

@@ -48,7 +48,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
     },
-    /// Text was appended to the user message: the descriptions of tools that the message added.
+    /// Text was appended to the user message: the descriptions of the tools that strategies added for the message.
     PromptExtended {
         /// The text.
         text: String,
@@ -280,7 +280,7 @@ pub enum Event {
     },
     /// Tools were injected.
     ToolsInjected {
-        /// The tool whose result injected them.
+        /// The tool whose result injected them; `search_tools` for tools that a user message injected.
         trigger: ToolName,
         /// Their names, in declaration order.
         names: Vec<ToolName>,

@@ -83,7 +83,7 @@ impl Account {
         self.lock().budget = budget;
     }
 
-    /// Returns the clock of the time budget. The clocks of the runs of a process are within it.
+    /// Returns the clock of the time budget. It also stops while the clock of a run of the process is stopped.
     pub(crate) fn clock(&self) -> &Arc<WallClock> {
         &self.clock
     }

@@ -31,7 +31,8 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// The call waits for the calls before it: no tool has its name yet, or a strategy guards the tool with this definition.
+    /// The call waits for the calls before it: no tool has its name yet, or an earlier call may lock or change the
+    /// tool, which has this definition.
     Unresolved(Option<Arc<ToolDefinition>>),
     Waiting(NamedTool),
     Running(NamedTool),
