@@ -99,7 +99,8 @@ impl ConversationBuilder {
     /// Builds a conversation and answers one user message.
     ///
     /// # Errors
-    /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]. Use those to keep the history of a failed run.
+    /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]. Use these two methods to keep the history of
+    /// a failed run.
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
@@ -230,9 +231,9 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the conversation, the
-/// guards of the host, and those of the outer conversation. Checks that they include the tools to which strategies and decorators
-/// refer.
+/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the
+/// conversation, the guards of the host, and those of the outer conversation. Checks that each tool to which a strategy
+/// or a decorator refers is among them.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);

@@ -189,9 +189,9 @@ impl ConversationBuilder {
         self.tools(group.tools)
     }
 
-    /// Applies a decorator to the selected tools, however they enter the conversation: from the start, behind a facade, from
-    /// a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in the order of
-    /// these calls, each around those before it.
+    /// Applies a decorator to the selected tools, however they enter the conversation: from the start, behind a facade,
+    /// from a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in
+    /// the order in which they are added, each around the earlier ones.
     ///
     /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
     /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool

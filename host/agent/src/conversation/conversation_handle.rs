@@ -234,7 +234,7 @@ impl Conversation {
         &self.state.blackboard
     }
 
-    /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn.
+    /// Adds a tool, or replaces the tool with the same id. The tool is declared to the model from the next turn.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
         let admitted = self.state.toolbox.admit_tool(&tool);
         admitted.iter().for_each(|event| self.state.observers.emit(event));

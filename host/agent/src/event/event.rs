@@ -65,7 +65,7 @@ pub enum Event {
         /// The tools that were declared and are not any more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<ToolName>,
-        /// The tools whose definition, code or grant is not that of their last call.
+        /// The tools whose definition, code or grant has changed since their last call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<ToolName>,
     },
@@ -125,7 +125,8 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RequestedApproval>),
-    /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
+    /// The decision whether a call may start: of the approver, a stored or remembered answer, or a policy that denies
+    /// the call.
     ApprovalDecided(Box<DecidedApproval>),
     /// A tool call starts.
     ToolStarted {

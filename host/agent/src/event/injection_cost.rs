@@ -13,7 +13,7 @@ pub struct InjectionCost {
     /// reports no usage, or if the request does not extend an earlier one of the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_tokens: Option<u64>,
-    /// The tokens of the request that the provider took from its cache: those before the first change.
+    /// The tokens of the request that the provider took from its cache: the part before the first change.
     pub cached_tokens: u64,
 }
 

@@ -29,7 +29,7 @@ pub struct RecordedStart {
     pub effect: Effect,
     /// The idempotency key, which the tool finds in its context under [`IDEMPOTENCY_KEY`](crate::IDEMPOTENCY_KEY).
     pub key: String,
-    /// Whether the arguments are not those of the model.
+    /// Whether the arguments differ from those that the model wrote.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_edited: bool,
     /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.

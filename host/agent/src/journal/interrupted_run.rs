@@ -18,7 +18,7 @@ pub struct InterruptedRun {
     pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
-    /// The number of calls that the model requested so far, without those of `open`.
+    /// The number of calls that the model requested so far, without the calls in `open`.
     pub(crate) calls_requested: u32,
     /// The tools that were declared to the model.
     pub(crate) declared: Vec<ToolName>,

@@ -31,7 +31,7 @@ impl Journal {
         })
     }
 
-    /// Asks a question that is not stored yet. It is stored only if the approver does not answer at once.
+    /// Asks a question that is not stored yet. Unless the approver answers at once, waits until the question is stored.
     async fn ask_first(
         &self,
         question: u64,

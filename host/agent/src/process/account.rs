@@ -45,7 +45,7 @@ pub(crate) struct AccountUsage {
 /// The calls that an account and its parents allow.
 pub(crate) struct CallGrant {
     pub(crate) allowed: u32,
-    /// The limit of calls that refused the others, if any were refused.
+    /// The limit that refused the other calls, if any were refused.
     pub(crate) refused_by: Option<u32>,
 }
 

@@ -60,7 +60,7 @@ impl CallState {
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
     pub(super) wall: Duration,
-    /// The arguments with which it ran, if they are not those of the model.
+    /// The arguments with which the call ran, if they differ from those of the model.
     pub(super) edited: Option<Arguments>,
 }
 

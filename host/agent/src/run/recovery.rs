@@ -57,8 +57,8 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     plan
 }
 
-/// Returns the tools whose definition, code or grant is not that of their last call, in the order of their names. Tools that are
-/// missing are not among them.
+/// Returns the tools whose definition, code or grant has changed since their last call, in the order of their names.
+/// Missing tools are not among them.
 pub(super) async fn changed_tools(
     called: &HashMap<ToolName, RecordedStart>,
     tools: &ToolSet,
