@@ -125,8 +125,8 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RequestedApproval>),
-    /// The decision whether a call may start: of the approver, a stored or remembered answer, or a policy that denies
-    /// the call.
+    /// The decision whether a call may start was made: by the approver, a stored or remembered answer, or a policy that
+    /// denies the call.
     ApprovalDecided(Box<DecidedApproval>),
     /// A tool call starts.
     ToolStarted {
