@@ -19,13 +19,13 @@ use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 use toolwit_agent::{Conversation, Event, LoopLimits};
 use toolwit_core::{NativeTool, Origin, Tool, ToolCall, ToolId, ToolResult};
 
-/// The iterations whose median counts.
+/// The number of iterations per measurement. Their median is the result.
 const ITERATIONS: u32 = 50;
 
 /// The goal for an iteration of a conversation with up to 1,000 tools.
 const GOAL: Duration = Duration::from_micros(50);
 
-/// The empty turns of which the fastest counts.
+/// The number of empty turns per measurement. The shortest is the result.
 const TURNS: usize = 10;
 
 /// A model that plays calls of `tool_0`, then an answer, and records when it was asked and when it responded.

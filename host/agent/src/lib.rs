@@ -4,7 +4,7 @@
 //! calls of the response, evaluates the injection strategies after each result, and repeats until the model answers or a limit
 //! of [`LoopLimits`] is reached. [`Observer`]s receive the [`Event`]s; a [`Trace`] writes them as JSON.
 //!
-//! The crate knows the tool contract of `toolwit-core` only: it does not depend on WebAssembly.
+//! The crate depends on the tool contract of `toolwit-core`, but not on WebAssembly.
 //!
 //! # Map
 //!
@@ -16,6 +16,7 @@
 //! | `session` | [`ToolSession`]: a conversation without a model |
 //! | `conversation` | [`Conversation`], its builder, turns, resuming |
 //! | `run` | one run: the loop, inference, dispatch of calls, results |
+//! | `replay` | [`Replay`]: a traced conversation that runs again |
 //! | `state` | the data of a conversation: history, late results, long results |
 //! | `toolbox` | callable and declared tools, eviction, the gateway |
 //! | `tools` | native tools: blackboard, process, communication |

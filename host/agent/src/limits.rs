@@ -35,9 +35,10 @@ pub struct LoopLimits {
     pub wall_ms_max: u64,
     /// Maximum sum of input and output tokens; unlimited by default.
     pub tokens_max: Option<u64>,
-    /// Estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages; by default
-    /// three quarters of the model's context, or never if [`ChatModel::context_tokens`](crate::model::ChatModel::context_tokens) does not know it. The system
-    /// message, the first user message, the current one and the newest messages stay.
+    /// Estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages; by
+    /// default three quarters of the model's context, or unlimited if
+    /// [`ChatModel::context_tokens`](crate::model::ChatModel::context_tokens) returns `None`. The system message, the
+    /// first user message, the current one and the newest messages stay.
     pub context_tokens_max: Option<u64>,
     /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,

@@ -1,4 +1,4 @@
-//! A schema of an answer that is known at run time only.
+//! A JSON Schema for the answer of a model, given at run time.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, InputValidator, Phase, ToolDefinition, ToolError, ToolId};
 
-/// A JSON Schema of an answer, compiled. See [`UserTurn::run_json`](crate::UserTurn::run_json).
+/// A compiled JSON Schema for the answer of a model. See [`UserTurn::run_json`](crate::UserTurn::run_json).
 ///
 /// ```
 /// use serde_json::json;

@@ -99,7 +99,8 @@ impl ConversationBuilder {
     /// Builds a conversation and answers one user message.
     ///
     /// # Errors
-    /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]. Use those to keep the history of a failed run.
+    /// As [`build`](ConversationBuilder::build) and [`Conversation::run`]. Use these two methods to keep the history of
+    /// a failed run.
     pub async fn run(self, prompt: &str) -> Result<RunOutcome, Error> {
         Ok(self.build()?.run(prompt).await?)
     }
@@ -125,8 +126,8 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context of tools, whose agents ask their questions through the journal, and forward their events to the observers of the
-/// conversation if this is on.
+/// Returns the context that the tools receive. With it, agents ask their questions through the journal and, if
+/// `are_forwarded`, send their events to the observers of the conversation.
 fn with_outer_observers(
     context: &ToolContext,
     are_forwarded: bool,
@@ -230,9 +231,9 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the conversation, the
-/// guards of the host, and those of the outer conversation. Checks that they include the tools to which strategies and decorators
-/// refer.
+/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the
+/// conversation, the guards of the host, and those of the outer conversation. Checks that each tool to which a strategy
+/// or a decorator refers is among them.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);

@@ -189,9 +189,9 @@ impl ConversationBuilder {
         self.tools(group.tools)
     }
 
-    /// Applies a decorator to the selected tools, however they enter the conversation: from the start, behind a facade, from
-    /// a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in the order of
-    /// these calls, each around those before it.
+    /// Applies a decorator to the selected tools, however they enter the conversation: from the start, behind a facade,
+    /// from a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in
+    /// the order in which they are added, each around the earlier ones.
     ///
     /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
     /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool
@@ -215,9 +215,10 @@ impl ConversationBuilder {
         self.configured(|config| config.with_decorator(tools, decorator))
     }
 
-    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
-    /// [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the tool runs. It also applies
-    /// to the selected tools of agents, at any depth, once if they have the same guard. It need not select a tool.
+    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception),
+    /// around all [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the
+    /// tool runs. A guard also applies to the selected tools of agents, at any depth, but only once if the agent has
+    /// the same guard. It need not select a tool.
     #[must_use]
     pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
         self.configured(|config| config.with_guard(tools, guard))

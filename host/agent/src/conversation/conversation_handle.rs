@@ -124,8 +124,8 @@ impl Conversation {
         self.state.journal.clone().map(Suspension)
     }
 
-    /// Decides about a call of the [interrupted run](Self::interrupted_run) of which it is not known whether it took effect. Returns
-    /// `false` if there is no such call.
+    /// Decides about a call of the [interrupted run](Self::interrupted_run) that may or may not have taken effect.
+    /// Returns `false` if there is no such call.
     pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
         let open = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
         let Some(open) = open.into_iter().find(|open| open.call.id == id && open.is_unresolved()) else {
@@ -139,7 +139,8 @@ impl Conversation {
         true
     }
 
-    /// Continues the [interrupted run](Self::interrupted_run). Returns `None` if there is none.
+    /// Continues the [interrupted run](Self::interrupted_run). Returns `None` if the conversation has no interrupted
+    /// run.
     ///
     /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request without a
     /// response is sent again, and charged again. If the run has an answer schema of the type `object`, the answer is checked, and
@@ -233,7 +234,7 @@ impl Conversation {
         &self.state.blackboard
     }
 
-    /// Adds a tool, or replaces the one with its id. It is declared to the model from the next turn.
+    /// Adds a tool, or replaces the tool with the same id. The tool is declared to the model from the next turn.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
         let admitted = self.state.toolbox.admit_tool(&tool);
         admitted.iter().for_each(|event| self.state.observers.emit(event));

@@ -63,7 +63,8 @@ pub struct LoopConfig {
     pub(super) approvals: Option<Arc<Approvals>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) has_nested_events: bool,
-    /// Whether a result contains the artifacts of nested agents. Without a value, it does for a conversation, and does not for an agent.
+    /// Whether a result contains the artifacts of nested agents. By default, the outcome of a conversation contains
+    /// them, and the result of an agent does not.
     pub(crate) has_nested_artifacts: Option<bool>,
     /// The first error of a setter. Building returns it.
     pub(super) setter_error: Option<Error>,

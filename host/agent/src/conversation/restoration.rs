@@ -230,8 +230,8 @@ impl Restoration<'_> {
         conversation.toolbox.restore_injected(trigger, name, tool, is_lost);
     }
 
-    /// Declares the new definitions of tools without an implementation. The other tools have an implementation, with its own
-    /// definition.
+    /// Declares the new definitions of tools without an implementation. The other tools keep the definition of their
+    /// implementation.
     fn redefine(&mut self, event: Event) {
         let Event::ToolsRedefined {
             trigger, definitions, ..

@@ -58,7 +58,7 @@ impl<'c> UserTurn<'c> {
         }
     }
 
-    /// Adds a context to that of the conversation. Its values take precedence.
+    /// Adds a context to that of the conversation. The values of the added context take precedence.
     pub fn context(mut self, context: ToolContext) -> Self {
         self.context = self.context.merged_with(&context);
         self
@@ -168,8 +168,8 @@ async fn corrected<T>(
     }
 }
 
-/// Continues the interrupted run of a conversation. An answer that must fit a schema is checked, and corrected once, as in the first
-/// process; it then is the JSON alone.
+/// Continues the interrupted run of a conversation. An answer that must fit a schema is checked, and corrected once, as
+/// in the first process; the outcome then contains only the JSON.
 pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext) -> Result<RunOutcome, RunError> {
     let schema = state
         .interrupted

@@ -4,21 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use toolwit_core::{ApprovalBasis, ApprovalDecision, ApprovalRequest, Arguments, Effect, RememberedAnswer, ToolId};
 
-/// A call that needs an approval.
+/// The request for an approval, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedApprovalRequest {
-    /// The id of the request: that of the model's call, for a nested call followed by `/` and its number.
+    /// The id of the request: the id of the model's call; for a nested call, followed by `/` and the number of the
+    /// nested call.
     pub id: String,
     /// The name of the tool, for display.
     pub name: String,
     /// The id of the tool.
     pub tool: ToolId,
-    /// The arguments with which it would run, without the secrets of its plugin.
+    /// The arguments with which the call would run, without the secrets of its plugin.
     pub arguments: Arguments,
     /// The effect class.
     pub effect: Effect,
-    /// The granted rules that it would use.
+    /// The granted rules that the call would use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
     /// The tools in which the call is made, the outermost first.
@@ -47,7 +48,7 @@ impl From<&ApprovalRequest> for RecordedApprovalRequest {
     }
 }
 
-/// The decision whether a call may start.
+/// The decision on an approval, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedApprovalDecision {
@@ -57,7 +58,7 @@ pub struct RecordedApprovalDecision {
     pub tool: ToolId,
     /// The decision.
     pub decision: ApprovalDecision,
-    /// The maker of the decision.
+    /// The basis of the decision: the approver, a stored or remembered answer, or the policy.
     pub basis: ApprovalBasis,
     /// The reason of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]

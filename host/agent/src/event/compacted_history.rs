@@ -16,7 +16,7 @@ pub struct CompactedHistory {
     pub tokens: u64,
     /// The number of the oldest messages that were compacted, including the pinned ones.
     pub older: usize,
-    /// The positions of the pinned messages among them. They remain in the history.
+    /// The positions of the pinned messages among the oldest ones. Pinned messages remain in the history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<usize>,
     /// The summary.

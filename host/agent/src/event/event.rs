@@ -20,7 +20,7 @@ use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinit
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A trace begins. Only traces have it: it is what a replay needs to know of the program that recorded it.
+    /// A trace begins. Only traces have this event. It describes the program that recorded the trace, for a replay.
     TraceStarted {
         /// The name of the model.
         model: String,
@@ -49,7 +49,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
     },
-    /// Text was appended to the user message: the descriptions of tools that the message added.
+    /// Text was appended to the user message: the descriptions of the tools that strategies added for the message.
     PromptExtended {
         /// The text.
         text: String,
@@ -66,7 +66,7 @@ pub enum Event {
         /// The tools that were declared and are not any more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<ToolName>,
-        /// The tools whose definition, code or grant is not that of their last call.
+        /// The tools whose definition, code or grant has changed since their last call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<ToolName>,
     },
@@ -126,7 +126,8 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RecordedApprovalRequest>),
-    /// It was decided whether a call may start: by the approver, a remembered answer, or a policy that denies it.
+    /// The decision whether a call may start was made: by the approver, a stored or remembered answer, or a policy that
+    /// denies the call.
     ApprovalDecided(Box<RecordedApprovalDecision>),
     /// A tool call starts.
     ToolStarted {
@@ -281,7 +282,7 @@ pub enum Event {
     },
     /// Tools were injected.
     ToolsInjected {
-        /// The tool whose result injected them.
+        /// The tool whose result injected them; `search_tools` for tools that a user message injected.
         trigger: ToolName,
         /// Their names, in declaration order.
         names: Vec<ToolName>,

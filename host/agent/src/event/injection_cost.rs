@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The tokens that the tools injected since the last request add to a request.
+/// The number of tokens by which newly injected tools enlarge a request. New are those that were injected since the
+/// request before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {
@@ -12,7 +13,7 @@ pub struct InjectionCost {
     /// reports no usage, or if the request does not extend an earlier one of the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_tokens: Option<u64>,
-    /// The tokens of the request that the provider took from its cache: those before the first change.
+    /// The tokens of the request that the provider took from its cache: the part before the first change.
     pub cached_tokens: u64,
 }
 

@@ -31,8 +31,9 @@ pub struct OmittedValue {
 }
 
 impl OmittedValue {
-    /// Describes a value that is larger than the remaining bytes; otherwise subtracts its size from them.
-    fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
+    /// Subtracts the size of a value from the remaining bytes. If the value is larger than these, returns its
+    /// description instead and subtracts nothing.
+    fn beyond(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_bytes(value);
         if let Some(rest) = remaining.checked_sub(bytes) {
             *remaining = rest;

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::recorded_artifact::RecordedArtifact;
 use toolwit_core::{Arguments, DeniedAccess, Effect, ErrorKind, Signal, ToolResult, ToolStatus};
 
-/// A decision about a call that changes something and of which it is not known whether it did.
+/// A decision about an interrupted call that may or may not have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
-    /// The call took effect. The model receives this; the result of the call is not known.
+    /// The call took effect. The model receives this fact, but not the result of the call, which is lost.
     Done,
-    /// The call had no effect. The model receives this, and may call again.
+    /// The call had no effect. The model receives this fact, and may call again.
     NotDone,
     /// The call runs again.
     RunAgain,
@@ -23,13 +23,13 @@ pub enum Resolution {
 pub struct RecordedStart {
     /// The digest of the tool's definition.
     pub definition: String,
-    /// The arguments with which it runs, without the secrets of its plugin.
+    /// The arguments with which the call runs, without the secrets of its plugin.
     pub arguments: Arguments,
     /// The effect class at the start of the call.
     pub effect: Effect,
     /// The idempotency key, which the tool finds in its context under [`IDEMPOTENCY_KEY`](crate::IDEMPOTENCY_KEY).
     pub key: String,
-    /// Whether the arguments are not those of the model.
+    /// Whether the arguments differ from those that the model wrote.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_edited: bool,
     /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.

@@ -71,7 +71,8 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes the entries that an earlier process recorded, without its settings. They receive the next line numbers of this trace.
+    /// Writes the entries that an earlier process recorded, except its stored settings. The entries receive the next
+    /// line numbers of this trace.
     pub fn write_earlier(&self, entries: impl IntoIterator<Item = TraceEntry>) {
         let is_event = |entry: &TraceEntry| !matches!(entry.event, Event::SettingsStored { .. });
         self.append(entries.into_iter().filter(is_event));

@@ -14,9 +14,9 @@ use toolwit_core::{Tool, ToolContext};
 
 /// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
 ///
-/// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) when a turn begins, and
-/// those of the [roles of a turn](crate::UserTurn::role) for that turn. It queries a source that must be contacted at most once, or again
-/// after an error.
+/// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) when a turn
+/// begins, and those of the [roles of a turn](crate::UserTurn::role) for that turn. A source that must be contacted is
+/// queried at most once, and again only after an error.
 ///
 /// Sources are queried when a role that needs them is resolved, with the caller's context. A missing tool or an unreachable
 /// source is logged as a warning and does not affect other tools.
@@ -41,7 +41,7 @@ impl ToolGroups {
         self
     }
 
-    /// Removes the tools from the groups that were added so far whose id `may_use` refuses.
+    /// Removes the tools whose id `may_use` refuses from the groups that [`with_group`](Self::with_group) added so far.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool) -> Self {
         for group in self.groups.values_mut() {
@@ -96,7 +96,7 @@ impl ToolGroups {
         roles
     }
 
-    /// Checks that a role exists. Nothing is contacted.
+    /// Checks that a role exists, without contacting a source.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an unknown role. The error lists the known roles.
@@ -171,8 +171,8 @@ impl ToolGroups {
         facade.build().map(Some)
     }
 
-    /// Returns the tools of a configured group, in the order of the sources. Sources that know their tools are queried first,
-    /// the others only if a tool can be missing.
+    /// Returns the tools of a configured group, in the order of the sources. Sources that list their tools without
+    /// being contacted are queried first, the others only if a tool can be missing.
     async fn members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
         let candidates = self.sources.iter().enumerate();
         let mut candidates: Vec<_> = candidates

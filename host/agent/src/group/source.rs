@@ -16,16 +16,20 @@ pub trait ToolSource: Send + Sync {
     /// Returns the name of the source, to which a group's `provider` refers.
     fn name(&self) -> &str;
 
-    /// Returns the names and ids of its tools if they are known without contacting it. By default they are not known.
+    /// Returns the names and ids of the tools if the source can list them without being contacted. The default
+    /// implementation returns `None`.
     ///
-    /// A source with known names is queried for a role without a provider only if it has a tool of the role.
+    /// A source that returns names is queried for a role without a provider only if one of these names belongs to the
+    /// role.
     fn listed_names(&self) -> Option<Vec<String>> {
         None
     }
 
-    /// Returns the tools that the source returned last for this caller, without contacting it. By default they are not known.
+    /// Returns the tools that the source returned last for this caller, without contacting the source. The default
+    /// implementation returns `None`.
     ///
-    /// A source whose tools change during a call returns the new ones here, so that the model has them for its next call.
+    /// A source whose tools change during a call returns the new tools here, so that the model has them for its next
+    /// call.
     fn cached_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         None
     }

@@ -11,17 +11,17 @@ use toolwit_core::{Error, ToolContext};
 
 /// The tools of the sources that a conversation and its agents have queried, by the names of the sources. Clones share them.
 ///
-/// Each conversation has its own, because a source may return other tools for another caller.
+/// Each outermost conversation has a cache of its own, because a source may return other tools for another caller.
 #[derive(Clone, Default)]
 pub(crate) struct SourceCache(Arc<Mutex<BTreeMap<String, Arc<OnceCell<SourceTools>>>>>);
 
 impl SourceCache {
-    /// Returns the cache of the outer conversation, or an empty one outside a conversation.
+    /// Returns the cache of the outer conversation, or an empty cache outside a conversation.
     pub(crate) fn of(context: &ToolContext) -> Self {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Returns the tools of a source. One that must be contacted is queried at most once; an error is not cached.
+    /// Returns the tools of a source. A source that must be contacted is queried at most once; an error is not cached.
     ///
     /// # Errors
     /// If the source cannot be reached.

@@ -70,8 +70,8 @@ impl SourceTools {
         })
     }
 
-    /// Creates a facade for the tools with these names or ids. Missing tools are skipped with a warning. Returns `None` if no
-    /// tool remains.
+    /// Creates a facade for the tools with these names or ids. Missing tools are skipped with a warning. Returns `None`
+    /// if no tool remains, or if the facade is invalid, which is logged.
     #[must_use]
     pub fn facade_by_name(&self, name: &str, description: &str, tools: &BTreeSet<String>) -> Option<Facade> {
         for missing in tools.iter().filter(|tool| self.tool_by_name(tool).is_none()) {
@@ -80,7 +80,8 @@ impl SourceTools {
         self.facade_where(name, description, |tool| tools.iter().any(|name| has_name(tool, name)))
     }
 
-    /// Creates a facade for the tools whose names match one of the patterns. Returns `None` if no tool matches.
+    /// Creates a facade for the tools whose names match one of the patterns. Returns `None` if no tool matches, or if
+    /// the facade is invalid, which is logged.
     #[must_use]
     pub fn facade_matching(&self, name: &str, description: &str, patterns: &[Regex]) -> Option<Facade> {
         self.facade_where(name, description, |tool| {
@@ -90,7 +91,8 @@ impl SourceTools {
         })
     }
 
-    /// Creates a facade for the tools that `keep` accepts. Returns `None` if it accepts no tool.
+    /// Creates a facade for the tools that `keep` accepts. Returns `None` if it accepts no tool, or if the facade is
+    /// invalid, which is logged.
     #[must_use]
     pub fn facade_where(&self, name: &str, description: &str, keep: impl Fn(&dyn Tool) -> bool) -> Option<Facade> {
         let tools = self.tools.iter().filter(|tool| keep(tool.as_ref())).cloned();

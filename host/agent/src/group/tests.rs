@@ -256,7 +256,7 @@ async fn the_log_reports_when_a_source_is_contacted() {
     let lines = || log.lines().join("\n");
     assert!(lines().contains("is not contacted before its first use"), "{}", lines());
     assert!(!lines().contains("is contacted for the first time"), "{}", lines());
-    // Another test may have registered the event at the same time as this one its subscriber.
+    // Another test may have registered the event while this test registered its subscriber.
     tracing::callsite::rebuild_interest_cache();
     groups
         .resolve("web", &ToolContext::new().with("token", "secret"))

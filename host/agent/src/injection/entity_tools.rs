@@ -20,8 +20,8 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
 /// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
-/// is ignored. An object whose id is empty or too long is rejected with the reason, like those that the tool rejected
-/// ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
+/// is ignored. An object whose id is empty or too long is rejected with the reason, like the objects that the tool
+/// itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
 ///
 /// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,7 +110,8 @@ impl Evaluation<'_> {
         group.contains(&key.id).then(|| group.clone())
     }
 
-    /// Adds a member of a group that is returned again, alone. It keeps the tools of the group.
+    /// Adds an entity that is a member of a group and is returned again, alone. The entity keeps the tools of the
+    /// group.
     fn add_member(
         &mut self,
         key: &EntityIdentity,
@@ -134,8 +135,8 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns an entity as a member of a group: one that has tools of its own is called through them, so that both sets of tools act
-    /// on one instance.
+    /// Returns an entity as a member of a group: an entity that has tools of its own and stays bound to its first
+    /// instance is called through these tools, so that both sets of tools act on one instance.
     fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
         let key = EntityIdentity::new(
             entity.namespace(),

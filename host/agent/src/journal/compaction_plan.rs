@@ -19,7 +19,7 @@ const EXCERPT_BYTES_MAX: usize = 4096;
 pub(crate) struct CompactionPlan {
     /// The number of the oldest messages that are compacted, including the pinned ones.
     pub(crate) older: usize,
-    /// The positions of the pinned messages among them, which stay.
+    /// The positions of the pinned messages among the oldest ones. Pinned messages stay.
     pub(crate) pinned: Vec<usize>,
 }
 
@@ -45,22 +45,24 @@ fn without_system(messages: &[Message]) -> (&[Message], &[Message]) {
     messages.split_at(usize::from(has_system))
 }
 
-/// Whether the user wrote the message: it is not the summary of earlier ones.
+/// Returns whether the user wrote the message, so that it is not a summary of earlier messages.
 fn is_prompt(message: &Message) -> bool {
     matches!(&message.role, Role::User { content } if !content.starts_with(HEADING))
 }
 
-/// Pins the last message of the user. Returns its text; `None` if there is none.
+/// Pins the last message of the user. Returns its text; `None` if the user wrote no message.
 pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
     let last = messages.iter_mut().rev().find(|message| is_prompt(message))?;
     last.is_pinned = true;
     Some(last.content())
 }
 
-/// Returns the messages to replace, or `None` if that would not shorten the history enough to be worth an inference.
+/// Returns the messages to replace, or `None` if their replacement would not shorten the history enough to be worth an
+/// inference.
 ///
-/// The newest messages stay, up to a quarter of `tokens_max`. They begin with a message that is not the answer to a call, so that calls and
-/// answers stay together. The first user message and the last one stay too, and those that are pinned.
+/// The newest messages stay, up to a quarter of `tokens_max`. They begin with a message that is not the answer to a
+/// call, so that calls and answers stay together. The first user message, the last one and the pinned messages stay
+/// too.
 pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option<CompactionPlan> {
     let (_, messages) = without_system(messages);
     let recent_max = tokens_max / 4;
@@ -108,7 +110,8 @@ pub(crate) fn compacted(messages: &[Message], plan: &CompactionPlan, summary: &s
     compacted
 }
 
-/// Returns the text of the messages that a summary replaces. The newest are kept within `bytes_max`.
+/// Returns the text of the messages that a summary replaces. Only the newest of them that fit into `bytes_max` are
+/// included, but at least one.
 pub(crate) fn transcript(messages: &[Message], plan: &CompactionPlan, bytes_max: usize) -> String {
     let (_, messages) = without_system(messages);
     let older = messages.iter().take(plan.older).enumerate();

@@ -35,7 +35,7 @@ pub enum JournalError {
     /// No call waits for an answer to this question: it does not exist, or the call was decided, or its run ended.
     #[error("the session `{0}` does not wait for an answer to question {1}")]
     NotPending(SessionId, u64),
-    /// The question has an answer. The first one counts.
+    /// The question already has an answer, and the first answer counts.
     #[error("question {1} of the session `{0}` has been answered")]
     Answered(SessionId, u64),
     /// The store failed.

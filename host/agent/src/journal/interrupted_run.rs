@@ -18,13 +18,13 @@ pub struct InterruptedRun {
     pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
-    /// The number of calls that the model requested so far, without those of `open`.
+    /// The number of calls that the model requested so far, without the calls in `open`.
     pub(crate) calls_requested: u32,
     /// The tools that were declared to the model.
     pub(crate) declared: Vec<ToolName>,
-    /// The starts of the last calls of the tools of the session.
+    /// The start of the last call of each tool of the session.
     pub(crate) called: HashMap<ToolName, RecordedStart>,
-    /// The last response of the model, unless it was asked again after it.
+    /// The last response of the model; `None` if a later request began.
     pub(crate) reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
@@ -66,7 +66,7 @@ pub(crate) struct StartedCall {
     pub(crate) start: Option<RecordedStart>,
 }
 
-/// A call that changes something, and of which it is not known whether it did.
+/// A call of an interrupted run that may or may not have taken effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnresolvedCall {
@@ -113,7 +113,7 @@ impl InterruptedRun {
 }
 
 impl OpenCall {
-    /// Returns the call as it began, if it did.
+    /// Returns the call as it began; `None` if it did not begin.
     fn as_unresolved(&self) -> Option<UnresolvedCall> {
         let started = self.started.as_ref()?;
         let (arguments, grant, code) = match started.start.clone() {
@@ -133,7 +133,7 @@ impl OpenCall {
     /// Returns whether the call began, may have changed something, and has no decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
-        // Arguments that a person edited are not those of the history, with which it would run again.
+        // The call would run again with the arguments of the history, not with those that a person edited.
         let is_write = started.start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
@@ -252,7 +252,7 @@ impl InterruptedRun {
         self.forget_question(id);
         if let Some(open) = self.find(id) {
             open.started = Some(started);
-            // It runs again, so an earlier decision is used up.
+            // The call runs again, so the earlier decision does not apply to this start.
             open.resolution = None;
         }
     }

@@ -186,7 +186,7 @@ impl JournalWriter for MemoryWriter {
             if let Some(answer) = self.answer(question).await? {
                 return Ok(answer);
             }
-            // The sender is in the store.
+            // The channel is not closed, because the store holds the sender.
             answered.changed().await.map_err(JournalError::store)?;
         }
     }

@@ -1,4 +1,4 @@
-//! The journal: the events of a conversation, stored before what they announce can have an effect.
+//! The journal: the events of a conversation, stored before the requests and calls that they announce begin.
 
 mod compaction_plan;
 mod error;
@@ -24,6 +24,6 @@ pub use port::{JournalStore, JournalWriter, SessionId};
 pub use session_journal::Journal;
 pub use summary::SessionSummary;
 
-/// The key of a tool's context under which it finds the idempotency key of its call. A call that runs again after a crash has the same
-/// key.
+/// The key in the context under which a tool finds the idempotency key of its call. A call that runs again after a
+/// crash has the same key.
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";

@@ -38,7 +38,8 @@ pub(crate) struct OpenQuestion {
     asked_at_ms: u64,
     question: RecordedApprovalRequest,
     has_changed: bool,
-    /// Whether the process that asked has ended. When the run asks again, it is the same question.
+    /// Whether the process that asked the question has ended. An equal question of the resumed run is then the same
+    /// question.
     is_of_earlier_process: bool,
 }
 
@@ -66,7 +67,7 @@ impl OpenQuestions {
         self.open.iter().find(|open| open.question.id == call)
     }
 
-    /// Returns the questions. Calls that other calls make wait in a running process only.
+    /// Returns the questions. A question about a call that another call makes is included only if `is_running`.
     pub(crate) fn pending(self, is_running: bool) -> impl Iterator<Item = PendingApproval> {
         let open = self.open.into_iter();
         open.filter(move |open| is_running || open.question.callers.is_empty())
@@ -77,7 +78,7 @@ impl OpenQuestions {
         let is_own = entry.origin.parent_call.is_none();
         match &entry.event {
             Event::ApprovalRequested(question) => self.ask(entry, question),
-            // Until the call starts, an approval can be needed again, by another process.
+            // Until the call starts, another process can need the approval again.
             Event::ApprovalDecided(decided) => {
                 let is_approved = matches!(decided.decision, ApprovalDecision::Approved | ApprovalDecision::Edited);
                 let is_settled = |open: &OpenQuestion| !is_approved || !open.question.callers.is_empty();
@@ -127,7 +128,7 @@ impl OpenQuestions {
         });
     }
 
-    /// Removes the questions about calls that other calls made, unless these continue in the background.
+    /// Removes the questions about calls that other calls made, unless a call continues in the background.
     fn end_run(&mut self) {
         if self.background.is_empty() {
             self.open.retain(|open| open.question.callers.is_empty());

@@ -92,7 +92,7 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Entry`]; [`JournalError::Store`].
     async fn entries(&self, session: &SessionId) -> Result<Vec<TraceEntry>, JournalError>;
 
-    /// Returns the sessions, the one that changed last first.
+    /// Returns the sessions, most recently changed first.
     ///
     /// # Errors
     /// [`JournalError::Store`].
@@ -116,8 +116,8 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Store`].
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Stores an answer to a question, also while a writer holds the session. Returns `false` if the question has one. Answers are not
-    /// entries: they need no writer, and a [fork](Self::fork) does not have them.
+    /// Stores an answer to a question, also while a writer holds the session. Returns `false` if the question already
+    /// has an answer. Answers are not entries: they need no writer, and a [fork](Self::fork) does not have them.
     /// [`answer_approval`](Self::answer_approval) also checks the question.
     ///
     /// # Errors
@@ -135,8 +135,8 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Store`].
     async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError>;
 
-    /// Returns the questions about calls for which a session waits, in their order. Those about calls that other calls make are among
-    /// them only while a writer holds the session.
+    /// Returns the questions about calls that wait for an answer in a session, in their order. Questions about calls
+    /// that other calls make are included only while a writer holds the session.
     ///
     /// # Errors
     /// As [`entries`](Self::entries).
@@ -151,9 +151,10 @@ pub trait JournalStore: Send + Sync {
         Ok(pending.collect())
     }
 
-    /// Answers a question of [`pending_approvals`](Self::pending_approvals), from any process. The first answer counts: that of the
-    /// approver of a running conversation, or this one. The conversation that waits continues, or the next one that
-    /// [resumes](crate::Conversation::resume_run) the run uses it, each for exactly the call of the question, and once.
+    /// Answers a question of [`pending_approvals`](Self::pending_approvals), from any process. The first answer counts:
+    /// this one, or the answer of the approver of a running conversation. A running conversation continues with it;
+    /// otherwise the next conversation that [resumes](crate::Conversation::resume_run) the run uses it. An answer
+    /// applies once, to exactly the call of the question.
     ///
     /// # Errors
     /// [`JournalError::NotPending`]; [`JournalError::Answered`]; as [`pending_approvals`](Self::pending_approvals).
@@ -178,14 +179,14 @@ pub trait JournalStore: Send + Sync {
 /// A session that is open for writing. Dropping it closes the session; so does the end of the process, however it ends.
 #[async_trait]
 pub trait JournalWriter: Send + Sync {
-    /// Stores entries. When it returns, they survive the end of the process. All of them are stored, or none. An entry whose number is
-    /// stored already is skipped.
+    /// Stores entries. When the method returns, they survive the end of the process. All of them are stored, or none.
+    /// An entry whose number is stored already is skipped.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError>;
 
-    /// Stores an answer to a question of the session. Returns `false` if the question has one.
+    /// Stores an answer to a question of the session. Returns `false` if the question already has an answer.
     ///
     /// # Errors
     /// [`JournalError::Store`].

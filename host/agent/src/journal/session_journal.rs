@@ -25,14 +25,15 @@ pub struct Journal {
 }
 
 struct JournalState {
-    /// The entries that are not known to be stored.
+    /// The entries that may not be stored yet.
     pending: Vec<TraceEntry>,
     /// The number of the next entry.
     next: u64,
     questions: OpenQuestions,
     /// The number of bytes that are left for the artifacts of the run.
     artifact_bytes: usize,
-    /// Why the store failed. Nothing is stored after a failure, so that no entry is missing among later ones.
+    /// The reason why nothing more is stored: the store failed, or the run is suspended. No later entry is stored, so
+    /// that none is missing in between.
     failed: Option<String>,
 }
 
@@ -51,7 +52,7 @@ impl Journal {
     /// # Errors
     /// As [`JournalStore::open`] and [`JournalStore::entries`].
     pub async fn open(store: &dyn JournalStore, session: &SessionId) -> Result<Self, JournalError> {
-        // Opened first: then no other writer can add entries that are not read.
+        // The session is opened first, so that no other writer can add entries after they are read.
         let writer = store.open(session).await?;
         let earlier = store.entries(session).await?;
         Ok(Self::new(session.clone(), writer, earlier))
@@ -64,15 +65,15 @@ impl Journal {
         Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
     }
 
-    /// Returns the entries of the earlier processes. They are no longer available when a conversation was built with the journal.
+    /// Returns the entries of the earlier processes. They are available until a conversation is built with the journal.
     #[must_use]
     pub fn earlier_entries(&self) -> Vec<TraceEntry> {
         let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
         earlier.clone()
     }
 
-    /// Returns the settings that an earlier process [stored](Self::store_settings) last, with the number of their entry. They are no longer
-    /// available when a conversation was built with the journal.
+    /// Returns the settings that an earlier process [stored](Self::store_settings) last, with the number of their
+    /// entry. They are available until a conversation is built with the journal.
     #[must_use]
     pub fn settings(&self) -> Option<(u64, Value)> {
         let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +133,7 @@ impl Journal {
         let stored = self.writer.append(batch).await;
         let mut state = self.lock();
         match &stored {
-            // They stay pending if this future is dropped before, and are stored again without effect.
+            // If this future is dropped earlier, the entries stay pending and are stored again, without effect.
             Ok(()) => state.pending.retain(|entry| entry.sequence > last),
             Err(error) => state.failed = Some(error.to_string()),
         }
@@ -209,7 +210,7 @@ impl JournalWriter for UnstoredWriter {
 
 impl Observer for Journal {
     fn observe(&self, event: &Event, origin: &Origin) {
-        // Progress is for the screen, and nothing follows from it.
+        // Progress is only displayed; no state is derived from it.
         if matches!(event, Event::Progress { .. }) {
             return;
         }

@@ -7,8 +7,8 @@ use super::session_journal::Journal;
 use toolwit_core::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalRequest, Approver, ToolContext};
 
 impl Journal {
-    /// Asks the approver about a call. While the question waits, it is stored, and an answer that another process stores for it counts
-    /// too: the first one does.
+    /// Asks the approver about a call. A question that waits is stored, so that another process can store an answer to
+    /// it. The first answer counts.
     pub(crate) async fn ask(
         &self,
         approver: &dyn Approver,
@@ -16,7 +16,7 @@ impl Journal {
         context: &ToolContext,
     ) -> (ApprovalAnswer, ApprovalBasis) {
         let Some((question, is_stored)) = self.question(&request.id) else {
-            // An observer that panicked receives no events.
+            // The journal has no question if it panicked as an observer, because it then receives no events.
             return (approver.approve(request, context).await, ApprovalBasis::Approver);
         };
         let answered = if is_stored {
@@ -31,7 +31,7 @@ impl Journal {
         })
     }
 
-    /// Asks a question that no other process can have seen, unless the approver answers at once.
+    /// Asks a question that is not stored yet. Unless the approver answers at once, waits until the question is stored.
     async fn ask_first(
         &self,
         question: u64,

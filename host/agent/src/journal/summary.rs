@@ -1,4 +1,4 @@
-//! What a list of sessions shows.
+//! The summary of a session, for lists.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::event::{Event, TraceEntry};
 /// Maximum length of the first message in a summary, in characters.
 const PROMPT_CHARS_MAX: usize = 80;
 
-/// A session in a list.
+/// The summary of a session, as a list of sessions shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SessionSummary {

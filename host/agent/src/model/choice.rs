@@ -145,8 +145,8 @@ impl Models {
     /// Returns the chosen model.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for an unknown name or role, with the list of known ones, or if the default model is
-    /// not set.
+    /// [`ModelError::Configuration`] for an unknown name or role, with the list of the existing ones, or if the default
+    /// model is not set.
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),

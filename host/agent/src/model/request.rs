@@ -115,7 +115,7 @@ pub struct ChatOptions {
     pub temperature: Option<f64>,
     /// Whether the model may call tools.
     pub tool_choice: ToolChoice,
-    /// How much the model reasons before it answers.
+    /// The amount of reasoning before an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
     /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls; others ignore it, so
@@ -124,7 +124,8 @@ pub struct ChatOptions {
     pub answer_schema: Option<Value>,
 }
 
-/// How much a model reasons before it answers. A model that does not know a level gets the nearest one that it knows.
+/// The amount of reasoning before an answer. A model that does not support a level gets the nearest one that it
+/// supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasoningEffort {

@@ -70,8 +70,8 @@ pub enum FinishReason {
     ContentFilter,
     /// The model refused to answer.
     Refusal,
-    /// The provider paused the response, for example after many calls of its own tools. The same conversation with this response
-    /// at its end continues it.
+    /// The provider paused the response, for example after many calls of its own tools. A request with the same
+    /// history, and this response at its end, continues the response.
     Paused,
     /// Another reason, as the provider named it.
     Other(String),

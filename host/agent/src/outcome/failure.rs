@@ -201,7 +201,7 @@ impl RunError {
         }
     }
 
-    /// Sets the agent that failed, if there is one and it is not set.
+    /// Sets the agent that failed, unless it is already set.
     pub(crate) fn with_agent(mut self, agent: Option<String>) -> Self {
         self.agent = self.agent.or(agent);
         self

@@ -11,8 +11,8 @@ pub use failure::{RunError, RunFailure};
 
 /// The outcome of a run: the answer, the calls, the usage and the history.
 ///
-/// Serialises as `{"answer", "stop_reason", "signal"?, "iterations", "tool_calls", "artifacts"?, "injected", "removed", "usage",
-/// "history"}`.
+/// Serializes as `{"answer", "stop_reason", "signal"?, "iterations", "tool_calls", "artifacts"?, "denied"?, "injected",
+/// "removed", "usage", "history"}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunOutcome {
@@ -51,7 +51,7 @@ impl RunOutcome {
         self.answer.as_deref().unwrap_or_default()
     }
 
-    /// Adds what an earlier run did and used. The answer and the history stay those of this run.
+    /// Adds the calls, the results and the usage of an earlier run. The answer and the history stay those of this run.
     pub(crate) fn after(mut self, mut earlier: Self) -> Self {
         earlier.tool_calls.append(&mut self.tool_calls);
         earlier.artifacts.append(&mut self.artifacts);

@@ -45,7 +45,7 @@ pub(crate) struct AccountUsage {
 /// The calls that an account and its parents allow.
 pub(crate) struct CallGrant {
     pub(crate) allowed: u32,
-    /// The limit of calls that refused the others, if any were refused.
+    /// The limit that refused the other calls, if any were refused.
     pub(crate) refused_by: Option<u32>,
 }
 
@@ -83,7 +83,7 @@ impl Account {
         self.lock().budget = budget;
     }
 
-    /// Returns the clock of the time budget. The clocks of the runs of a process are within it.
+    /// Returns the clock of the time budget. It also stops while the clock of a run of the process is stopped.
     pub(crate) fn clock(&self) -> &Arc<WallClock> {
         &self.clock
     }

@@ -102,7 +102,7 @@ impl Process {
         &self.origin.process
     }
 
-    /// Returns the id of the process and that of the call in which it runs, as every event carries them.
+    /// Returns the id of the process, and the id of the call in which the process runs, as every event carries them.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin

@@ -59,7 +59,7 @@ pub enum ModelUsageKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelUsage {
-    /// The number of inferences, or of embedded texts.
+    /// The number of inferences, or of requests for embeddings.
     pub invocations: u64,
     /// The tokens.
     #[serde(flatten)]

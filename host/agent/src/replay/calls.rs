@@ -13,7 +13,7 @@ use toolwit_core::{
     EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// The kinds of granted rules with which a call depends on more than its arguments and its plugin.
+/// The kinds of granted rules that make the result of a call depend on more than its arguments and its plugin.
 const OUTSIDE_RULES: [&str; 3] = ["http ", "tool ", "keyvalue "];
 
 /// The origin of the result of a replayed call.
@@ -140,7 +140,7 @@ fn not_recorded(tool: &dyn Tool) -> ToolError {
     ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))
 }
 
-/// Repeats the recorded decisions about calls.
+/// Repeats the recorded decisions about calls. A call without a recorded decision is approved.
 pub(super) struct RecordedApprover {
     pub(super) calls: Arc<RecordedCalls>,
     /// Decides after a fork.

@@ -15,7 +15,7 @@ const IGNORED: [&str; 6] = [
     "tools_many",
 ];
 
-/// The fields that differ between runs.
+/// The fields that are not compared, because they differ between any two runs.
 const VARIABLE: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
@@ -51,7 +51,7 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
             None => Some(difference(one, Some(text(&one.fields)), None)),
         })
         .collect();
-    // A trace of another version may lack events.
+    // A trace of another version may lack a type of event. Its events are then not differences.
     let added = actual
         .iter()
         .filter(|(key, one)| !expected.contains_key(*key) && known.contains(one.event.as_str()));
@@ -156,7 +156,7 @@ fn difference(event: &ComparedEvent, recorded: Option<String>, replayed: Option<
     }
 }
 
-/// Returns the fields, one per line. A text has its own lines.
+/// Returns the fields, one per line. A text value keeps its line breaks.
 fn text(fields: &BTreeMap<String, Value>) -> String {
     let line = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name}: {text}"),

@@ -1,4 +1,4 @@
-//! The point at which a replay asks for something that its trace does not hold.
+//! The first request or call of a replay that differs from its trace.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,8 +10,8 @@ use crate::model::ChatRequest;
 use crate::state::{error_text, interrupted_call};
 use toolwit_core::{Arguments, Error, ErrorKind, Message, Phase, Role, ToolId};
 
-/// A replay asked for something that its trace does not hold: another request to the model, another tool or other arguments. The trace
-/// has no answer to it, so the replay ends there.
+/// A request or a call of a replay that differs from its trace: another request to the model, another tool or other
+/// arguments. The trace has no answer to it, so the replay ends there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("the replay differs from event {sequence} of the trace: {subject}\n{}", diff.join("\n"))]
 #[non_exhaustive]
@@ -100,7 +100,7 @@ fn call_text(tool: &ToolId, start: Option<&RecordedStart>) -> String {
     lines.join("\n")
 }
 
-/// Returns the lines in which arguments differ, as those of a [`Divergence`].
+/// Returns the lines in which arguments differ, in the form of [`Divergence::diff`].
 pub(crate) fn arguments_diff(recorded: &Arguments, replayed: &Arguments) -> Vec<String> {
     let text = |arguments| argument_lines(arguments).join("\n");
     bounded(line_diff(&text(recorded), &text(replayed)))

@@ -38,7 +38,7 @@ impl DivergenceCheck {
         self.lock().found.clone()
     }
 
-    /// Compares an event of the conversation, before what it announces.
+    /// Records the digest of an announced request, and compares the start of a call with the trace.
     pub(super) fn observe(&self, event: &Event) {
         match event {
             Event::ModelAsked { request, .. } => self.lock().announced = Some(request.clone()),
@@ -70,7 +70,7 @@ impl DivergenceCheck {
         };
         let start = start.as_deref();
         let Some(recorded) = self.recording.calls.get(id) else {
-            // A call without an answer was cancelled in the recorded run.
+            // A call without a start or a refusal in the trace was cancelled in the recorded run.
             let sequence = self.sequence_of_refusal(id)?;
             let is_compared = !self.is_after_fork(sequence);
             return is_compared.then(|| Divergence::of_call(sequence, id, None, (tool, start)));

@@ -43,7 +43,8 @@ pub(super) fn bounded(diff: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the number of characters with which both lines of a difference begin, if it has one of each.
+/// Returns the number of characters with which both lines of a difference begin; 0 if it does not have exactly two
+/// lines.
 fn common_chars(diff: &[String]) -> usize {
     let [removed, added] = diff else { return 0 };
     let pairs = removed.chars().skip(1).zip(added.chars().skip(1));

@@ -50,11 +50,11 @@ impl From<RecordingError> for Error {
     }
 }
 
-/// A response of the model, or its refusal of a request that exceeds its context.
+/// A response of the model, or the refusal of a request that exceeds the context.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedAnswer {
     pub(super) sequence: u64,
-    /// The request that it answers; `None` for a summary.
+    /// The request that it answers; `None` if the trace has no requests.
     pub(super) request: Option<RecordedRequest>,
     content: String,
     reasoning: String,

@@ -18,12 +18,12 @@ use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator}
 
 /// A traced conversation that is to run again.
 ///
-/// The responses of the model are those of the trace. A call that changes nothing and whose result depends only on its plugin and
-/// its arguments runs again, under the current grants; every other one is answered from the trace. Calls run one after the other.
-/// Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`.
+/// The responses of the model are those of the trace. A call that changes nothing and whose result depends only on its
+/// plugin and its arguments runs again, under the current grants; every other call is answered from the trace. Calls
+/// run one after the other. Freeze the clocks and the randomness of the plugins, such as with `ToolwitBuilder::frozen`.
 ///
-/// A request to the model and a call must be those of the trace. Another one ends the run with an error that has the number of the event and a
-/// diff: a [`Divergence`].
+/// Each request to the model and each call must be equal to that of the trace. The first one that differs ends the run
+/// with a [`Divergence`]: an error with the number of the event and a diff.
 ///
 /// With a [fork](Self::with_fork), the calls from an event on run as in a new conversation.
 ///
@@ -53,7 +53,7 @@ pub struct Replay {
     model: Option<Arc<dyn ChatModel>>,
 }
 
-/// A replay that started: its model, its calls so far, and what differs.
+/// A replay that started: its model, its calls so far, and the differences from the trace.
 #[derive(Clone)]
 pub struct StartedReplay {
     recording: Arc<Recording>,
@@ -165,7 +165,7 @@ impl StartedReplay {
         self.model.check.found()
     }
 
-    /// Returns what differs from the trace, up to a [divergence](Self::divergence) and without it.
+    /// Returns the differences from the trace before a [divergence](Self::divergence), without the divergence itself.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
         let answered = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);

@@ -31,7 +31,8 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// The call waits for the calls before it: no tool has its name yet, or a strategy guards the tool with this definition.
+    /// The call waits for the calls before it: no tool has its name yet, or an earlier call may lock or change the
+    /// tool, which has this definition.
     Unresolved(Option<Arc<ToolDefinition>>),
     Waiting(NamedTool),
     Running(NamedTool),
@@ -59,7 +60,7 @@ impl CallState {
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
     pub(super) wall: Duration,
-    /// The arguments with which it ran, if they are not those of the model.
+    /// The arguments with which the call ran, if they differ from those of the model.
     pub(super) edited: Option<Arguments>,
 }
 

@@ -31,8 +31,8 @@ pub(super) struct CallStart {
 }
 
 impl CallStart {
-    /// Starts the call. Without a guard and a journal, it is announced at once, otherwise after its permission. The returned future
-    /// borrows nothing.
+    /// Starts the call. If there is neither a guard nor a journal, the call is announced at once, otherwise after its
+    /// permission. The returned future borrows nothing.
     pub(super) fn start(self) -> impl Future<Output = FinishedCall> + Send + use<> {
         let is_immediate = self.context.guard().is_none() && self.journal.is_none();
         if is_immediate {
@@ -106,7 +106,7 @@ impl CallStart {
         finished
     }
 
-    /// Returns the end of a call that did not run, and that ends the run.
+    /// Returns the end of a call that did not run because of the journal. Its error also ends the run.
     fn refused_by_journal(&self, error: JournalError) -> FinishedCall {
         let error = Error::from(error).with_tool(self.tool.name.as_str());
         let returned = Box::new(Err(ToolError::Operator(error)));

@@ -84,7 +84,7 @@ async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool
     let response = summarize(run, &request, &options).await?;
     let summary = match response.text().trim() {
         "" => NO_SUMMARY,
-        // One token has four bytes, so that this is a quarter of the context.
+        // A token counts as four bytes, so that as many bytes as the limit has tokens are a quarter of it.
         text => &text[..text.floor_char_boundary(tokens_max)],
     };
     let conversation = &mut *run.conversation;

@@ -49,10 +49,10 @@ impl CallQuota {
 
 /// The calls of one response while they are executed.
 ///
-/// Calls whose tool exists at the start and is not guarded by a strategy run concurrently, except that calls of one serial
-/// group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one: a call without a tool, with
-/// a guarded tool, or with a tool that an [earlier call](EarlierCalls) may change is looked up when all calls before it are
-/// answered. Results and injections are applied in call order.
+/// Calls whose tool exists at the start and is not gated by a strategy run concurrently, except that calls of one
+/// serial group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one: a call
+/// without a tool, with a gated tool, or with a tool that an [earlier call](EarlierCalls) may change is looked up when
+/// all calls before it are answered. Results and injections are applied in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
@@ -98,7 +98,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Adds the requests of the calls of this response that an earlier process answered.
+    /// Adds the requests to end the run that calls of this response made in an earlier process.
     pub(super) fn with_requests(mut self, requests: EndRequests) -> Self {
         self.requests = requests;
         self

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::toolbox::Toolbox;
 use toolwit_core::{NamedTool, ToolId};
 
-/// The calls of a response before one of its calls.
+/// The calls of a response that come before one of its calls.
 #[derive(Default)]
 pub(super) struct EarlierCalls {
     tools: HashSet<ToolId>,
@@ -22,12 +22,13 @@ impl EarlierCalls {
         self.opens_exclusive_facade |= tool.tool.facade().is_some_and(|facade| facade.is_exclusive());
     }
 
-    /// Returns whether the calls may lock a tool, or bind it to another object or other arguments. Such a tool must not be called
-    /// before they are answered:
+    /// Returns whether the calls may lock a tool, or bind it to another object or other arguments. Such a tool must not
+    /// be called before the earlier calls are answered:
     ///
     /// - an exclusive facade locks all other tools;
-    /// - the tool that injected it, such as a facade, may inject it again for its new arguments;
-    /// - any call may return a newer instance of an entity whose type rebinds to it, or recover an object that was lost.
+    /// - the tool that injected this one, such as a facade, may inject it again for other arguments;
+    /// - any call may return a newer instance of an entity whose methods act on the newest one, or recover a lost
+    ///   object.
     pub(super) fn may_change(&self, tool: &NamedTool, toolbox: &Toolbox) -> bool {
         let id = &tool.definition.id;
         let parent = toolbox.lineage().parent(id);

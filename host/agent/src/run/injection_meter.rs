@@ -33,8 +33,8 @@ impl InjectionMeter {
         self.last = None;
     }
 
-    /// Compares a request with the last one. Returns the cost of the tools that were injected between them, if there were any.
-    /// `messages` is the estimated size of its messages, in tokens.
+    /// Compares a request with the last one. Returns the cost of the tools that were injected between them, if there
+    /// were any. `messages` is the estimated size of the messages of the request, in tokens.
     pub(super) fn measure(&mut self, messages: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let size = RequestSize {
             reported: usage.input_tokens,

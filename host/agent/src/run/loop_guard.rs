@@ -15,13 +15,13 @@ use toolwit_core::{
 struct LoopGuard {
     approvals: Arc<Approvals>,
     observers: Observers,
-    /// That of the conversation, or of the one around it.
+    /// The journal of the conversation, or of the conversation around it.
     journal: Option<Arc<Journal>>,
     /// The guard of the loop around this one. It decides last, on exactly what will run.
     outer: Option<Arc<dyn CallGuard>>,
 }
 
-/// Returns the context of a loop with its guard: that of its own approvals and of the loops around it.
+/// Returns the context of a loop with its guard, which applies its own approvals and those of the loops around it.
 pub(super) fn guarded(context: ToolContext, approvals: Option<&Arc<Approvals>>, observers: &Observers) -> ToolContext {
     let Some(approvals) = approvals.filter(|approvals| !approvals.policy().is_idle()) else {
         return context;
@@ -53,7 +53,7 @@ impl CallGuard for LoopGuard {
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         let own = self.approvals.access(tool, arguments, context).await;
         match &self.outer {
-            // The operator of the outer loop has the last word.
+            // An effect class that the operator of the outer loop set takes precedence.
             Some(outer) => {
                 let outer = outer.access(tool, arguments, context).await;
                 if outer.effect.source == EffectSource::Operator {

@@ -32,7 +32,7 @@ struct NestedScope {
     /// The id of the model's call.
     call: String,
     tools: Arc<ToolSet>,
-    /// The tools that a strategy guards.
+    /// The tools that a strategy gates.
     guarded: HashSet<ToolId>,
     calls_before: Arc<CallLog>,
     lineage: Arc<Lineage>,
@@ -48,8 +48,8 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Lets a tool call all callable tools except those that a strategy guards: strategies observe only the calls of the
-    /// model, so only the model may call guarded tools.
+    /// Lets a tool call all callable tools except those that a strategy gates: strategies observe only the calls of the
+    /// model, so only the model may call gated tools.
     pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
         let tools = toolbox.callable().clone();

@@ -14,8 +14,8 @@ pub(super) struct ObservedOutput {
 }
 
 impl ObservedOutput {
-    /// Returns the context with an output that is observed as that of a call. In an agent, it replaces the output of the
-    /// outer call, so that progress is emitted once: by the process in which it is made.
+    /// Returns the context with an output that emits the progress of a call. In an agent, this output replaces the
+    /// output of the outer call, so that progress is emitted once: by the process in which it is made.
     pub(super) fn observe(context: ToolContext, observers: &Observers, call: &str) -> ToolContext {
         let output = context.shared_output();
         let outer = context.extension::<Arc<Self>>();

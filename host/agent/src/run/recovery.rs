@@ -57,8 +57,8 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     plan
 }
 
-/// Returns the tools whose definition, code or grant is not that of their last call, in the order of their names. Tools that are
-/// missing are not among them.
+/// Returns the tools whose definition, code or grant has changed since their last call, in the order of their names.
+/// Missing tools are not among them.
 pub(super) async fn changed_tools(
     called: &HashMap<ToolName, RecordedStart>,
     tools: &ToolSet,
@@ -79,7 +79,8 @@ pub(super) async fn changed_tools(
     changed
 }
 
-/// Checks that a call runs again with the arguments with which it began. A person may have edited them, then and now.
+/// Checks that a call runs again with the arguments with which it began. Arguments that a person edited are not
+/// compared.
 pub(super) fn check_again(id: &str, began: &RecordedStart, arguments: &Arguments) -> Result<(), JournalError> {
     if began.is_edited || began.arguments == *arguments {
         return Ok(());
@@ -110,7 +111,8 @@ fn refused(error: Error) -> RecordedOutcome {
     RecordedOutcome::failed(error.kind, error_text(&error))
 }
 
-/// Returns the open calls, ready to run. A response that was cut was handled before it entered the journal.
+/// Returns the open calls, ready to run. A call of a response that was cut is refused unless it began, because its
+/// arguments may be incomplete.
 pub(super) fn recovered_calls(open: Vec<OpenCall>, finish: &FinishReason) -> Vec<PreparedCall> {
     open.into_iter()
         .map(|open| {

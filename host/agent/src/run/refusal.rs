@@ -17,7 +17,7 @@ pub(super) fn shortened_name(name: &str) -> String {
     name.chars().take(NAME_CHARS_SHOWN).collect()
 }
 
-/// Refuses a name that no tool has.
+/// Returns the error for a name that no tool has.
 pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], tools: &ToolSet) -> Error {
     let message = format!("no tool is named `{}`", shortened_name(name));
     let error = Error::new(ErrorKind::UnknownTool, Phase::Validate, message);
@@ -32,14 +32,14 @@ pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], tools: &ToolSet) ->
     }
 }
 
-/// Refuses a name whose tool was removed.
+/// Returns the error for a name whose tool was removed.
 pub(super) fn removed_tool(name: &str) -> Error {
     let message = format!("`{name}` has been removed and can no longer be called");
     Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
         .with_suggestion("call another tool, or answer without it")
 }
 
-/// Refuses a call whose arguments were written for an earlier definition of its tool.
+/// Returns the error for a call whose arguments were written for an earlier definition of its tool.
 pub(super) fn redefined_tool(tool: &NamedTool) -> Error {
     let message = format!(
         "not run: an earlier call of this response changed the parameters of `{}`",
@@ -50,7 +50,8 @@ pub(super) fn redefined_tool(tool: &NamedTool) -> Error {
         .with_suggestion(expectation(&tool.definition))
 }
 
-/// Refuses a name whose tool is inside a closed facade. `path` holds the facades to open, the outermost first.
+/// Returns the error for a name whose tool is inside a closed facade. `path` holds the facades to open, the outermost
+/// first.
 pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
     let name = shortened_name(name);
     let facades: Vec<_> = path.iter().map(|facade| format!("`{facade}`")).collect();
@@ -60,7 +61,7 @@ pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
         .with_suggestion(format!("call {} first, then `{name}`", facades.join(", then ")))
 }
 
-/// Refuses a call for a reason that is independent of its name and arguments.
+/// Returns the error for a call that does not run, for a reason that is independent of its name and arguments.
 pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
     Error::new(kind, Phase::Validate, format!("not run: {reason}"))
 }

@@ -129,7 +129,7 @@ impl<'c> RunState<'c> {
             .with_position(conversation.turns, self.tally.iterations)
     }
 
-    /// Returns whether the strategies allow a call of a tool now. A strategy that panics locks the tool.
+    /// Returns the decision of the strategies about a call of a tool now. A strategy that panics locks the tool.
     pub(super) fn gate(&self, tool: &NamedTool) -> CallGate {
         let strategy = &self.conversation.strategy;
         let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.view())));

@@ -167,7 +167,7 @@ impl EndedCall {
 /// Returns the tool of this name.
 ///
 /// # Errors
-/// An error for the caller if no tool has the name, or no longer.
+/// An error for the caller if no tool has the name, or if the tool was removed.
 fn look_up(run: &RunState<'_>, name: &str) -> Result<NamedTool, Error> {
     let toolbox = &run.conversation.toolbox;
     match toolbox.look_up(name) {

@@ -66,8 +66,8 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers a user message or, without a message, the late results of background calls.
     ///
-    /// A run with a message that is refused at once, because a budget is exhausted or it was cancelled before, changes
-    /// nothing: the message does not enter the history, and no turn begins.
+    /// A run with a message that is refused at once, because a budget is exhausted or the run was cancelled, is not
+    /// recorded: the message does not enter the history, and no turn begins.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         if prompt.is_some()
             && let Err(failure) = self.prepare().await
@@ -133,7 +133,8 @@ impl<'c> ToolLoop<'c> {
         spans::traced(span, turn).await
     }
 
-    /// Decides about the open calls, and announces the continuation. Without all decisions of a person, nothing changes.
+    /// Decides about the open calls, and announces the continuation. If a decision of a person is missing, nothing
+    /// changes.
     async fn plan_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
         let refused = self.refusal().or_else(|| {
             let unresolved = interrupted.unresolved();
@@ -169,7 +170,7 @@ impl<'c> ToolLoop<'c> {
         Ok(interrupted)
     }
 
-    /// Continues with the last response of the model, or asks it again.
+    /// Continues with the last response of the model, or sends the request again.
     async fn drive_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
         let Some(reply) = interrupted.reply else {
             // The inference that was not answered is made again, under the same number.
@@ -290,8 +291,8 @@ impl<'c> ToolLoop<'c> {
         ending
     }
 
-    /// Runs the calls of a response, as far as the limits allow.
-    /// `requests` are those of the calls of the response that an earlier process answered.
+    /// Runs the calls of a response, as far as the limits allow. `requests` are the requests to end the run that calls
+    /// of this response made in an earlier process.
     async fn run_calls(
         &mut self,
         calls: Vec<PreparedCall>,

@@ -1,4 +1,4 @@
-//! The model of a conversation that has none.
+//! The placeholder in a conversation without a model.
 
 use async_trait::async_trait;
 

@@ -138,8 +138,8 @@ impl ToolSession {
         })
     }
 
-    /// Returns the tool of this id. If the session does not have it, a strategy may restore it, as it does for a resumed
-    /// conversation; it is then declared.
+    /// Returns the tool of this id. If the session does not have it, a strategy may restore the tool, as for a resumed
+    /// conversation; the tool is then declared.
     pub async fn restored(&self, id: &ToolId) -> Option<SessionTool> {
         if let Some(tool) = self.tool_by_id(id).await {
             return Some(tool);
@@ -169,7 +169,8 @@ impl ToolSession {
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`](toolwit_core::ErrorKind::UnknownTool) or
-    /// [`ErrorKind::ToolUnavailable`](toolwit_core::ErrorKind::ToolUnavailable) if no tool has the name, or no longer.
+    /// [`ErrorKind::ToolUnavailable`](toolwit_core::ErrorKind::ToolUnavailable) if no tool has the name, or if the tool
+    /// was removed.
     pub async fn call(&self, name: &str, arguments: Arguments, context: &ToolContext) -> Result<SessionAnswer, Error> {
         let context = self.context.merged_with(context);
         let started = SingleCall::start(&mut *self.state.lock().await, name, arguments, &context);

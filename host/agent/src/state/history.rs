@@ -147,13 +147,13 @@ impl History {
         pin_last_prompt(&mut self.messages)
     }
 
-    /// Removes all messages, which no model reads.
+    /// Removes all messages, for a conversation without a model.
     pub(crate) fn clear(&mut self) {
         self.messages.clear();
         self.open.clear();
     }
 
-    /// Answers every unanswered call with an error. Returns whether there was one.
+    /// Answers every unanswered call with an error. Returns whether a call was unanswered.
     pub(crate) fn close(&mut self, error: &Error) -> bool {
         let open = std::mem::take(&mut self.open);
         for call in &open {

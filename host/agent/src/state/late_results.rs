@@ -75,7 +75,7 @@ impl LateResults {
         self.open.len()
     }
 
-    /// Waits for a late result. Returns `false` if none is expected. No result is lost if the future is dropped.
+    /// Waits for a late result. Returns `false` if no result is expected. No result is lost if the future is dropped.
     pub(crate) async fn wait(&mut self) -> bool {
         while self.arrived.is_empty() {
             if self.open.is_empty() {

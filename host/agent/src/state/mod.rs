@@ -39,7 +39,7 @@ pub(crate) struct ConversationState {
     pub(crate) drops_nested_artifacts: bool,
     pub(crate) options: ChatOptions,
     pub(crate) limits: LoopLimits,
-    /// The approvals of its own; those of an outer conversation are in the context.
+    /// The conversation's own approvals; those of an outer conversation are in the context.
     pub(crate) approvals: Option<Arc<Approvals>>,
     pub(crate) observers: Observers,
     pub(crate) long_results: Arc<LongResults>,

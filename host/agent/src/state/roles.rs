@@ -27,7 +27,7 @@ pub(crate) struct ResolvedRoles {
 }
 
 impl Roles {
-    /// Checks the roles of a conversation. Nothing is contacted.
+    /// Checks the roles of a conversation, without contacting a source.
     ///
     /// # Errors
     /// As [`ToolGroups::check`].

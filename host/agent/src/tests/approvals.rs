@@ -327,7 +327,8 @@ async fn other_calls_run_while_one_waits_for_its_approval() {
     let bank = Bank::default();
     let go = Arc::new(Notify::new());
     let notifier = go.clone();
-    // It lets the approver answer, so that the response never ends if it has to wait.
+    // This tool lets the approver answer. If the call of the tool had to wait for the approval, the response would
+    // never end.
     let look = tool("look", move |_, _| {
         notifier.notify_one();
         Ok(ToolResult::text("seen"))

@@ -67,7 +67,7 @@ async fn suspended() -> MemoryJournalStore {
     store
 }
 
-/// Opens the session in what could be another process.
+/// Opens the session as another process would.
 async fn reopened(
     store: &MemoryJournalStore,
     approver: impl Approver + 'static,
@@ -177,7 +177,7 @@ async fn question(store: &MemoryJournalStore) -> PendingApproval {
     }
 }
 
-/// Returns who decided about the calls of a session.
+/// Returns the bases of the decisions about the calls of a session.
 async fn bases(store: &MemoryJournalStore) -> Vec<ApprovalBasis> {
     let entries = store.entries(&id()).await.unwrap();
     let decided = entries.into_iter().filter_map(|entry| match entry.event {
@@ -280,7 +280,7 @@ async fn a_stored_answer_is_used_by_the_next_process_for_exactly_its_call() {
         let (builder, _) = TestModel::playing([reply("done")]);
         let (pay, amounts) = pay();
         let pay = if has_changed {
-            // Another definition: something else would run than was approved.
+            // With another effect class, the call is not the one that was approved.
             let class = EffectClass::Idempotent;
             Arc::new(ReclassifiedTool(pay, class)) as Arc<dyn Tool>
         } else {

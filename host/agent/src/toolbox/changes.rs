@@ -171,7 +171,7 @@ impl Toolbox {
         })
     }
 
-    /// Declares the current definition of a tool. The tools behind a gateway do not change within a turn.
+    /// Declares the current definition of a tool. With a gateway, the declared definitions do not change within a turn.
     pub(super) fn refresh_definition(&mut self, name: &ToolName) {
         if let Some(tool) = self.named(name).filter(|_| self.delivery != Delivery::Gateway) {
             self.declared.redefine(name, tool.definition);

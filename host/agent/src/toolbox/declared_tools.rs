@@ -52,7 +52,7 @@ impl DeclaredTools {
         }
     }
 
-    /// Keeps the tools that `keep` accepts. It may change their definitions.
+    /// Keeps the tools that `keep` accepts. `keep` may change their definitions.
     pub(super) fn retain(&mut self, keep: impl FnMut(&mut DeclaredTool) -> bool) {
         self.definition_bytes.take();
         self.tools.retain_mut(keep);

@@ -38,7 +38,8 @@ pub(crate) struct Toolbox {
     entities: Entities,
     lineage: Arc<Lineage>,
     calls: Arc<CallLog>,
-    /// Tools that exist from the start. They are not folded, and evicted only if nothing else can be.
+    /// Tools that exist from the start. They are never folded, and are evicted only after injected tools that were not
+    /// just used.
     fixed: HashSet<ToolName>,
     /// Tools that can be called and are not declared.
     hidden: HashSet<ToolName>,
@@ -192,7 +193,7 @@ impl Toolbox {
         admitted.into_iter().map(|tool| Event::ToolAdmitted { tool }).collect()
     }
 
-    /// Ends the exclusion of a tool that was added by hand before the conversation was resumed.
+    /// Ends the exclusion of a tool that the application added again before the conversation was resumed.
     pub(crate) fn admit(&mut self, id: &ToolId) {
         Arc::make_mut(&mut self.callable).admit(id);
     }

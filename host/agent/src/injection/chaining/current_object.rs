@@ -8,7 +8,7 @@ use toolwit_core::{
     Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolExt, ToolId, ToolResult, decorator_chain,
 };
 
-/// The selection of the current object in the id of a method: `…#func(*current)`.
+/// The text in place of an entity's id, in the id of a method of the current object: `…#func(*current)`.
 const CURRENT: &str = "current";
 
 /// Returns the id of a method that is bound to the current object.

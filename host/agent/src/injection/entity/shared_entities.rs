@@ -17,9 +17,10 @@ use toolwit_core::{
 
 /// The entities of one type that share one set of tools, by id.
 ///
-/// The conversation's [`Entities`](super::Entities) own the group; clones refer to the same group. Its tools look entities
-/// up in it when they are called, so a later result can add members without replacing the tools. A strategy never changes
-/// it: a [`SharedDiscovery`] names the members to add, and [`Entities::record`](super::Entities::record) adds them.
+/// The conversation's [`Entities`](super::Entities) own the group; clones refer to the same group. The tools of the
+/// group look up entities in the group when they are called, so a later result can add members without replacing the
+/// tools. A strategy never changes the group: a [`SharedDiscovery`] names the members to add, and
+/// [`Entities::record`](super::Entities::record) adds them.
 #[derive(Clone)]
 pub struct SharedEntities {
     by_id: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
@@ -96,7 +97,7 @@ impl PartialEq for SharedEntities {
 
 impl Eq for SharedEntities {}
 
-/// A member of a group that has tools of its own, through which the group calls it.
+/// A member of a group that also has its own tools. The group calls the member through them.
 pub(in crate::injection) struct MemberWithTools {
     entity: Arc<dyn ToolProvider>,
     tools: Vec<Arc<dyn Tool>>,
@@ -142,10 +143,10 @@ impl SharedDiscovery {
         Self { entities, members }
     }
 
-    /// Returns the guards of the members' own tools that a call of a shared method would not run: those of the same method,
-    /// unless the group calls the member through its own tools.
+    /// Returns the guards that a member's own tool for this method has and the shared method would not run, so that the
+    /// caller can add them.
     ///
-    /// The own tools include those from before a resume, which does not record the entities again.
+    /// A resume does not record entities again, so a tool from before a resume is looked up by its id.
     pub(crate) fn missing_guards(
         &self,
         method: &ToolId,
@@ -266,7 +267,7 @@ impl Tool for SharedMethod {
         self.serial_group
     }
 
-    /// Returns the access of the method of the entity; without a known entity, nothing is known.
+    /// Returns the access of the entity's method, or the default access if no entity has the id.
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         let mut arguments = arguments.clone();
         match arguments.remove(&self.parameter) {

@@ -162,8 +162,8 @@ impl FacadeBuilder {
         self
     }
 
-    /// Sets a function that creates tools from the context when the facade is called: from the state of a process or the
-    /// rights of a user.
+    /// Sets a function that creates tools from the context when the facade is called, for example from the rights of a
+    /// user.
     pub fn tools_from_context<F>(self, tools: F) -> Self
     where
         F: Fn(&ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,

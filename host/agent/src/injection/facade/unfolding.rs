@@ -141,7 +141,7 @@ impl<'a> OpenExclusive<'a> {
         ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_folded)
     }
 
-    /// Returns the names of the first of its tools, for the model.
+    /// Returns the names of the first inner tools, for the model.
     fn tool_names(&self) -> String {
         let mut inner = self.view.tools().iter().filter(|tool| self.contains(tool));
         let shown = inner.by_ref().take(NAMES_SHOWN);
@@ -298,7 +298,7 @@ fn origin(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
     decorator_chain(tool).last().unwrap_or(tool)
 }
 
-/// Returns the tool of a set that is this one, possibly decorated.
+/// Returns the tool of the set that is `tool`, possibly decorated.
 fn present<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
     let variants = tools.variants(&tool.definition().id);
     variants

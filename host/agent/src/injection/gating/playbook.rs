@@ -1,4 +1,4 @@
-//! Tools that conditions unlock.
+//! Tools that stay locked until a condition holds.
 
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ impl Playbook {
         self
     }
 
-    /// Returns the playbook for a conversation that continues a history without its events: the earlier calls unlock nothing.
-    /// Otherwise building fails rather than locking the tools again.
+    /// Returns the playbook for a conversation that continues a history without its events: the earlier calls unlock
+    /// nothing. Without this call, building such a conversation fails, because the tools would be locked again.
     #[must_use]
     pub fn restarted(mut self) -> Self {
         self.is_restarted = true;

@@ -94,8 +94,8 @@ impl<S: MachineState> StateMachine<S> {
         }
     }
 
-    /// Returns the machine with another initial state. A conversation that continues a history without its events needs it:
-    /// building fails rather than starting in the first state again.
+    /// Returns the machine with another initial state. A conversation that continues a history without its events needs
+    /// this call: without it, building fails, because the machine would start in its first state again.
     #[must_use]
     pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
@@ -240,9 +240,9 @@ impl<S: MachineState> StateMachineBuilder<S> {
         self.existing_tool(id)
     }
 
-    /// Adds a tool to the selected state that the conversation gets in another way: from a plugin, behind a facade, or as a
-    /// method of entities. The tool is given by its id. It must be known when the conversation is built, unless the selector is
-    /// [late](ToolSelector::later), as for a method of entities.
+    /// Adds a tool to the selected state that the conversation gets in another way: from a plugin, behind a facade, or
+    /// as a method of entities. The tool is given by its id. Building the conversation fails if it does not have the
+    /// tool, unless the selector is [late](ToolSelector::later), as for a method of entities.
     pub fn existing_tool(mut self, tool: impl Into<ToolSelector>) -> Self {
         let tool = tool.into();
         let id = tool.text().filter(|text| text.contains('#')).map(ToolId::from_text);

@@ -9,9 +9,10 @@ type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 
 /// A condition on a conversation that unlocks a tool.
 ///
-/// Tools are identified by the names under which the model calls them, or by their ids. An id also identifies the tool behind a
-/// facade, under another name or, for a method, of every instance. Only successful calls count. A conversation is not built with
-/// a condition on a tool that it does not have; [`ToolSelector::later`] permits one that appears during the conversation.
+/// Tools are identified by the names under which the model calls them, or by their ids. An id also identifies the tool
+/// behind a facade and under another name, and the method of every instance. Only successful calls count. Building a
+/// conversation fails if a condition refers to a tool that the conversation does not have; [`ToolSelector::later`]
+/// permits one that appears during the conversation.
 #[derive(Clone)]
 pub struct Unlock(Condition);
 

@@ -60,8 +60,8 @@ pub trait InjectionStrategy: Send + Sync {
         None
     }
 
-    /// Returns whether the state of this strategy follows from the call log. The log of a resumed conversation is restored
-    /// from its events, so that building fails if it has earlier calls and no events. By default it does not.
+    /// Returns whether the state of this strategy depends on the call log; `false` by default. The log is restored from
+    /// the events of the conversation: if this is `true`, building fails for a history with calls and without events.
     fn requires_events(&self) -> bool {
         false
     }
@@ -72,8 +72,8 @@ pub trait InjectionStrategy: Send + Sync {
         false
     }
 
-    /// Returns the tools to which the strategy refers. A conversation that cannot have one of them is not built, unless the
-    /// reference is [late](ToolSelector::is_late). By default the strategy refers to none.
+    /// Returns the tools to which the strategy refers. Building a conversation that cannot have one of them fails,
+    /// unless the reference is [late](ToolSelector::is_late). By default the list is empty.
     fn references(&self) -> Vec<ToolSelector> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! The rules for histories that every provider enforces.
+//! The rules for histories that providers enforce.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -8,7 +8,7 @@ use toolwit_core::Role;
 /// Returns the reason why a provider would reject the request, or `None` if it is valid. Reasons are: a call without a
 /// result, a duplicate result, results out of order, two calls with one id, two tools with one name, an empty history.
 ///
-/// A scripted model is stricter than most providers, so a loop that satisfies it satisfies them.
+/// A scripted model is stricter than most providers, so that providers accept the requests that it accepts.
 pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
     if request.messages.is_empty() {
         return Some("the history is empty".to_owned());

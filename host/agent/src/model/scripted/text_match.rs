@@ -54,7 +54,7 @@ impl TextMatch {
         self
     }
 
-    /// Requires this text somewhere in it.
+    /// Requires the text to contain this text.
     #[must_use]
     pub fn contains(mut self, text: impl Into<String>) -> Self {
         self.contains.push(text.into());

@@ -3,7 +3,7 @@
 use super::*;
 use toolwit_core::ToolDefinition;
 
-/// A tool that calls the tool with an id itself.
+/// A tool that calls the tool `callee`.
 struct Caller {
     definition: ToolDefinition,
     callee: &'static str,
