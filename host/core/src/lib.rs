@@ -18,7 +18,7 @@
 //! | `approval` | [`Approvals`]: which calls need an approval, who gives it, and which answers are remembered |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
-//! | [`file`] | files that somebody else may have made or may read at the same time |
+//! | [`file`] | files that other users or processes may write or read |
 //! | [`text`] | helpers for names, JSON and untrusted text |
 
 // The code that `#[tool]` generates refers to `::toolwit` by default, also in this crate's own tests.

@@ -34,7 +34,7 @@ pub(super) fn restore_tools(conversation: &mut ConversationState, events: Vec<Ev
     for event in events {
         restoration.apply(event);
     }
-    restoration.lose_background_calls();
+    restoration.fail_background_calls();
 }
 
 struct Restoration<'c> {
@@ -130,7 +130,7 @@ impl Restoration<'_> {
     }
 
     /// Answers the background calls whose result never arrived. The model reads the errors before the next inference.
-    fn lose_background_calls(&mut self) {
+    fn fail_background_calls(&mut self) {
         for (id, name, tool) in std::mem::take(&mut self.background) {
             let call = self.calls.get(&id).cloned().unwrap_or_else(|| ToolCall {
                 id: id.clone(),
@@ -144,7 +144,7 @@ impl Restoration<'_> {
             };
             self.conversation
                 .late_results
-                .lose(BackgroundCall { call, arguments, tool });
+                .fail(BackgroundCall { call, arguments, tool });
         }
     }
 

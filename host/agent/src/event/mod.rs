@@ -2,7 +2,7 @@
 
 mod approval;
 mod compacted_history;
-#[allow(clippy::module_inception, reason = "the room is named after its main noun")]
+#[allow(clippy::module_inception, reason = "the module is named after its main type")]
 mod event;
 mod injection_cost;
 mod observer;

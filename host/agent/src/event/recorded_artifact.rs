@@ -33,7 +33,7 @@ pub struct OmittedValue {
 impl OmittedValue {
     /// Subtracts the size of a value from the remaining bytes. If the value is larger than these, returns its
     /// description instead and subtracts nothing.
-    fn beyond(remaining: &mut usize, value: &Value) -> Option<Self> {
+    fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_bytes(value);
         if let Some(rest) = remaining.checked_sub(bytes) {
             *remaining = rest;

@@ -28,7 +28,7 @@ impl SourceTools {
     pub async fn load(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
         tracing::info!(
             source = source.name(),
-            "a source of tools is contacted for the first time"
+            "a source of tools is contacted"
         );
         Self::query(source, context).await
     }

@@ -211,10 +211,10 @@ impl InterruptedRun {
                 self.open = open.collect();
             }
             Event::ApprovalRequested(question) if self.find(&question.id).is_some() => {
-                self.forget_question(&question.id);
+                self.remove_question(&question.id);
                 self.questions.push((**question).clone());
             }
-            Event::ApprovalDecided(decided) => self.forget_question(&decided.id),
+            Event::ApprovalDecided(decided) => self.remove_question(&decided.id),
             Event::ToolStarted { id, name, tool, start } => {
                 let start = start.as_deref().cloned();
                 let (name, tool) = (name.clone(), tool.clone());
@@ -249,7 +249,7 @@ impl InterruptedRun {
     }
 
     fn started(&mut self, id: &str, started: StartedCall) {
-        self.forget_question(id);
+        self.remove_question(id);
         if let Some(open) = self.find(id) {
             open.started = Some(started);
             // The call runs again, so the earlier decision does not apply to this start.
@@ -257,12 +257,12 @@ impl InterruptedRun {
         }
     }
 
-    fn forget_question(&mut self, id: &str) {
+    fn remove_question(&mut self, id: &str) {
         self.questions.retain(|question| question.id != id);
     }
 
     fn close(&mut self, id: &str) {
-        self.forget_question(id);
+        self.remove_question(id);
         self.open.retain(|open| open.call.id != id);
         self.calls_requested = self.calls_requested.saturating_add(1);
     }

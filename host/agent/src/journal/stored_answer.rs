@@ -26,7 +26,7 @@ impl Journal {
         };
         answered.unwrap_or_else(|error| {
             tracing::error!(%error, "a question about a call cannot be stored");
-            let reason = "the session store failed, so nobody can be asked".to_owned();
+            let reason = "the session store failed, so no person can be asked".to_owned();
             (Approval::Unanswered { reason }.into(), ApprovalBasis::Approver)
         })
     }

@@ -67,6 +67,7 @@ impl RunOutcome {
             usage: RunUsage {
                 cost_usd: earlier.usage.cost_usd.saturating_add(self.usage.cost_usd),
                 injected_bytes: earlier.usage.injected_bytes.saturating_add(self.usage.injected_bytes),
+                injected_tokens: earlier.usage.injected_tokens.saturating_add(self.usage.injected_tokens),
                 ..earlier.usage
             },
             history: self.history,

@@ -102,7 +102,7 @@ impl Decorator for ReplayedTools {
     ) -> Result<ToolResult, ToolError> {
         let id = CallChain::id_of(context);
         let is_nested = CallChain::of(context).len() > 1;
-        if let Some(divergence) = self.0.check.found() {
+        if let Some(divergence) = self.0.check.divergence() {
             return Err(ToolError::Operator(divergence.into()));
         }
         if self.0.is_after_fork(id) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The events that are not compared: they have no effect on the run, or a replay answers them itself.
-const IGNORED: [&str; 6] = [
+const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
     "approval_requested",
@@ -16,7 +16,7 @@ const IGNORED: [&str; 6] = [
 ];
 
 /// The fields that are not compared, because they differ between any two runs.
-const VARIABLE: [&str; 8] = [
+const IGNORED_FIELDS: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
 
@@ -87,7 +87,7 @@ fn keyed(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, Compared
         .filter(|value| value.get("parent_call").is_none_or(Value::is_null))
     {
         let event = event_of(value);
-        let Some(object) = value.as_object().filter(|_| !IGNORED.contains(&event)) else {
+        let Some(object) = value.as_object().filter(|_| !IGNORED_EVENTS.contains(&event)) else {
             continue;
         };
         let call = object.get("id").and_then(Value::as_str).map(str::to_owned);
@@ -132,7 +132,7 @@ fn compared_fields(object: &Map<String, Value>) -> BTreeMap<String, Value> {
 }
 
 fn is_variable(name: &str) -> bool {
-    VARIABLE.contains(&name)
+    IGNORED_FIELDS.contains(&name)
 }
 
 fn different(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {

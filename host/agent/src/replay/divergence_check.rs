@@ -34,7 +34,7 @@ impl DivergenceCheck {
         }
     }
 
-    pub(super) fn found(&self) -> Option<Divergence> {
+    pub(super) fn divergence(&self) -> Option<Divergence> {
         self.lock().found.clone()
     }
 

@@ -76,7 +76,7 @@ impl ChatModel for RecordedModel {
         }
         self.check
             .check_request(recorded.and_then(|answer| answer.request.as_ref()), &request);
-        if let Some(divergence) = self.check.found() {
+        if let Some(divergence) = self.check.divergence() {
             return Err(ModelError::Diverged {
                 message: divergence.to_string(),
             });

@@ -68,7 +68,7 @@ impl ReplayLog {
     }
 
     fn push(&self, mut event: Event, origin: Origin) {
-        let is_different = self.check.found().is_some();
+        let is_different = self.check.divergence().is_some();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if is_different && state.compared.is_none() {
             state.compared = Some(state.entries.len());

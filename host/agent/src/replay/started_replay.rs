@@ -162,7 +162,7 @@ impl StartedReplay {
     /// Returns the request or the call at which the replay ended because its trace has another one.
     #[must_use]
     pub fn divergence(&self) -> Option<Divergence> {
-        self.model.check.found()
+        self.model.check.divergence()
     }
 
     /// Returns the differences from the trace before a [divergence](Self::divergence), without the divergence itself.

@@ -59,7 +59,7 @@ impl LateResults {
     }
 
     /// Answers a call of an earlier process with an error: its work ended with that process.
-    pub(crate) fn lose(&mut self, call: BackgroundCall) {
+    pub(crate) fn fail(&mut self, call: BackgroundCall) {
         let id = call.call.id.clone();
         self.open.insert(id.clone(), call);
         self.arrived.push_back(LateResult {

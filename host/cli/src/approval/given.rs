@@ -92,7 +92,7 @@ impl Approver for GivenAnswers {
             (Some(approval), _) => approval.into(),
             (None, Some(others)) => others.approve(request, context).await,
             (None, None) if has_answer => unanswered("the call, its tool or its grant has changed since then"),
-            (None, None) => unanswered("it needs an approval, and nobody can give one here"),
+            (None, None) => unanswered("it needs an approval, and no person can be asked"),
         }
     }
 

@@ -102,7 +102,7 @@ impl Approver for LaterAnswers {
         let calling = outermost(&request.id).to_owned();
         if is_nested && self.unanswered().contains(&calling) {
             return unanswered(
-                "it needs an approval, and nobody answered an earlier question of the same call in time",
+                "it needs an approval, and an earlier question of the same call got no answer in time",
             );
         }
         let question = RecordedApprovalRequest::from(&request);
@@ -110,7 +110,7 @@ impl Approver for LaterAnswers {
         if is_nested {
             self.wait_is_over().await;
             self.unanswered().insert(calling);
-            return unanswered("it needs an approval, and nobody answered in time");
+            return unanswered("it needs an approval, and no answer came in time");
         }
         self.waiting.send_modify(|waiting| waiting.questions.push(question));
         std::future::pending().await
@@ -192,7 +192,7 @@ mod tests {
     async fn a_call_of_another_call_waits_for_a_running_process_only() {
         let mut nested = request(5);
         nested.callers = vec![ToolId::from_text("shop#order")];
-        for (wait, reason) in [(0, "cannot wait for a later process"), (60, "nobody answered in time")] {
+        for (wait, reason) in [(0, "cannot wait for a later process"), (60, "no answer came in time")] {
             let start = Instant::now();
             let later = later(Duration::from_secs(wait));
             let refused = later.approve(nested.clone(), &ToolContext::new()).await.approval;

@@ -116,7 +116,7 @@ impl SessionFlags {
     fn foreign(&self) -> Error {
         let path = self.path().unwrap_or_default();
         let message = format!(
-            "this user did not create the sessions in {} on this machine: the options and approvals in it can be those of somebody else",
+            "this user did not create the sessions in {} on this machine: the options and approvals in it can be those of another user",
             path.display()
         );
         let accept = self.suggest(SuggestedCommand::new("sessions accept"));

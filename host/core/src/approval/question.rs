@@ -113,7 +113,7 @@ impl Question<'_> {
         }
         self.observer.requested(request);
         let Some(approver) = approver else {
-            let reason = "it needs an approval, and nobody can give one here".to_owned();
+            let reason = "it needs an approval, and no person can be asked".to_owned();
             return Answered::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
         };
         let mut question = request.clone();

@@ -1,6 +1,6 @@
 //! Objects that tools return in addition to text, and the sinks that collect them.
 
-#[allow(clippy::module_inception, reason = "the room is named after its main noun")]
+#[allow(clippy::module_inception, reason = "the module is named after its main type")]
 mod artifact;
 mod artifact_capture;
 mod artifact_sink;

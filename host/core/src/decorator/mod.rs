@@ -1,6 +1,6 @@
 //! Behaviour around the calls of a tool.
 
-#[allow(clippy::module_inception, reason = "the room is named after its main noun")]
+#[allow(clippy::module_inception, reason = "the module is named after its main type")]
 mod decorator;
 mod entity_results;
 mod loop_memory;

@@ -1,4 +1,4 @@
-//! Files that somebody else may have made or may read at the same time.
+//! Files that other users or processes may write or read.
 //!
 //! [`read_file`] and [`read_text_file`] read files whose author may be anyone, [`read_private_text_file`] one with secrets. [`StagedFile`] replaces a file atomically, and
 //! [`LockedFile`] one that several processes change. [`private_options`], [`create_private_file`] and

@@ -33,7 +33,7 @@ pub struct FacadeBuilder {
     category_parameter: String,
     selection: Option<Selection>,
     usage_notes: Option<Arc<str>>,
-    exclusive: bool,
+    is_exclusive: bool,
 }
 
 /// A function that creates inner tools when the facade is called.
@@ -91,7 +91,7 @@ impl FacadeBuilder {
             category_parameter: CATEGORY_PARAMETER.to_owned(),
             selection: None,
             usage_notes: None,
-            exclusive: false,
+            is_exclusive: false,
         }
     }
 
@@ -193,7 +193,7 @@ impl FacadeBuilder {
     /// declared and are locked, since hiding them would invalidate the provider's prompt cache. The model leaves the
     /// facade by answering, as the result of the facade and of each call of a locked tool explains.
     pub fn exclusive(mut self) -> Self {
-        self.exclusive = true;
+        self.is_exclusive = true;
         self
     }
 
@@ -230,7 +230,7 @@ impl FacadeBuilder {
             folded,
             rule,
             usage_notes: self.usage_notes,
-            exclusive: self.exclusive,
+            is_exclusive: self.is_exclusive,
         });
         let mut definition = ToolDefinition::new(self.id, self.name, self.description, schema);
         definition.names.extend(self.other_names);

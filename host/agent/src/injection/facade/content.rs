@@ -20,7 +20,7 @@ pub(super) struct FacadeContents {
     pub(super) folded: Tools,
     pub(super) rule: RevealRule,
     pub(super) usage_notes: Option<Arc<str>>,
-    pub(super) exclusive: bool,
+    pub(super) is_exclusive: bool,
 }
 
 /// The rule by which a call reveals tools.
@@ -50,7 +50,7 @@ impl FacadeContents {
             return Ok(result);
         }
         let names: Vec<_> = revealed.tools.iter().map(|tool| tool.definition().name()).collect();
-        let note = if self.exclusive {
+        let note = if self.is_exclusive {
             "only these tools can be called until this turn ends: call the one that fits; to leave, answer the user, and in the next \
              turn all tools can be called again"
         } else {
@@ -96,7 +96,7 @@ impl ToolFacade for FacadeContents {
     }
 
     fn is_exclusive(&self) -> bool {
-        self.exclusive
+        self.is_exclusive
     }
 
     fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {

@@ -110,7 +110,7 @@ pub(super) fn forked_approvals(
         Arc::new(TerminalApprover::new(progress.clone()))
     } else {
         Arc::new(|_: &ApprovalRequest| Approval::Unanswered {
-            reason: "nobody can be asked".to_owned(),
+            reason: "no person can be asked".to_owned(),
         })
     };
     Approvals::new(policy).with_approver(replay.approver(approver))
