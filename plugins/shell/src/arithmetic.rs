@@ -23,7 +23,8 @@ const PRECEDENCE: [&[&str]; 10] = [
 /// Evaluates an expression, which may assign variables. An empty one is 0.
 ///
 /// # Errors
-/// For invalid syntax, a division by zero, and a result that 64 bits cannot hold.
+/// For invalid syntax, a division by zero, and a sum, difference, product or quotient that 64 bits cannot hold. Increments,
+/// negation and shifts wrap; a shift count is limited to 0 to 63.
 pub(crate) fn evaluate(shell: &mut Shell, expression: &str) -> Result<i64, String> {
     let mut evaluation = Evaluation {
         shell,

@@ -127,7 +127,8 @@ impl Request {
         Ok(self.header("content-type", "application/json").body(body))
     }
 
-    /// Limits the time of the connection, and that between two parts of the response. The host has limits of its own.
+    /// Sets the time limit for connecting, for the first byte of the response, and between two parts of the response. The
+    /// host has limits of its own.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -139,7 +140,7 @@ impl Request {
         self
     }
 
-    /// Returns responses of every status, also redirects and errors.
+    /// Makes [`send`](Self::send) return responses of every status, redirects and errors included.
     pub fn accept_all(mut self) -> Self {
         self.accepts_every_status = true;
         self
