@@ -163,3 +163,35 @@ pub struct RunUsage {
 fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(injected_tokens: u64) -> RunOutcome {
+        RunOutcome {
+            answer: Some(injected_tokens.to_string()),
+            stop: StopReason::Answered,
+            signal: None,
+            iterations: 1,
+            tool_calls: Vec::new(),
+            artifacts: Vec::new(),
+            denied: Vec::new(),
+            injected: Vec::new(),
+            removed: Vec::new(),
+            usage: RunUsage {
+                injected_bytes: 4 * injected_tokens,
+                injected_tokens,
+                ..RunUsage::default()
+            },
+            history: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn usage_of_an_earlier_run_is_added() {
+        let both = run(3).after(run(20));
+        assert_eq!((both.text(), both.iterations), ("3", 2));
+        assert_eq!((both.usage.injected_bytes, both.usage.injected_tokens), (92, 23));
+    }
+}
