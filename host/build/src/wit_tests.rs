@@ -12,7 +12,7 @@ const ROOT: &str = "
     /// Counts words.
     package demo:words@0.2.0;
 
-    /// What can be counted.
+    /// Anything that can be counted.
     interface counting {
         use demo:shared/types@1.0.0.{span};
 
@@ -101,7 +101,7 @@ fn docs_are_read_back_from_the_component() {
     assert_eq!(package.name.to_string(), "demo:words@0.2.0");
     assert_eq!(package.docs.contents.as_deref(), Some("Counts words."));
     let counting = &resolve.interfaces[package.interfaces["counting"]];
-    assert_eq!(counting.docs.contents.as_deref(), Some("What can be counted."));
+    assert_eq!(counting.docs.contents.as_deref(), Some("Anything that can be counted."));
     let count = &counting.functions["count"];
     assert_eq!(count.docs.contents.as_deref(), Some("Counts the words of a text."));
     assert_eq!(count.params[0].name, "text");

@@ -110,8 +110,16 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_requires_encryption_refuses_plain_http() {
         // It reads the root certificates, which a machine without them does not have.
-        let Ok(builder) = client_builder(Encryption::Required) else { return };
-        let refused = builder.build().unwrap().get("http://127.0.0.1:1/").send().await.unwrap_err();
+        let Ok(builder) = client_builder(Encryption::Required) else {
+            return;
+        };
+        let refused = builder
+            .build()
+            .unwrap()
+            .get("http://127.0.0.1:1/")
+            .send()
+            .await
+            .unwrap_err();
         assert!(refused.is_builder(), "{refused:?}");
         assert_eq!(Encryption::of_scheme("https"), Encryption::Required);
         assert_eq!(Encryption::of_scheme("http"), Encryption::None);

@@ -24,7 +24,7 @@ use toolwit_journal::SqliteJournalStore;
 const ROUNDS: usize = 12;
 const CALLS: [&str; 4] = ["pay", "look", "set", "pay"];
 
-/// What tools changed outside: the number of effects by their name.
+/// The effects of tools outside of the process: the number of effects by their name.
 type World = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// A store whose writer stores the entries before a position, and then fails forever, as if its process were killed.

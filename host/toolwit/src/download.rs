@@ -50,8 +50,7 @@ impl HttpDownloader {
     pub fn new(wall_max: Duration) -> Result<Self, Error> {
         let unusable = |why: String| {
             let message = format!("downloads are not possible: {why}");
-            Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion(TlsError::SUGGESTION)
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(TlsError::SUGGESTION)
         };
         // Plain HTTP is only used for the addresses that `FileUrl` and `follow` accept.
         let client = client_builder(Encryption::Optional)

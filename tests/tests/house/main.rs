@@ -1,4 +1,4 @@
-//! The rules of the repository that the compiler does not check: what tests claim to prove, which room imports from which, how
+//! The rules of the repository that the compiler does not check: what tests claim to prove, which module imports from which, how
 //! long functions are, what a lean crate depends on, and how texts are written.
 
 #![allow(
@@ -12,7 +12,8 @@ mod files;
 mod lean;
 mod limits;
 mod lists;
-mod rooms;
+mod modules;
+mod places;
 mod setters;
 mod source;
 mod texts;

@@ -16,6 +16,9 @@ const WORDS: &[(&str, &str)] = &[
     ("strangers", "untrusted input, its authors"),
 ];
 
+/// Words with which no comment begins: it names the thing instead.
+const BEGINNINGS: &[&str] = &["What", "Who", "Whoever", "Nobody", "Somebody"];
+
 /// Returns whether a file is text or source that people read.
 fn is_checked(file: &TextFile) -> bool {
     let path = file.path.to_string_lossy();
@@ -43,6 +46,19 @@ fn complaints(file: &TextFile) -> Vec<String> {
     complaints
 }
 
+/// Returns a complaint for each doc comment that begins with a word that names nothing.
+fn vague_beginnings(file: &TextFile) -> Vec<String> {
+    let lines = file.text.lines().enumerate();
+    let vague = lines.filter(|(_, line)| {
+        let line = line.trim_start();
+        let comment = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
+        comment.is_some_and(|comment| BEGINNINGS.contains(&comment.split(' ').next().unwrap_or_default()))
+    });
+    vague
+        .map(|(index, line)| format!("{}: name the thing: {}", file.at(index + 1), line.trim()))
+        .collect()
+}
+
 /// Returns whether a match is not a part of a longer word.
 fn stands_alone(line: &str, at: usize, length: usize) -> bool {
     !line[..at].ends_with(is_identifier) && !line[at + length..].starts_with(is_identifier)
@@ -53,7 +69,7 @@ fn texts_use_standard_terms() {
     let complaints: Vec<String> = read_below("")
         .iter()
         .filter(|file| is_checked(file))
-        .flat_map(complaints)
+        .flat_map(|file| [complaints(file), vague_beginnings(file)].concat())
         .collect();
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
@@ -63,4 +79,17 @@ fn a_word_is_found_alone_and_not_inside_another() {
     let found = |text: &str| complaints(&TextFile::made_up("README.md", text)).len();
     assert_eq!(found("Read it anew, whoever you are.\n"), 2);
     assert_eq!(found("recommended amendment; is_none(); commend\n"), 0);
+}
+
+#[test]
+fn a_comment_that_begins_without_a_name_is_found() {
+    let found = |text: &str| vague_beginnings(&TextFile::made_up("a.rs", text)).len();
+    assert_eq!(
+        found("/// What a client learns.\n    //! Nobody answered.\n/// Whoever calls.\n"),
+        3
+    );
+    assert_eq!(
+        found("/// Whatever.\n/// The reason. What a client learns.\n// What\nlet x = \"/// What\";\n"),
+        0
+    );
 }

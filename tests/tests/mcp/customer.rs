@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Transport};
 use crate::{customers, server};
 
-/// What a client learns in the scenario.
+/// The texts that a client receives in the scenario.
 #[derive(Debug, PartialEq)]
 struct Learned {
     spend: Value,

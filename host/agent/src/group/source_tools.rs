@@ -26,10 +26,7 @@ impl SourceTools {
     /// # Errors
     /// If the source cannot be reached.
     pub async fn load(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
-        tracing::info!(
-            source = source.name(),
-            "a source of tools is contacted"
-        );
+        tracing::info!(source = source.name(), "a source of tools is contacted");
         Self::query(source, context).await
     }
 

@@ -101,9 +101,7 @@ impl Approver for LaterAnswers {
         }
         let calling = outermost(&request.id).to_owned();
         if is_nested && self.unanswered().contains(&calling) {
-            return unanswered(
-                "it needs an approval, and an earlier question of the same call got no answer in time",
-            );
+            return unanswered("it needs an approval, and an earlier question of the same call got no answer in time");
         }
         let question = RecordedApprovalRequest::from(&request);
         (self.announce)(&question);

@@ -133,7 +133,12 @@ impl ItemReader {
     }
 
     /// Records the number of the item with an id.
-    fn record_number(&mut self, id: &str, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    fn record_number(
+        &mut self,
+        id: &str,
+        index: u64,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<(), AttemptFailure> {
         if !id.is_empty() && !self.numbers.contains_key(id) {
             response.reserve(id.len() + size_of::<(String, u64)>())?;
             self.numbers.insert(id.to_owned(), index);

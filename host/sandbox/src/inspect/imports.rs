@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
-use super::interfaces::{NEAR_HOST, InterfaceOffer, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offer_of};
+use super::interfaces::{InterfaceOffer, NEAR_HOST, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offer_of};
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
 

@@ -47,7 +47,11 @@ impl Demo {
         let prompt = model.prompt().unwrap_or_default().to_owned();
         let shipped = ShippedPlugins::find()?;
         let mut components = Vec::new();
-        let names: &[&str] = if shipped.is_clone { &CLONE_PLUGINS } else { &SCENARIO_PLUGINS };
+        let names: &[&str] = if shipped.is_clone {
+            &CLONE_PLUGINS
+        } else {
+            &SCENARIO_PLUGINS
+        };
         for name in names {
             components.push(shipped.build(name, printer, cancel).await?);
         }

@@ -101,7 +101,11 @@ fn record_of(grants: &Path) -> PathBuf {
 
 fn write(grants: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
     let line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
-        let kind = if directory.is_replaceable { "" } else { NOT_REPLACEABLE_PREFIX };
+        let kind = if directory.is_replaceable {
+            ""
+        } else {
+            NOT_REPLACEABLE_PREFIX
+        };
         format!("{kind}{} {}\n", directory.identity, path.display())
     };
     let lines = recorded.iter().map(line);

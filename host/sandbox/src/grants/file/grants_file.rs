@@ -149,7 +149,9 @@ impl GrantsFile {
         self.change("grant", &grant.plugin, |tables, grants| {
             let directories = check_directories(&grant.rules, grants)?;
             let record = DirectoryRecord::new(Some(self.path.clone()));
-            let is_renewed = record.remove_replaced(&directories).map_err(GrantsFileErrorReason::Write)?;
+            let is_renewed = record
+                .remove_replaced(&directories)
+                .map_err(GrantsFileErrorReason::Write)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let is_used_up = |old: &Grant| old.scope == GrantScope::Once && used.contains(&old.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {

@@ -126,7 +126,10 @@ mod tests {
             !limiter.memory_growing(0, 2 << 16, None).unwrap(),
             "a second memory shares the limit"
         );
-        assert_eq!(limiter.last_denied_growth(), Some(DeniedGrowth::Memory { bytes: 4 << 16 }));
+        assert_eq!(
+            limiter.last_denied_growth(),
+            Some(DeniedGrowth::Memory { bytes: 4 << 16 })
+        );
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
         assert_eq!(limiter.memory_bytes_peak(), 3 << 16);
     }

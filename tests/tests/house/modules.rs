@@ -1,4 +1,4 @@
-//! Rooms: the top-level modules of each crate, and the folders inside a module. Between crates Cargo enforces the direction of imports; between the rooms of a
+//! Modules: the top-level modules of each crate, and the folders inside a module. Between crates Cargo enforces the direction of imports; between the modules of a
 //! crate these tests do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::path::Component;
 use crate::files::{TextFile, read_below};
 use crate::source::{is_identifier, without_comments};
 
-/// The rooms that each room of a crate imports from.
+/// The modules that each module of a crate imports from.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// The crates under `host/`, each with its sources.
@@ -26,7 +26,7 @@ fn crates() -> BTreeMap<String, Vec<TextFile>> {
     crates
 }
 
-/// The modules of a crate whose children are rooms: the root, and every folder that has folders.
+/// The modules of a crate whose children are modules: the root, and every folder that has folders.
 fn levels(files: &[TextFile]) -> BTreeSet<Vec<String>> {
     let mut levels = BTreeSet::from([Vec::new()]);
     for file in files {
@@ -46,20 +46,20 @@ fn modules(file: &TextFile) -> Vec<String> {
     parts.map(|part| part.trim_end_matches(".rs").to_owned()).collect()
 }
 
-/// The room of a source file below a module. `None` for the module itself, which names every room, for unit tests, and for
-/// files elsewhere. At the root each file is a room of its own; below it only folders are.
-fn room_of(file: &TextFile, level: &[String]) -> Option<String> {
+/// The module of a source file below a module. `None` for the module itself, which names every module, for unit tests, and for
+/// files elsewhere. At the root each file is a module of its own; below it only folders are.
+fn module_of(file: &TextFile, level: &[String]) -> Option<String> {
     let modules = modules(file);
     let below = modules.strip_prefix(level)?;
-    let room = below.first()?;
+    let module = below.first()?;
     let is_test = below.iter().any(|part| part.ends_with("tests"));
-    let is_room = below.len() > 1 || level.is_empty() && !["lib", "main"].contains(&room.as_str());
-    (!is_test && is_room).then(|| room.clone())
+    let is_checked_module = below.len() > 1 || level.is_empty() && !["lib", "main"].contains(&module.as_str());
+    (!is_test && is_checked_module).then(|| module.clone())
 }
 
-/// Reads which room of a module imports from which. Inline `mod tests` are left out.
+/// Reads which module of a module imports from which. Inline `mod tests` are left out.
 fn imports(files: &[TextFile], level: &[String]) -> Imports {
-    let rooms: BTreeSet<String> = files.iter().filter_map(|file| room_of(file, level)).collect();
+    let modules: BTreeSet<String> = files.iter().filter_map(|file| module_of(file, level)).collect();
     let from_root: String = ["crate"]
         .into_iter()
         .chain(level.iter().map(String::as_str))
@@ -67,7 +67,7 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
         .collect();
     let mut imports = Imports::new();
     for file in files {
-        let Some(room) = room_of(file, level) else { continue };
+        let Some(module) = module_of(file, level) else { continue };
         let code = without_comments(&file.text);
         let code = code.split("#[cfg(test)]\n#[allow").next().unwrap_or_default();
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -75,8 +75,8 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
             .into_iter()
             .chain(paths_below(code, &way_up(file, level)))
         {
-            if target != room && rooms.contains(&target) {
-                imports.entry(room.clone()).or_default().insert(target);
+            if target != module && modules.contains(&target) {
+                imports.entry(module.clone()).or_default().insert(target);
             }
         }
     }
@@ -86,8 +86,8 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
 /// Returns the path from a file to a module above it: `super::`, once for each level.
 fn way_up(file: &TextFile, level: &[String]) -> String {
     let levels = modules(file).len() - level.len();
-    let is_room_root = file.path.ends_with("mod.rs");
-    "super::".repeat(levels - usize::from(is_room_root))
+    let is_module_root = file.path.ends_with("mod.rs");
+    "super::".repeat(levels - usize::from(is_module_root))
 }
 
 /// Returns the first name after each occurrence of a path such as `crate::`, or of each branch of a group after it.
@@ -127,7 +127,7 @@ fn identifier(code: &str) -> String {
     code.chars().take_while(|&character| is_identifier(character)).collect()
 }
 
-/// Finds a room that can be reached from itself, and the rooms on the path.
+/// Finds a module that can be reached from itself, and the modules on the path.
 fn cycle(imports: &Imports) -> Option<Vec<String>> {
     imports.keys().find_map(|start| {
         let mut path = vec![start.clone()];
@@ -154,14 +154,14 @@ fn walk(imports: &Imports, start: &str, path: &mut Vec<String>, visited: &mut BT
 }
 
 #[test]
-fn rooms_of_a_crate_import_in_one_direction() {
+fn modules_of_a_crate_import_in_one_direction() {
     let crates = crates();
     assert!(crates.len() >= 9, "the sources of the crates were not found");
     let mut cycles = Vec::new();
     for (name, files) in &crates {
         for level in levels(files) {
-            if let Some(rooms) = cycle(&imports(files, &level)) {
-                cycles.push(format!("{name}/{}: {}", level.join("/"), rooms.join(" -> ")));
+            if let Some(modules) = cycle(&imports(files, &level)) {
+                cycles.push(format!("{name}/{}: {}", level.join("/"), modules.join(" -> ")));
             }
         }
     }
