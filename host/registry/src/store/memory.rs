@@ -56,7 +56,7 @@ fn has_tool(package: &PackageRecord, tool: &ToolKey) -> bool {
     package.digest == tool.digest && package.tools.iter().any(|known| known.id == tool.tool)
 }
 
-/// Returns the position of a health among the others: failures first.
+/// Returns the rank of a health state: failures first.
 fn rank(health: HealthState) -> u8 {
     match health {
         HealthState::Broken => 0,
