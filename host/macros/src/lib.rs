@@ -37,8 +37,9 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a struct an entity: when a tool returns it, alone or inside another value, its methods become tools of the conversation.
 ///
 /// The macro implements `serde::Serialize`, with the `#[serde(…)]` attributes of the struct and its fields. The struct
-/// must be `Clone`, and its `impl` block must have the attribute `#[tool]`. Generated code refers to the crate `toolwit`, unless
-/// `#[entity(crate = …)]` names another path. The documentation of `toolwit::Entity` has examples that run.
+/// must be `Clone`, and its `impl` block must have the attribute `#[tool]`. Generated code refers to the crate
+/// `toolwit`, unless `#[entity(crate = …)]` names another path. The documentation of `toolwit::Entity` has examples
+/// that run.
 #[cfg(feature = "expand")]
 #[proc_macro_derive(Entity, attributes(entity, serde))]
 pub fn entity(item: TokenStream) -> TokenStream {
