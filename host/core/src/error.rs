@@ -73,7 +73,7 @@ pub enum ErrorKind {
     Reentrant,
     /// The caller cancelled.
     Cancelled,
-    /// A grant does not allow it.
+    /// A grant, an approver or an interceptor does not allow it.
     Denied,
     /// A key or another value that the plugin needs is missing.
     MissingKey,

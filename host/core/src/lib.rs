@@ -15,10 +15,10 @@
 //! | `set` | [`ToolSet`], [`ToolRegistry`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
 //! | `interceptor` | [`Interceptor`]s: rules around every call of other tools |
-//! | `approval` | [`Approvals`]: which calls need an approval, who gives it, and which answers are remembered |
+//! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
-//! | [`file`] | files that other users or processes may write or read |
+//! | [`file`] | files that other users or processes may write or read at the same time |
 //! | [`text`] | helpers for names, JSON and untrusted text |
 
 // The code that `#[tool]` generates refers to `::toolwit` by default, also in this crate's own tests.

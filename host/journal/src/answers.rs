@@ -8,7 +8,8 @@ use toolwit_core::ApprovalAnswer;
 
 use crate::session::{SessionKey, number};
 
-/// Stores an answer, unless the question has one. The statement is a transaction: of two processes, one is the first.
+/// Stores an answer, unless the question has one. Returns `false` if an answer was stored before, such as by another
+/// process.
 pub(crate) fn store(
     connection: &Connection,
     session: SessionKey,
@@ -48,7 +49,8 @@ pub(crate) fn all(connection: &Connection, session: SessionKey) -> Result<BTreeM
         .collect()
 }
 
-/// Returns the version of the file, and the answer to a question. It is not read if the file still has the version `last_version`.
+/// Returns the version of the file, and the answer to a question. The answer is not read if the file still has the
+/// version `last_version`.
 pub(crate) fn poll(
     connection: &Connection,
     session: SessionKey,

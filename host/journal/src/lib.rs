@@ -1,7 +1,8 @@
 //! Stores the sessions of conversations in one SQLite file, which several processes can share.
 //!
-//! [`SqliteJournalStore`] is a [`JournalStore`](toolwit_agent::JournalStore): each event is stored before what it announces can have an
-//! effect. A killed process loses nothing that was stored, and another process can continue the session.
+//! [`SqliteJournalStore`] is a [`JournalStore`](toolwit_agent::JournalStore): each event is stored before the action
+//! that it announces can have an effect. A killed process loses nothing that was stored, and another process can
+//! continue the session.
 
 mod answers;
 mod large_texts;

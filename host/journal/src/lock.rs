@@ -23,7 +23,7 @@ impl SessionLock {
 
     /// Returns whether a writer holds a session of a store.
     pub(crate) fn is_held(directory: &Path, session: &str) -> io::Result<bool> {
-        // Shared, so that two processes that look do not take each other for a writer.
+        // A shared lock, so that two processes that check it do not take each other for a writer.
         match lock_file(directory, session)?.try_lock_shared() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),

@@ -15,7 +15,7 @@ const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 /// The application id of SQLite files with sessions: "Tlws".
 const APPLICATION_ID: u32 = 0x546c_7773;
 
-/// The changes of the schema, in order. A file has as many of them as its version counts.
+/// The changes of the schema, in order. The version of a file is the number of changes that it has.
 const SCHEMA: [&str; 3] = [
     include_str!("schema.sql"),
     include_str!("answers.sql"),
@@ -38,7 +38,8 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
     let configure = |connection: &mut Connection| -> rusqlite::Result<()> {
         connection.busy_timeout(BUSY_WALL_MAX)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // Each commit waits for the disk: an entry must survive a power failure, because what it announces may.
+        // Each commit waits for the disk: an entry must survive a power failure, because the effect that it announces
+        // may survive.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         // Immediate, so that two processes that open a new store do not both create it.

@@ -1,9 +1,10 @@
-//! The origin of a file: whose sessions it has.
+//! The origin of a file with sessions: its identity, and a code from which a program recognizes its user.
 
 use rusqlite::{Connection, params};
 use toolwit_agent::JournalError;
 
-/// The origin of a file with sessions. A program that has a secret key of its user recognizes by it a file of another user.
+/// The origin of a file with sessions. With a secret key of its user, a program can recognize the file of another user
+/// by its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
     /// The identity of the file: random, and the same as long as the file exists.

@@ -104,7 +104,7 @@ fn parse(connection: &Connection, session: SessionKey, text: &str) -> Result<Tra
     };
     let value = large_texts::restore(value, &mut find).map_err(|digest| format!("the text {digest} is missing"))?;
     serde_json::from_value(value).map_err(|error| {
-        // The names of all kinds of events help nobody.
+        // A list of all kinds of events does not help the reader of the error.
         let reason = error.to_string();
         match reason.split_once(", expected one of") {
             Some((problem, _)) => problem.to_owned(),

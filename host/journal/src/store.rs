@@ -19,7 +19,8 @@ use crate::session::{self, SessionKey};
 /// Maximum time to wait for the lock of a session.
 const LOCK_WALL_MAX: Duration = Duration::from_millis(50);
 
-/// The time between two looks at the file while a question waits. A person does not notice it, and a look costs microseconds.
+/// The interval at which the file is checked while a question waits. A person does not notice the delay, and a check
+/// takes microseconds.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for blocking work.
@@ -109,7 +110,7 @@ impl SqliteJournalStore {
             let acquire = move || SessionLock::acquire(&locks, id.as_str()).map_err(JournalError::store);
             match blocking(acquire).await? {
                 Some(lock) => return Ok(lock),
-                // A process that looks whether the session is open has the lock for a moment.
+                // A process that checks whether the session is open holds the lock for a moment.
                 None if start.elapsed() < LOCK_WALL_MAX => tokio::time::sleep(LOCK_WALL_MAX / 5).await,
                 None => return Err(JournalError::Busy(session.clone())),
             }
@@ -240,9 +241,9 @@ impl JournalWriter for SqliteWriter {
                 (version, None) => last_version = Some(version),
             }
             tokio::select! {
-                // The version of the file does not change for the connection that wrote to it.
+                // The connection that wrote to the file does not see a new version, so the answer must be read.
                 _ = answered.changed() => last_version = None,
-                // Another process gives no signal.
+                // Another process cannot notify this one.
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
         }

@@ -106,7 +106,8 @@ pub(crate) struct ParameterOptions {
 }
 
 impl ParameterOptions {
-    /// Removes the options and the doc comment from a parameter, where the compiler allows neither, and parses them.
+    /// Removes the options and the doc comment from a parameter, because the compiler does not allow them there, and
+    /// parses them.
     pub(crate) fn take_from(attributes: &mut Vec<Attribute>) -> Result<(Self, Option<String>)> {
         let mut options = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("tool")) {

@@ -1,7 +1,7 @@
 //! The attributes `#[tool]` and `#[facade]`, and the derive macro `Entity`.
 //!
-//! The crate `toolwit` re-exports it with examples that run. With another crate of the workspace alone, name that crate in the
-//! option `crate`: `#[tool(crate = toolwit_core)]`.
+//! The crate `toolwit` re-exports them with examples that run. Without the crate `toolwit`, name another crate of the
+//! workspace in the option `crate`: `#[tool(crate = toolwit_core)]`.
 
 use proc_macro::TokenStream;
 
@@ -36,9 +36,10 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a struct an entity: when a tool returns it, alone or inside another value, its methods become tools of the conversation.
 ///
-/// It implements `serde::Serialize`, with the `#[serde(…)]` attributes of the struct and its fields. The struct must be `Clone`, and its
-/// `impl` block must have the attribute `#[tool]`. Generated code refers to the crate `toolwit`, unless `#[entity(crate = …)]` names
-/// another path. The documentation of `toolwit::Entity` has examples that run.
+/// The macro implements `serde::Serialize`, with the `#[serde(…)]` attributes of the struct and its fields. The struct
+/// must be `Clone`, and its `impl` block must have the attribute `#[tool]`. Generated code refers to the crate
+/// `toolwit`, unless `#[entity(crate = …)]` names another path. The documentation of `toolwit::Entity` has examples
+/// that run.
 #[cfg(feature = "expand")]
 #[proc_macro_derive(Entity, attributes(entity, serde))]
 pub fn entity(item: TokenStream) -> TokenStream {

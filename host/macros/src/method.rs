@@ -10,7 +10,7 @@ use crate::attributes::{EFFECTS, ToolOptions, doc_of};
 use crate::parameter::{Argument, Parameter};
 use crate::unsupported;
 
-/// Whether a function belongs to a type.
+/// The owner of a function: a type, or none for a free function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A free function.

@@ -1,4 +1,4 @@
-//! Recording whether tools work, and how long such a record is valid.
+//! The rating of call outcomes as the health of tools, and the time for which a rating is valid.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -106,7 +106,7 @@ impl LiveRegistry {
         })
     }
 
-    /// Whether the registry has no directories and never changes.
+    /// Returns whether the registry has no directories and never changes.
     pub(crate) fn is_fixed(&self) -> bool {
         self.inner.scan.is_none()
     }

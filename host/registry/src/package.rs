@@ -144,7 +144,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether two plugin names have the same form in tool names, so that a model cannot distinguish them.
+/// Returns whether two plugin names have the same form in tool names, so that a model cannot distinguish them.
 pub(crate) fn has_same_identity(one: &str, other: &str) -> bool {
     identity_of(one) == identity_of(other)
 }

@@ -13,7 +13,8 @@ use crate::{Arguments, Decorator, Tool, ToolContext, ToolError, ToolResult};
 
 /// A decorator that requires approval of each call, also of calls of the methods of entities that the tool returns.
 ///
-/// It is independent of the approvals of a conversation, and remembers the answers that have a scope.
+/// The gate is independent of the approvals of a conversation, and remembers each answer whose scope extends beyond its
+/// call.
 #[derive(Clone)]
 pub struct ApprovalGate(Arc<Approvals>);
 
@@ -25,7 +26,7 @@ impl ApprovalGate {
     }
 }
 
-/// An observer of nothing.
+/// An observer that ignores all requests and decisions.
 struct NoObserver;
 
 impl ApprovalObserver for NoObserver {

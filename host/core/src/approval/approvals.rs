@@ -1,4 +1,4 @@
-//! The decision whether a call may start.
+//! Decides calls by policy, remembered answers and approver.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub trait ApprovalObserver: Send + Sync {
     /// Receives a request, before the approver does.
     fn requested(&self, request: &ApprovalRequest);
 
-    /// Asks the approver. An observer that stores the requests can return an answer that was stored for this one instead.
+    /// Asks the approver. An observer that stores requests and their answers can return a stored answer instead.
     async fn ask(
         &self,
         approver: &dyn Approver,
@@ -64,13 +64,13 @@ pub struct DecidedCall<'a> {
     pub request: &'a ApprovalRequest,
     /// The decision.
     pub decision: ApprovalDecision,
-    /// The maker of the decision.
+    /// Whether the approver, a stored or remembered answer, or the policy decided.
     pub basis: ApprovalBasis,
-    /// The arguments in place of those of the request.
+    /// The arguments that replace those of the request, if the approver edited them.
     pub edited: Option<&'a Arguments>,
     /// The reason of a denial.
     pub reason: Option<&'a str>,
-    /// The answer that is valid for further calls.
+    /// The answer that the memory stores for further calls, if there is one.
     pub remembered: Option<&'a RememberedAnswer>,
 }
 
@@ -174,7 +174,7 @@ impl Approvals {
     /// Returns when a call needs an approval. It is never [`ApprovalMode::Writes`].
     pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, access: &CallAccess) -> ApprovalMode {
         let chosen = self.policy.mode(tool, arguments, access.effect.class);
-        // Every call that an agent makes is decided on its own.
+        // The call of an agent needs no approval: each call that the agent makes is decided separately.
         if tool.is_agent() && !chosen.is_of_rule && chosen.mode != ApprovalMode::Deny {
             ApprovalMode::Never
         } else {

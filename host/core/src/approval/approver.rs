@@ -7,14 +7,15 @@ use crate::ToolContext;
 
 /// Decides whether a call may run: a person at a terminal, a rule, a service. Cancelling the call ends the wait.
 ///
-/// Only the call for which it is asked waits; others that do not depend on it continue. A closure over the request is an approver.
+/// Only the call that needs the approval waits; calls that do not depend on it continue. A closure over the request is
+/// an approver.
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Decides whether a call may run.
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer;
 
-    /// Returns whether it can only be asked one question at a time, as at a terminal. Then an answer that is remembered also answers
-    /// the questions that wait for it.
+    /// Returns whether the approver answers one question at a time, as at a terminal. A remembered answer then also
+    /// answers the waiting questions to which it applies.
     fn is_sequential(&self) -> bool {
         false
     }

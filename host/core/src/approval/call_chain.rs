@@ -1,9 +1,9 @@
-//! The tools in which a call is made.
+//! The chain of callers of a call: the tools inside which it is made.
 
 use crate::{ToolContext, ToolId};
 
-/// The tools in which a call is made, the outermost first. The loop adds each tool whose call begins to the context of that call, so
-/// that calls of agents and of plugins know all their callers.
+/// The tools inside which a call is made, the outermost first. When the call of a tool begins, the loop adds the tool
+/// to the context of the call, so that calls that an agent or a plugin makes have all their callers in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallChain {
     tools: Vec<ToolId>,

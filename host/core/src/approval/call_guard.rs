@@ -62,8 +62,8 @@ impl PermittedCall {
     }
 }
 
-/// Decides whether a call may start. This is the only such decision: every call passes it directly before it starts, whether a model, a
-/// plugin, an agent or a background task makes it.
+/// Decides whether a call may start. Every call passes the guard directly before it starts, whether a model, a plugin,
+/// an agent or a background task makes the call.
 ///
 /// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call by itself, not through
 /// [`ToolContext::tools`], asks [`ToolContext::permit`].
@@ -104,7 +104,7 @@ impl ToolContext {
     }
 
     /// Decides whether a call may start: first its interceptors, if the context is that of a [new call](Self::for_new_call), then the
-    /// guard, on the arguments that they leave. Without either, every call may.
+    /// guard, for the arguments that the interceptors return. Without interceptors and guard, every call may start.
     ///
     /// # Errors
     /// As [`CallGuard::permit`].

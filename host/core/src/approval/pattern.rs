@@ -31,7 +31,7 @@ impl ToolPattern {
         &self.0
     }
 
-    /// Returns whether a tool matches, by the id of each layer of its decorators.
+    /// Returns whether the pattern matches the id of a tool, or of a tool that it decorates.
     #[must_use]
     pub fn matches(&self, tool: &dyn Tool) -> bool {
         self.matches_id(&tool.definition().id) || tool.decorated_tool().is_some_and(|inner| self.matches(&**inner))
@@ -47,7 +47,8 @@ impl ToolPattern {
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// A text with `*` is matched as text, where `*` stands for any characters, but never for a `..`. All other values must be equal.
+/// In a text, `*` stands for any characters; an argument that contains `..` never matches such a text. All other values
+/// must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgumentPattern {
     /// The values by parameter.

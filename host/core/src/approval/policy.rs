@@ -13,14 +13,14 @@ use crate::{Arguments, Effect, EffectClass, EffectSource, Tool};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ApprovalMode {
-    /// It needs none.
+    /// No call needs an approval.
     Never,
-    /// The first call of a tool in a conversation needs one.
+    /// The first call of a tool in a conversation needs an approval.
     FirstTime,
-    /// Each call in the class [`EffectClass::Write`] needs one, and the first call of a tool in the class
+    /// Each call in the class [`EffectClass::Write`] needs an approval, and the first call of a tool in the class
     /// [`EffectClass::Idempotent`].
     Writes,
-    /// Each call needs one.
+    /// Each call needs an approval.
     Always,
     /// The call is denied without a question.
     Deny,
@@ -80,10 +80,10 @@ impl FromStr for ApprovalMode {
 pub struct ApprovalRule {
     /// The tools.
     pub tool: ToolPattern,
-    /// The effect class; without one, the rule applies to all.
+    /// The effect class; without it, the rule applies to all classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectClass>,
-    /// The arguments; without a pattern, the rule applies to all.
+    /// The pattern of arguments; without it, the rule applies to all arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<ArgumentPattern>,
     /// When these calls need an approval.
@@ -123,7 +123,8 @@ impl ApprovalRule {
     }
 }
 
-/// A rule that sets the effect class of some tools, in place of what the sandbox proves and what their authors declare.
+/// A rule that sets the effect class of some tools, in place of the class that the sandbox proves or their authors
+/// declare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EffectRule {

@@ -25,7 +25,7 @@ pub(super) struct Question<'q> {
 struct Answered {
     approval: Approval,
     basis: ApprovalBasis,
-    /// The part of it that is valid for further calls.
+    /// The remembered answer, if the answer is valid for further calls.
     remembered: Option<RememberedAnswer>,
 }
 
@@ -73,8 +73,8 @@ impl Question<'_> {
             if approval_digest(call.tool.definition(), &now) == request.digest {
                 return Ok(PermittedCall::unchanged(call.arguments.clone(), now));
             }
-            // The grant or the code changed while the call waited, also for the answer about another call: something else would run
-            // than was approved.
+            // The grant or the code changed while the call waited for this answer or for an earlier question: the
+            // approval does not cover the call that would run.
             request = request_of(call, &now).await;
         }
         Err(denied(
@@ -105,7 +105,7 @@ impl Question<'_> {
             Some(_) => Some(self.approvals.queue.turn().await),
             None => None,
         };
-        // An answer to a question before this one may have answered this one too.
+        // The answer to an earlier question may have been remembered for this call too.
         if request.rejected_edit.is_none()
             && let Some(known) = memory.find(request, self.call.context)
         {
@@ -131,7 +131,7 @@ impl Question<'_> {
         }
     }
 
-    /// Announces a decision. Returns the error of one that does not allow the call.
+    /// Passes a decision to the observer. Returns the error of a decision that does not allow the call.
     fn conclude(
         &self,
         request: &ApprovalRequest,

@@ -9,7 +9,7 @@ use super::pattern::ArgumentPattern;
 use super::request::{Approval, ApprovalAnswer, ApprovalRequest, ApprovalScope};
 use crate::{Arguments, Error, ToolContext, ToolId};
 
-/// Maximum number of remembered answers. The oldest are forgotten first, so that their calls are asked about again.
+/// Maximum number of remembered answers. The oldest are forgotten first; their calls need an approval again.
 const ANSWERS_MAX: usize = 1_000;
 
 /// An answer that is valid for further calls of a tool. It is bound to a digest of the tool's definition, code, effect class and grant.
@@ -20,15 +20,15 @@ pub struct RememberedAnswer {
     pub tool: ToolId,
     /// The [digest](ApprovalRequest::digest) for which the answer was given.
     pub digest: String,
-    /// The run, if the answer is valid for one.
+    /// The id of the run, if the answer is valid for one run only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The arguments; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<RememberedArguments>,
-    /// Whether it is valid in later conversations too.
+    /// Whether the answer is valid in later conversations too.
     pub is_lasting: bool,
-    /// The time at which it expires, in seconds since 1970.
+    /// The time at which the answer expires, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
     /// The reason of a denial; `None` for an approval.
@@ -112,7 +112,7 @@ impl ApprovalMemory {
                     .as_ref()
                     .is_none_or(|known| known.matches(&request.arguments))
         };
-        // The newest answer counts.
+        // The newest valid answer applies.
         let answer = answers.iter().rev().find(is_valid)?;
         Some(match &answer.denied {
             None => Approval::Approved,
@@ -120,7 +120,7 @@ impl ApprovalMemory {
         })
     }
 
-    /// Remembers an answer, if its scope extends beyond the call. Returns what is remembered.
+    /// Remembers an answer, if its scope extends beyond the call. Returns the remembered answer.
     pub(super) fn remember(
         &self,
         request: &ApprovalRequest,

@@ -8,7 +8,7 @@ use super::pattern::ArgumentPattern;
 use crate::text::sha256;
 use crate::{Arguments, CallAccess, ToolDefinition, ToolId};
 
-/// A call that waits for approval: exactly what will run.
+/// A call that waits for approval, exactly as it will run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
@@ -33,7 +33,8 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// Creates the request for a call without callers. [`Approvals`](super::Approvals) create those of a conversation.
+    /// Creates the request for a call without callers. [`Approvals`](super::Approvals) create the requests of a
+    /// conversation.
     #[must_use]
     pub fn new(id: impl Into<String>, definition: &ToolDefinition, arguments: Arguments, access: CallAccess) -> Self {
         Self {
@@ -73,7 +74,7 @@ pub enum Approval {
         /// The reason, which the model receives.
         reason: String,
     },
-    /// Nobody can answer. The call does not run.
+    /// No person or service can be asked. The call does not run.
     Unanswered {
         /// The reason, which the model receives.
         reason: String,
@@ -148,13 +149,13 @@ pub enum ApprovalDecision {
     Edited,
     /// The call does not run.
     Denied,
-    /// Nobody could answer, so the call does not run.
+    /// No person or service could be asked, so the call does not run.
     Unanswered,
     /// The call was cancelled while it waited.
     Cancelled,
 }
 
-/// The maker of a decision.
+/// The source of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

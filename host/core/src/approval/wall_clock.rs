@@ -1,4 +1,4 @@
-//! The time that counts for a run or a call.
+//! The clock for the time limit of a run or a call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 /// A clock for the time limit of a run or a call. It stops while a person is asked whether a call in it may start, so that a late answer
 /// does not cost the run its time.
 ///
-/// The clock of a call is within that of its run: a question about a nested call stops both, and a question about another call does not
-/// stop that of the call.
+/// The clock of a call is within the clock of its run: a question about a nested call stops both. A question about
+/// another call of the run does not stop the clock of this call.
 #[derive(Debug)]
 pub struct WallClock {
     started: Instant,
@@ -27,9 +27,9 @@ pub struct WallClock {
 #[derive(Debug, Default)]
 struct OpenQuestions {
     count: usize,
-    /// The time since when there is one.
+    /// The time at which the first open question began; `None` without an open question.
     since: Option<Instant>,
-    /// The time for which the clock was stopped before.
+    /// The total time of earlier stops.
     stopped: Duration,
 }
 
@@ -84,7 +84,7 @@ impl WallClock {
         }
     }
 
-    /// Stops the clock, and those around it, until the result is dropped.
+    /// Stops this clock, and the clocks around it, until the result is dropped.
     #[must_use]
     pub fn stop(self: &Arc<Self>) -> StoppedClock {
         self.questions.send_modify(|questions| {

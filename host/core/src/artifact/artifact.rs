@@ -25,7 +25,7 @@ pub struct Artifact {
     object: Option<LiveObject>,
 }
 
-/// A live Rust object. Two are equal if they are the same object.
+/// A live Rust object. Two values are equal if they share one object.
 #[derive(Clone)]
 struct LiveObject(Arc<dyn Any + Send + Sync>);
 

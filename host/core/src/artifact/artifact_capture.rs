@@ -56,7 +56,7 @@ impl ArtifactCapture {
         self
     }
 
-    /// Transforms artifacts for the sink. Those of the result do not change.
+    /// Transforms artifacts for the sink. The artifacts of the result do not change.
     #[must_use]
     pub fn with_transform(mut self, transform: impl Fn(Artifact) -> Artifact + Send + Sync + 'static) -> Self {
         self.transforms.push(Arc::new(transform));

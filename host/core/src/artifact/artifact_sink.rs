@@ -12,8 +12,9 @@ pub trait ArtifactSink: Send + Sync {
     /// If the artifact could not be stored; the reason is appended to the text of the result.
     fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error>;
 
-    /// Returns whether the artifacts stay within the run of the call, as on its blackboard. If not, which is the default, a tool whose
-    /// artifacts are captured changes something outside: it is in the class [`EffectClass::Write`](crate::EffectClass::Write).
+    /// Returns whether the artifacts stay within the run of the call, as on its blackboard; by default `false`. With a
+    /// sink outside the run, a tool whose artifacts are captured is in the class
+    /// [`EffectClass::Write`](crate::EffectClass::Write).
     fn is_within_run(&self) -> bool {
         false
     }

@@ -36,7 +36,7 @@ pub struct BackgroundTask {
     inbox: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
     reviews: LateReviews,
-    /// The runtime that reviews the result, wherever it is delivered.
+    /// The runtime on which the result is reviewed, whichever thread delivers the result.
     runtime: Option<Handle>,
     delivered: bool,
 }
@@ -48,8 +48,8 @@ impl BackgroundTask {
         &self.context
     }
 
-    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. It is discarded if the conversation
-    /// has ended or the call did not return a pending result.
+    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. The result is
+    /// discarded if the conversation has ended or the call did not return a pending result.
     pub fn deliver(mut self, result: ToolResult) {
         if self.reviews.is_empty() {
             return self.send(result);
@@ -153,7 +153,7 @@ impl BackgroundTasks {
 
     /// Returns the context with which a call can start a background task.
     pub fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
-        // The context of an agent's call has the reviews of the call around the agent.
+        // A context inside an agent still carries the reviews of the call that runs the agent.
         let context = context.clone().without_extension::<LateReviews>();
         context.with_extension(Offer {
             call: call.to_owned(),

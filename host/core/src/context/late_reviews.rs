@@ -12,7 +12,8 @@ pub(crate) trait LateReview: Send + Sync {
     async fn review(&self, result: ToolResult, context: &ToolContext) -> ToolResult;
 }
 
-/// The reviews of the late result of a call, those of outer decorators first. The context of the call carries them.
+/// The reviews of the late result of a call, from the outermost decorator to the innermost. The context of the call
+/// carries them.
 #[derive(Clone, Default)]
 pub(crate) struct LateReviews(Vec<Arc<dyn LateReview>>);
 
@@ -33,7 +34,7 @@ impl LateReviews {
         self.0.is_empty()
     }
 
-    /// Reviews a result, as the innermost decorator does first. `context` is that of the background task.
+    /// Runs the reviews on a result, the innermost decorator first. `context` is the context of the background task.
     pub(crate) async fn run(&self, mut result: ToolResult, context: &ToolContext) -> ToolResult {
         for review in self.0.iter().rev() {
             result = review.review(result, context).await;

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::ToolContext;
 
-/// A function that computes the values that pass.
+/// A function that returns the values that the filter passes.
 type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
 
-/// A filter for the values of a [`ToolContext`] that are sent to a server, and for those that a client sends.
+/// A filter for the values of a [`ToolContext`] that are sent to a server, and for the values that a client sends.
 ///
 /// The default passes no values: a context may hold tenants and tokens, which must not reach a foreign server.
 ///

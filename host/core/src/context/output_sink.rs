@@ -4,7 +4,7 @@ use crate::Origin;
 
 /// A receiver of messages from tools, and of streamed text from the model, for the user.
 ///
-/// A service sends them to a channel, the command line prints them, a test collects them.
+/// A service sends the output to a channel, the command line prints it, a test collects it.
 pub trait OutputSink: Send + Sync {
     /// Receives a progress message, which the next one replaces.
     fn progress(&self, text: &str);

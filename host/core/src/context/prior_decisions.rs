@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolId};
 
-/// The decorators that have decided about one call before its approval, so that a person approves the arguments with which it runs.
+/// The decorators that have decided about a call before its approval, so that a person approves the arguments with
+/// which the call runs.
 ///
 /// Each decision is used once, by the call itself, and only for the same tool and arguments. The code that starts a call adds an empty value
-/// to the context of the call; without it, the decorators decide while the call runs.
+/// to the context of the call; without such a value, the decorators decide while the call runs.
 #[derive(Clone, Default)]
 pub(crate) struct PriorDecisions(Arc<Mutex<Option<AllowedCall>>>);
 
@@ -34,7 +35,7 @@ impl PriorDecisions {
         allowed.by.push(by);
     }
 
-    /// Returns whether a decorator has allowed a call with exactly these arguments, and forgets it.
+    /// Returns whether a decorator has allowed a call with exactly these arguments, and removes this decision.
     pub(crate) fn take(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) -> bool {
         let Some(decisions) = context.extension::<Self>() else {
             return false;

@@ -48,12 +48,13 @@ pub trait Decorator: Send + Sync {
     async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
     -> Result<ToolResult, ToolError>;
 
-    /// Decides about a call before its approval, and returns the arguments with which it would run. By default it changes nothing.
+    /// Decides about a call before its approval, and returns the arguments with which the call would run. By default it
+    /// returns the arguments unchanged.
     ///
-    /// [`call`](Self::call) decides by itself if it receives other arguments.
+    /// If [`call`](Self::call) then receives other arguments, it decides again.
     ///
     /// # Errors
-    /// The call does not run.
+    /// An error prevents the call.
     async fn prepare(
         &self,
         _tool: &dyn Tool,
@@ -63,7 +64,7 @@ pub trait Decorator: Send + Sync {
         Ok(arguments)
     }
 
-    /// Returns the effect of a call, from that of the tool. By default the decorator adds no effect.
+    /// Returns the effect of a decorated call, given the effect of the tool. By default the decorator adds no effect.
     fn effect(&self, of_tool: Effect) -> Effect {
         of_tool
     }
@@ -196,17 +197,17 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(SetEffect(class))
     }
 
-    /// Ends the run with the result of this tool as its answer, unless it is an error.
+    /// Ends the run with the result of this tool as its answer, unless the result is an error.
     fn return_direct(self) -> DecoratedTool {
         self.with_decorator(ReturnDirect)
     }
 
-    /// Adds the artifacts of its results to the blackboard.
+    /// Adds the artifacts of the tool's results to the blackboard.
     fn publish_artifacts(self) -> DecoratedTool {
         self.capture_artifacts(ArtifactCapture::to(BlackboardSink))
     }
 
-    /// Passes the artifacts of its results to a sink. The results keep them.
+    /// Passes the artifacts of the tool's results to a sink. The results keep the artifacts.
     fn capture_artifacts(self, capture: ArtifactCapture) -> DecoratedTool {
         self.with_decorator(Capturing::new(capture))
     }
@@ -229,13 +230,14 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(EntityResults::<T>::new())
     }
 
-    /// Requires approval of each call.
+    /// Requires approval of each call, with an [`ApprovalGate`].
     fn with_approval(self, approver: impl Approver + 'static) -> DecoratedTool {
         self.with_decorator(ApprovalGate::new(approver))
     }
 
-    /// Cancels a call that takes longer, then drops it. By default, only the time limit of the run applies to a native tool. For a
-    /// tool that works for minutes, [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
+    /// Cancels a call that takes longer than `timeout`, then drops it. By default, only the time limit of the run
+    /// applies to a native tool. For a tool that works for minutes,
+    /// [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
         self.with_decorator(Timeout::new(timeout))
     }
@@ -259,7 +261,7 @@ fn redefined(tool: impl Tool + 'static, definition: ToolDefinition) -> Decorated
     }
 }
 
-/// Converts a tool to an `Arc`. A tool that is an `Arc` already keeps its address, by which strategies recognise it.
+/// Converts a tool to an `Arc`. An `Arc` is returned as it is, because strategies recognise a tool by its address.
 fn shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
     match (&tool as &dyn Any).downcast_ref::<Arc<dyn Tool>>() {
         Some(shared) => shared.clone(),
@@ -300,7 +302,8 @@ impl Decorator for ReturnDirect {
     }
 }
 
-/// A decorator that cancels a call that takes longer, then drops it. The time in which a person is asked about a nested call does not count.
+/// A decorator that cancels a call that exceeds a duration, then drops it. The time in which a person is asked about a
+/// nested call does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout(Duration);
 

@@ -1,4 +1,4 @@
-//! Effect classes: whether a call changes anything outside, and how that is known.
+//! Effect classes: whether a call changes anything outside its run, and the source of the class.
 
 use std::fmt;
 use std::str::FromStr;
@@ -124,7 +124,7 @@ impl Effect {
         }
     }
 
-    /// Returns the effect of a call that also does something of this class.
+    /// Returns the effect of a call that also has an effect of this class.
     #[must_use]
     pub fn at_least(self, class: EffectClass, source: EffectSource) -> Self {
         if class > self.class {
@@ -134,7 +134,7 @@ impl Effect {
         }
     }
 
-    /// Returns whether the class is a fact and not a declaration: the sandbox proved it, or the operator set it.
+    /// Returns whether the sandbox proved the class.
     #[must_use]
     pub fn is_proved(&self) -> bool {
         self.source == EffectSource::Sandbox

@@ -118,7 +118,7 @@ impl Serialize for ToolDefinition {
     }
 }
 
-/// Deserialises the same form; it has only one name.
+/// Deserialises the same form. The definition then has only one name.
 impl<'de> Deserialize<'de> for ToolDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -7,8 +7,8 @@ use crate::{Arguments, Tool, ToolContext};
 
 /// A tool that reveals further tools when it is called.
 ///
-/// A call returns a result with [`RevealedTools`]. This trait gives the loop access to the inner tools before a call, and
-/// restores them without one.
+/// A call returns a result with [`RevealedTools`]. With this trait, the loop accesses the inner tools before a call,
+/// and restores revealed tools without a call.
 pub trait ToolFacade: Send + Sync {
     /// Returns the inner tools that do not depend on the arguments; empty if each call creates them.
     fn folded(&self) -> &[Arc<dyn Tool>];

@@ -17,8 +17,8 @@ type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> 
 
 /// The methods of a Rust type whose objects are entities.
 ///
-/// They are defined once, and [`entity`](Self::entity) binds them to an object. Their definitions are available before an object
-/// exists, which chaining needs.
+/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. Their definitions are available
+/// before an object exists, which chaining needs.
 ///
 /// ```
 /// use std::sync::Arc;

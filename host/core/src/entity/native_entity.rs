@@ -79,21 +79,21 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Self::new(snake_case(name), object)
     }
 
-    /// Sets the id. Call it before [`method`](Self::method), because tool names contain the id.
+    /// Sets the id. Call this before [`method`](Self::method), because tool names contain the id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Makes the tools use the newest object after one with this id is returned again.
+    /// Makes the tools use the newest object when a call returns another object with this id.
     #[must_use]
     pub fn latest_wins(mut self) -> Self {
         self.rebinding = Rebinding::Latest;
         self
     }
 
-    /// Lets calls run concurrently, also those of one response. Call it before [`method`](Self::method).
+    /// Lets calls run concurrently, also the calls of one response. Call this before [`method`](Self::method).
     #[must_use]
     pub fn concurrent(mut self) -> Self {
         self.serial_group = None;

@@ -25,8 +25,8 @@ pub trait ToolProvider: Send + Sync {
     /// Returns the prefix of tool names, such as `customer`.
     fn prefix(&self) -> &str;
 
-    /// Returns the id of this object among those of its type. An object without an id is never recognised as one that was
-    /// returned before.
+    /// Returns the id of this object, unique in its type. An object without an id is never recognised when it is
+    /// returned again.
     fn instance_id(&self) -> Option<String>;
 
     /// Returns the methods as tools that are bound to the object and named with [`entity_tool_names`].

@@ -32,7 +32,8 @@ pub struct LockedFile {
 }
 
 impl LockedFile {
-    /// Waits for the lock, which is a file next to it. Creates the directory. The file itself need not exist.
+    /// Waits for the lock of the file at `path`; the lock is a file next to it. Creates the directory. The file itself
+    /// need not exist.
     ///
     /// # Errors
     /// If the directory or the lock cannot be created, or the file cannot be locked.
@@ -49,7 +50,7 @@ impl LockedFile {
     /// Replaces the file atomically.
     ///
     /// # Errors
-    /// If the file cannot be written. The old content remains.
+    /// If the file cannot be written. The old content remains, except if only flushing the directory failed.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
         StagedFile::write_private(&self.path, bytes)?.commit()
     }

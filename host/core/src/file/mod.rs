@@ -1,8 +1,9 @@
-//! Files that other users or processes may write or read.
+//! Files that other users or processes may write or read at the same time.
 //!
-//! [`read_file`] and [`read_text_file`] read files whose author may be anyone, [`read_private_text_file`] one with secrets. [`StagedFile`] replaces a file atomically, and
-//! [`LockedFile`] one that several processes change. [`private_options`], [`create_private_file`] and
-//! [`create_private_directory`] keep other users out. All functions block.
+//! [`read_file`] and [`read_text_file`] read untrusted files, [`read_private_text_file`] reads a file with secrets.
+//! [`StagedFile`] replaces a file atomically, and [`LockedFile`] a file that several processes change.
+//! [`private_options`], [`create_private_file`] and [`create_private_directory`] keep other users out. All functions
+//! block.
 
 mod locked_file;
 mod private;

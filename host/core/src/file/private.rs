@@ -4,8 +4,8 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Returns options that create a file that only its owner can read and write. Other platforms than Unix take the permissions of the
-/// directory.
+/// Returns options that create a file that only its owner can read and write. On platforms other than Unix, the file
+/// has the permissions of its directory.
 #[must_use]
 pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();

@@ -1,4 +1,4 @@
-//! Reading files whose author may be anyone.
+//! Reading untrusted files.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -54,7 +54,8 @@ fn read_checked(
         }
         require_other(metadata)
     };
-    // Checked before it is opened, which may block, and afterwards, because the path may have another file by then.
+    // Checked before the file is opened, because opening may block, and afterwards, because the path may lead to
+    // another file by then.
     check(&std::fs::metadata(path)?)?;
     let file = File::open(path)?;
     let metadata = file.metadata()?;

@@ -10,7 +10,7 @@ use super::private::private_options;
 /// directories.
 ///
 /// # Errors
-/// Errors of the file system. The old file is unchanged then.
+/// Errors of the file system. The old file is unchanged then, except if only flushing the directory failed.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     StagedFile::write(path, bytes)?.commit()
 }
@@ -71,7 +71,7 @@ impl StagedFile {
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        // It does not exist after a commit.
+        // The temporary file does not exist after a commit.
         let _ = fs::remove_file(&self.temporary);
     }
 }

@@ -17,7 +17,8 @@ const VIOLATION_TEXT_BYTES_MAX: usize = 500;
 /// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
 
-/// Maximum memory of the violations that a validator collects, in bytes. It has no way to stop at the first three.
+/// Maximum memory of the violations that a validator collects, in bytes. A validator cannot stop after
+/// [`VIOLATIONS_MAX`].
 const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 
 /// The memory of a violation without the path of its value, in bytes.

@@ -183,7 +183,8 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
         take(|_| comparison_steps(self.0)) && cmp::equal(self.0, expected)
     }
 
-    /// The validator calls it for each violation, and for nothing else that is not overridden here.
+    /// The validator calls this function only for violations, because the functions for its other uses are overridden
+    /// here.
     fn to_value(&self) -> Cow<'a, Value> {
         take_bytes(|budget| budget.violation_bytes);
         Cow::Borrowed(self.0)

@@ -46,7 +46,7 @@ const DATA: [&str; 5] = ["examples", "example", "default", "const", "enum"];
 /// The supported dialects of JSON Schema.
 const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
 
-/// The dialect of a schema that names none.
+/// The dialect of a schema that does not name one.
 const DEFAULT_DIALECT: &str = DIALECTS[2];
 
 /// Reads the schemas of one untrusted component or server, which share limits.
@@ -61,7 +61,7 @@ impl UntrustedSchemas {
     /// Parses, checks and compiles a schema. [`InputValidator::of_untrusted`] then validates arguments with it.
     ///
     /// # Errors
-    /// The predicate of a sentence about the schema.
+    /// The reason, as the predicate of a sentence whose subject is the schema.
     pub fn read(&mut self, text: &str) -> Result<Value, String> {
         if text.len() > SCHEMA_BYTES_MAX {
             return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));

@@ -1,4 +1,4 @@
-//! What an interceptor sees of a call, and what it decides.
+//! The calls and outcomes that an interceptor receives, and its decisions.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub struct InterceptedCall {
     pub tool: ToolId,
     /// The preferred name of the tool.
     pub name: String,
-    /// The arguments: those of the caller, or of an interceptor before this one.
+    /// The arguments of the caller, or those that an earlier interceptor set.
     pub arguments: Arguments,
 }
 
@@ -59,7 +59,7 @@ pub struct CallOutcome {
     pub artifacts: Vec<Artifact>,
 }
 
-/// The decision about an outcome before anybody reads it.
+/// The decision about an outcome before the model or the user reads it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OutcomeReview {
@@ -74,7 +74,8 @@ pub enum OutcomeReview {
     },
 }
 
-/// A rule around the calls of tools: it sees every call before it runs, and every outcome before anybody reads it.
+/// A rule around the calls of tools: it receives every call before the call runs, and every outcome before the model or
+/// the user reads it.
 ///
 /// [`Interception`](crate::Interception) applies it as a guard, which covers nested calls, agents, entities and late results. An error
 /// of the interceptor denies the call, or withholds its outcome.

@@ -84,7 +84,7 @@ impl Interception {
         }
     }
 
-    /// Returns a number that other interceptors do not have.
+    /// Returns a number that identifies the interceptor.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
@@ -98,7 +98,7 @@ impl Interception {
         let seen = match &outcome {
             Ok(result) => outcome_of(result),
             Err(ToolError::Model(error)) => outcome_of_error(error),
-            // The run ends, and no model reads it.
+            // The run ends, and no model reads the error.
             Err(ToolError::Operator(_)) => return outcome,
         };
         let reviewed = self.0.after(call, seen, context).await;
@@ -120,7 +120,7 @@ impl Interception {
         }
     }
 
-    /// Logs the error of an interceptor for the operator, and returns the one that the model receives.
+    /// Logs the error of an interceptor for the operator, and returns the error that the model receives.
     fn failed(&self, error: &Error, message: String, phase: Phase, call: &InterceptedCall) -> ToolError {
         tracing::warn!(interceptor = self.0.name(), tool = %call.tool, %error, "an interceptor failed");
         refused(ErrorKind::Denied, phase, message, call)
@@ -172,7 +172,8 @@ impl Decorator for Interception {
     }
 }
 
-/// Returns whether a tool is one of the host. Those call or show other tools, whose calls and results were intercepted.
+/// Returns whether a tool belongs to the host. Such a tool calls or shows other tools, whose calls and results were
+/// intercepted.
 fn is_of_host(tool: &dyn Tool) -> bool {
     let definition = tool.definition();
     definition.id == ToolId::host(definition.name())
@@ -235,7 +236,8 @@ fn is_text_of(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Replaces an outcome. Only what the interceptor saw, or what no reader sees, remains of the original.
+/// Replaces an outcome. Texts, value and artifacts are those of the interceptor. The Rust value and the source
+/// are removed; so are the entities whose id the interceptor removed from the text.
 fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
     let mut result = match outcome {
         Ok(result) => result,
@@ -278,7 +280,7 @@ fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<
     Ok(result)
 }
 
-/// Rejects the entities whose id is no longer in the text: it would be in the names of their tools.
+/// Rejects the entities whose id the interceptor removed from the text: the names of their tools would contain the id.
 fn reject_hidden(result: &mut ToolResult, text: &str) {
     for provider in std::mem::take(&mut result.providers) {
         let is_hidden = |id: &String| result.for_llm.contains(id.as_str()) && !text.contains(id.as_str());

@@ -16,11 +16,13 @@ pub struct EngineLimits {
     pub component_bytes_max: u64,
     /// Maximum time that a caller waits for one component to be validated and compiled.
     pub load_wall_max: Duration,
-    /// Maximum time of the compilation of one component in a process of its own, which is then stopped.
+    /// Maximum time of the compilation of one component in a process of its own. At the limit, the process is stopped.
     pub compile_wall_max: Duration,
-    /// Maximum memory of a process that compiles one component, in bytes. A small component may use a part of it.
+    /// Maximum memory of a process that compiles one component, in bytes. For a small component, the limit is a part of
+    /// it.
     pub compile_memory_bytes_max: u64,
-    /// Maximum size of the machine code that a process returns for one component, in bytes. A small component may have a part of it.
+    /// Maximum size of the machine code that a process returns for one component, in bytes. For a small component, the
+    /// limit is a part of it.
     pub code_bytes_max: u64,
     /// The highest wall-clock limit of a call that an operator can set.
     pub call_wall_max: Duration,

@@ -1,8 +1,8 @@
-//! The limits that an operator can meet, each with its default and the reason for it.
+//! The limits that a call, a run or a file can reach, each with its default and the reason for the default.
 //!
-//! [`all_limits`] is the table of them. [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to one call.
-//! [`effective`] computes them: the minimum of the ceiling, the operator's limit and the requested limit. The constants are
-//! limits with one value for the process; other crates enforce them.
+//! [`all_limits`] is the table of all limits. [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to
+//! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the requested limit.
+//! The constants are limits with one value for the process; other crates enforce them.
 
 mod amount;
 mod call;

@@ -1,4 +1,4 @@
-//! The table of all limits that an operator can meet.
+//! The table of all limits that the host enforces.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use super::{CallLimits, EngineLimits};
 pub struct Limit {
     /// The name in the API and in errors: a field such as `fuel_max`, or a constant such as `WIT_BYTES_MAX`.
     pub name: &'static str,
-    /// The part of the host that it belongs to.
+    /// The part of the host to which the limit belongs.
     pub group: LimitGroup,
     /// The amount that is limited, such as `size of the grants file`.
     pub subject: &'static str,
-    /// The limit, unless it is set otherwise.
+    /// The default of the limit.
     pub default: Amount,
-    /// How it is set.
+    /// How the limit is set.
     pub setting: LimitSetting,
 }
 
@@ -49,7 +49,7 @@ pub enum LimitGroup {
 /// How a limit is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitSetting {
-    /// It has the same value in every process.
+    /// The limit cannot be set: it has the same value in every process.
     Fixed,
     /// By a [`LimitRequest`](super::LimitRequest): an operator's option, a key of `toolwit.toml`, or a manifest.
     Request,
@@ -66,7 +66,7 @@ impl Limit {
         (self.setting == LimitSetting::Request).then(|| self.name.trim_end_matches("_max"))
     }
 
-    /// Returns the option of the command that sets it.
+    /// Returns the command-line option that sets the limit.
     #[must_use]
     pub fn flag(&self) -> Option<String> {
         match self.setting {

@@ -1,4 +1,4 @@
-//! Limits that someone proposes who may not raise them.
+//! Proposed limits, reduced to the limits that are allowed.
 
 use super::call::{CallLimits, LimitRequest};
 

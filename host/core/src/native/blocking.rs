@@ -10,7 +10,7 @@ pub async fn run_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send
         Ok(output) => output,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime shuts down and drops the caller too.
+            // The runtime is shutting down, and drops the caller too.
             Err(_) => std::future::pending().await,
         },
     }

@@ -19,7 +19,7 @@ type Body<T> =
 
 /// A function or method that becomes a tool when it is bound to an object, an id and names.
 ///
-/// The attribute `#[tool]` generates these. By hand:
+/// The attribute `#[tool]` generates such values. By hand:
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod};
@@ -179,7 +179,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         }))
     }
 
-    /// Returns the validator of the arguments. The first call of a method compiles it.
+    /// Returns the validator of the arguments. The first call of this function compiles it.
     fn validator(&self, definition: &ToolDefinition) -> Result<Arc<InputValidator>, Error> {
         if let Some(input) = self.input.get() {
             return Ok(input.clone());

@@ -19,8 +19,8 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
         snake_case(plain.rsplit("::").next().unwrap_or("tool"))
     }
 
-    /// Returns the id of this object among those of its type. The default is `None`: the id of an entity is then the `id` in its
-    /// JSON.
+    /// Returns the id of this object, unique in its type. The default is `None`: the id of an entity is then the `id`
+    /// in its JSON.
     fn instance_id(&self) -> Option<String> {
         None
     }
@@ -103,7 +103,7 @@ impl ToolObject {
         }
     }
 
-    /// Sets the rule that derives the name of a tool from that of its method.
+    /// Sets the rule that derives the name of a tool from the name of its method.
     #[must_use]
     pub fn with_names(mut self, naming: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.naming = Box::new(naming);

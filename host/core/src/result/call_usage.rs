@@ -10,7 +10,7 @@ pub struct CallUsage {
     pub fuel: u64,
     /// Time from the start of instantiation to the end of the call.
     pub wall: Duration,
-    /// Time in the queue before that.
+    /// Time in the queue before the instantiation.
     pub queued: Duration,
     /// Peak memory of the instance, in bytes.
     pub memory_bytes: u64,

@@ -14,9 +14,9 @@ pub struct DeniedAccess {
     pub access: String,
     /// The reason: the closest rule, or that no rule exists.
     pub reason: String,
-    /// A change with which the operator can allow it.
+    /// A change with which the operator can allow the access.
     pub suggestion: String,
-    /// The grant that would allow it, if a grant would.
+    /// The grant that would allow the access, if a grant can allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_grant: Option<MissingGrant>,
 }

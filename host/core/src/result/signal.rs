@@ -6,9 +6,9 @@ use crate::ToolResult;
 
 /// A request to end the run for a reason other than a failure.
 ///
-/// A result carries it in [`ToolResult::signal`]; a typed function can also return it as its error. It passes through decorators
-/// and nested loops. Each run that receives it completes the calls of the current response, ends with a stop reason of its own,
-/// and leaves a history that can be continued.
+/// A result carries the signal in [`ToolResult::signal`]; a typed function can also return a signal as its error. The
+/// signal passes through decorators and nested loops. Each run that receives it completes the calls of the current
+/// response, ends with a stop reason of its own, and leaves a history that can be continued.
 ///
 /// ```
 /// use toolwit_core::{NativeTool, NoArguments, Signal};

@@ -28,7 +28,7 @@ impl ToolError {
         }
     }
 
-    /// Changes the error and keeps its receiver.
+    /// Changes the error and keeps its variant, which determines the receiver.
     #[must_use]
     pub fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
         match self {

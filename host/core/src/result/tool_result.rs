@@ -26,7 +26,7 @@ pub enum ToolStatus {
     Pending,
 }
 
-/// Who reads the texts of a result.
+/// The readers of the texts of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The model reads `for_llm`, the user reads `for_user` if there is one.
@@ -46,7 +46,7 @@ pub enum Disposition {
     ReturnDirect,
 }
 
-/// The result of a call: a text for the model, optionally one for the user, and how the run treats both.
+/// The result of a call: a text for the model, optionally a text for the user, and how the run continues.
 ///
 /// Serialises as `{"for_llm", "for_user"?, "silent", "is_error", "async", "artifacts"?}`. All other fields stay in the process.
 #[derive(Clone, Default)]
@@ -56,7 +56,7 @@ pub struct ToolResult {
     pub for_llm: String,
     /// The text that the user reads, unless the [audience](Self::audience) excludes the user.
     pub for_user: Option<String>,
-    /// Who reads the texts; `silent` in JSON.
+    /// The readers of the texts; `silent` in JSON.
     pub audience: Audience,
     /// Whether the tool has done its work; `is_error` and `async` in JSON.
     pub status: ToolStatus,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::tool_set::apply;
 use crate::{Decorator, Tool, ToolContext, ToolSelector};
 
-/// The [guards](Decorator::is_guard) of a conversation and of those around it, the innermost first.
+/// The [guards](Decorator::is_guard) of a conversation and of the conversations around it, the innermost first.
 ///
 /// The context of a call carries them to the calls that start inside it without the tool set of the conversation: those of agents, and
 /// the follow-up calls of plugins.
@@ -13,7 +13,7 @@ use crate::{Decorator, Tool, ToolContext, ToolSelector};
 pub struct Guards(Arc<[(ToolSelector, Arc<dyn Decorator>)]>);
 
 impl Guards {
-    /// Returns the guards among decorators, of which the innermost is first.
+    /// Selects the guards from a list of decorators, the innermost first.
     pub fn among<'a>(decorators: impl IntoIterator<Item = &'a (ToolSelector, Arc<dyn Decorator>)>) -> Self {
         let decorators = decorators.into_iter();
         Self(
@@ -36,7 +36,7 @@ impl Guards {
         &self.0
     }
 
-    /// Returns the context that carries these guards, inside those that it carries already.
+    /// Returns a context that carries these guards inside the guards that it already carries.
     #[must_use]
     pub fn carried_by(&self, context: ToolContext) -> ToolContext {
         let outer = Self::of(&context);
@@ -50,7 +50,7 @@ impl Guards {
         context.with_extension(Self(all))
     }
 
-    /// Applies the guards that select the tool, unless it has them already.
+    /// Applies the guards that select the tool, except those that it already has.
     #[must_use]
     pub fn applied(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         for (tools, guard) in &*self.0 {

@@ -14,7 +14,7 @@ pub struct Message {
     pub role: Role,
     /// Creation time, in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
-    /// Whether it stays when a summary replaces the older messages of a long history.
+    /// Whether the message stays when a summary replaces the older messages of a long history.
     #[serde(default, rename = "pinned", skip_serializing_if = "std::ops::Not::not")]
     pub is_pinned: bool,
 }

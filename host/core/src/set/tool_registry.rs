@@ -52,7 +52,7 @@ impl ToolRegistry {
         Self::default()
     }
 
-    /// Adds a tool, or replaces the one with its id, which keeps its name. Returns the name.
+    /// Adds a tool, or replaces the tool with the same id, whose name stays. Returns the name.
     pub fn register(&self, tool: impl Tool + 'static) -> ToolName {
         let mut shared = self.write();
         shared.version += 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{Tool, ToolId, ToolName, decorator_chain};
 
-/// Selects tools of a conversation by name or id, however they enter it.
+/// Selects tools of a conversation by name or id, however the tools enter the conversation.
 ///
 /// Text with a `#` is an id, other text a name. A tool is selected by the id or the preferred name of each layer of its
 /// [decorator chain](decorator_chain), and by its name in the conversation. `native#query` therefore also selects the tool
@@ -51,13 +51,13 @@ impl ToolSelector {
         self.is_late
     }
 
-    /// Returns the name or id; `None` if it selects every tool.
+    /// Returns the name or id; `None` if the selector selects every tool.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Returns whether it selects a tool, which may have this name in a conversation.
+    /// Returns whether the selector selects a tool. `name` is the name of the tool in the conversation, if it has one.
     #[must_use]
     pub fn selects(&self, tool: &Arc<dyn Tool>, name: Option<&ToolName>) -> bool {
         self.key().is_none_or(|key| keys(tool, name).contains(&key))
@@ -151,7 +151,8 @@ impl<T> SelectorMap<T> {
         self.values.push(value);
     }
 
-    /// Returns the values for a tool, which may have this name in a conversation, in the order of insertion.
+    /// Returns the values for a tool, in the order of insertion. `name` is the name of the tool in the conversation, if
+    /// it has one.
     pub fn get(&self, tool: &Arc<dyn Tool>, name: Option<&ToolName>) -> Vec<&T> {
         if self.values.is_empty() {
             return Vec::new();

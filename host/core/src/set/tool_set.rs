@@ -110,7 +110,7 @@ impl ToolSet {
         let name = self.names.choose(tool.definition(), &HashSet::new());
         let selected = self.decorators.get(&tool, Some(&name));
         let attached = |id| self.attached.get(id).into_iter().flatten();
-        // The guards of a tool also apply to the method that binds it to an entity.
+        // The guards of a method also apply to the tool that binds the method to an entity.
         let of_method = id.unbound();
         let of_method = attached(&of_method).filter(|decorator| decorator.is_guard());
         for decorator in selected.into_iter().chain(attached(&id)).chain(of_method) {
@@ -144,8 +144,8 @@ impl ToolSet {
         Some(removed.name)
     }
 
-    /// Removes the tools with this id in their decorator chain, and never adds one again until it is [admitted](Self::admit).
-    /// Returns the names of the removed tools.
+    /// Removes the tools with this id in their decorator chain, and refuses to add them until the id is
+    /// [admitted](Self::admit). Returns the names of the removed tools.
     pub fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         self.excluded.insert(id.clone());
         let variants: Vec<_> = self.variants.get(id).into_iter().flatten().cloned().collect();

@@ -7,8 +7,8 @@ use serde::Serialize;
 /// The memory of a parsed value or name without its text, in bytes: an entry of an object with the unused slots of its map.
 const PART_BYTES: usize = 128;
 
-/// Returns an upper limit of the number of values and names in JSON text. It decides how much memory they take when they are parsed,
-/// which can be a hundred times their text.
+/// Returns an upper limit of the number of values and names in JSON text. The memory of the parsed JSON depends on this
+/// number, and can be a hundred times the size of the text.
 ///
 /// ```
 /// use toolwit_core::text::json_parts;

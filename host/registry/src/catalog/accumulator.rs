@@ -16,12 +16,12 @@ pub(super) struct Accumulator {
 }
 
 impl Accumulator {
-    /// Whether the tool covers a word of the intent, or has a similar meaning.
+    /// Returns whether the tool covers a word of the intent, or has a similar meaning.
     pub(super) fn is_match(&self) -> bool {
         self.covered != 0 || self.is_similar()
     }
 
-    /// Whether the meaning is similar enough for a hit without a word in common.
+    /// Returns whether the meaning is similar enough for a hit without a word in common.
     pub(super) fn is_similar(&self) -> bool {
         self.similarity >= Rules::get().similarity_min
     }

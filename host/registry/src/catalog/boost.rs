@@ -3,7 +3,8 @@
 /// The greatest factor for frequent use.
 const USE_FACTOR_MAX: f32 = 1.2;
 
-/// The greatest factor for the popularity that a manifest declares. It is small, because nothing proves it.
+/// The greatest factor for the popularity that a manifest declares. The factor is small, because the popularity is not
+/// proved.
 const POPULARITY_FACTOR_MAX: f32 = 1.03;
 
 /// The health of a tool, as a ranking signal.
@@ -12,7 +13,7 @@ const POPULARITY_FACTOR_MAX: f32 = 1.03;
 pub enum HealthBoost {
     /// Its last call succeeded.
     Healthy,
-    /// It was never called, or too long ago.
+    /// It was never checked, or too long ago.
     #[default]
     Unknown,
     /// Its last call failed: it ranks below all tools that are not broken.

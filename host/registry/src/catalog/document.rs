@@ -30,8 +30,8 @@ pub struct Document {
     pub use_case: String,
     /// Example requests.
     pub examples: String,
-    /// The ids of the tools that lead to this one, if it cannot be called before them: the tools that return the entity of a
-    /// method, or the facade of an inner tool. A search finds the tool as these.
+    /// The ids of the entry tools, one of which must be called before this tool: the tools that return the entity of a
+    /// method, or the facade of an inner tool. A search returns the entry tools instead of this tool.
     pub entry_tools: Vec<String>,
     /// Health, quality and use.
     pub signals: RankingSignals,
@@ -67,7 +67,7 @@ impl Document {
         self
     }
 
-    /// Sets the ids of the tools that lead to this one; see [`Document::entry_tools`].
+    /// Sets the ids of the entry tools of this tool; see [`Document::entry_tools`].
     #[must_use]
     pub fn behind<T: Into<String>>(mut self, entry_tools: impl IntoIterator<Item = T>) -> Self {
         self.entry_tools = entry_tools.into_iter().map(Into::into).collect();

@@ -10,7 +10,8 @@ use super::union::CatalogUnion;
 /// Adds the similarity of each tool's meaning with that of the query to the scores of its words. Returns whether any of the
 /// catalogs has an embedding model that knows a word of the query.
 ///
-/// Each of the two is relative to its greatest value over all catalogs, because their scales are not comparable.
+/// Score and similarity are each relative to their greatest value over all catalogs, because their scales are not
+/// comparable.
 pub(super) fn fuse(catalogs: &CatalogUnion<'_>, query: &Query, accumulators: &mut [Vec<Accumulator>]) -> bool {
     let similarities: Vec<_> = catalogs.iter().map(|catalog| catalog.similarities(query)).collect();
     let similarity_max = similarities.iter().flatten().copied().fold(0.0, f32::max);

@@ -29,7 +29,7 @@ pub struct Catalog {
     by_id: HashMap<Box<str>, u32>,
     /// Slots by the canonical form of the tool's name.
     by_name: HashMap<Box<str>, Vec<u32>>,
-    /// The words in names, forwards and reversed, with their terms: finds words by prefix and suffix.
+    /// The words in names, forwards and reversed, with their terms. Finds words by prefix and suffix.
     name_words: BTreeMap<Box<str>, u32>,
     name_words_reversed: BTreeMap<Box<str>, u32>,
     /// The tools that have entry tools.

@@ -17,8 +17,8 @@ pub enum Cutoff {
     /// Omits hits that score far below the best one or match too few words of the query.
     #[default]
     Relative,
-    /// Omits hits as [`Cutoff::Relative`] does, and those that cover too little of the query. For a message that may not need a
-    /// tool at all.
+    /// Omits hits as [`Cutoff::Relative`] does, and hits that cover too little of the query. For a message that may not
+    /// need any tool.
     Confident,
     /// Returns all hits, for example for pagination.
     None,

@@ -36,7 +36,8 @@ pub struct Hit {
     pub confidence: f32,
     /// Whether the query contains the tool's name or id.
     pub is_exact: bool,
-    /// The tool behind it that fits the query better: a method of the entity that it returns, or an inner tool of a facade.
+    /// The inner tool that fits the query better: a method of the entity that the tool returns, or an inner tool of a
+    /// facade.
     pub leads_to: Option<InnerTool>,
 }
 
@@ -59,7 +60,7 @@ struct RankedTool<'a> {
     confidence: f32,
     is_exact: bool,
     is_broken: bool,
-    /// That of the tool and of the one behind it.
+    /// The combined evidence for the tool and the inner tool.
     evidence: Accumulator,
 }
 

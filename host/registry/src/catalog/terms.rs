@@ -19,8 +19,8 @@ const RECENT_TERMS_MAX: usize = 16;
 /// Maximum number of words of the intent that are looked up, the rarest first. Each has a bit in [`QueryTerms::content`].
 const INTENT_TERMS_MAX: usize = 32;
 
-/// Maximum number of longer words in names that begin with a word, and of those that end with it. A part of more words is not
-/// specific.
+/// Maximum number of longer words in names that begin with a word, and of those that end with it. A word that is a part
+/// of more names is not specific.
 const LONGER_MAX: usize = 16;
 
 /// A stem to look up.

@@ -102,7 +102,7 @@ fn is_boundary(before: char, character: char, after: Option<char>) -> bool {
     begins_word && !before.is_numeric() || before.is_numeric() != character.is_numeric() || is_ideograph(before)
 }
 
-/// Whether a script does not use spaces. Each of its characters is a word.
+/// Returns whether a character belongs to a script without spaces. Each such character is a word.
 fn is_ideograph(character: char) -> bool {
     matches!(u32::from(character), 0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
 }

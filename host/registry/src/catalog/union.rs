@@ -8,7 +8,7 @@ use super::totals::Totals;
 
 /// Several catalogs that are searched as one: their hits compete, and the rarity of a word is counted over all of them.
 ///
-/// The hits are those of one catalog with all the tools. Each tool must be in one of the catalogs only.
+/// The hits are the same as those of one catalog with all the tools. Each tool must be in only one of the catalogs.
 ///
 /// ```
 /// use toolwit_registry::{Catalog, CatalogUnion, Document, Query};
@@ -40,7 +40,7 @@ impl<'c> CatalogUnion<'c> {
     /// Searches the tools whose id `may_use` accepts, best first.
     ///
     /// Tools that the query names come first and are always found. Broken tools come last. Ties are sorted by name. A tool that
-    /// has [entry tools](crate::Document::entry_tools) is found as one of these, if both may be used.
+    /// has [entry tools](crate::Document::entry_tools) is found through an entry tool, if both may be used.
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
         if query.hits_max == 0 || self.catalogs.is_empty() {

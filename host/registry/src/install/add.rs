@@ -56,8 +56,9 @@ pub struct AddedPackage {
 /// Adds packages to a plugin directory: from files, from a URL, or from an index.
 ///
 /// Every component is inspected first; if one is broken, nothing is written. The manifest and the WIT file next to a component
-/// file are copied with it, unless one is a link out of their directory or too large to be read, which is an error. A downloaded package is one file, whose digest is checked before it is parsed or written. Nothing is
-/// compiled and no guest code runs.
+/// file are copied with it. If one of them is a link out of their directory, or too large to be read, the installation
+/// fails. A downloaded package is one file, whose digest is checked before it is parsed or written. Nothing is compiled
+/// and no guest code runs.
 #[derive(Clone)]
 pub struct Installation {
     directory: PathBuf,
@@ -70,13 +71,13 @@ pub struct Installation {
 pub(super) struct NewPackage {
     pub(super) package: Package,
     pub(super) files: NewFiles,
-    /// The version in the index, if it is the newest that the index has.
+    /// The version in the index, if the index has no newer version.
     newest: Option<Version>,
 }
 
 /// The files of a package to add.
 pub(super) enum NewFiles {
-    /// They are at the path of the package.
+    /// The files are at the path of the package.
     OnDisk,
     /// The component was downloaded.
     Downloaded {

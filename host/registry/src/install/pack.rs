@@ -13,7 +13,8 @@ use toolwit_sections::{UI_SECTION, custom_section};
 const NAME_SECTION: &str = "component-name";
 const PRODUCERS_SECTION: &str = "producers";
 
-/// Embeds a manifest in a component and replaces an earlier one. `toml` is its text; `origin` names its file in errors.
+/// Embeds a manifest in a component, in place of an earlier manifest. `toml` is its text; `origin` names its file in
+/// errors.
 /// `read_interface` returns a user interface that the manifest names, an HTML document, or `None` if there is no such file.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing

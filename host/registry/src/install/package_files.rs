@@ -17,11 +17,11 @@ use toolwit_sandbox::read_component;
 
 /// The change of a file of a package.
 enum FileChange {
-    /// It has this new content.
+    /// The file gets this content.
     Write(Vec<u8>),
-    /// It stays, because the source is the file itself. It has this content.
+    /// The file, with this content, stays, because it is itself the source.
     Keep(Vec<u8>),
-    /// Only an earlier version of the package has it.
+    /// The file is deleted, because only an earlier version of the package has it.
     Delete,
 }
 
@@ -36,8 +36,8 @@ impl FileChange {
 
 /// Writes the files of a package, each atomically, and deletes files that only its earlier version had.
 ///
-/// All of them are read and checked first, then their new content is on the disk before the first is replaced. The component is
-/// replaced last, and obsolete files are deleted after it.
+/// All files are read and checked first, and their new content is on the disk before the first file is replaced. The
+/// component is replaced last, and obsolete files are deleted after it.
 ///
 /// # Errors
 /// If a file cannot be read or has changed since it was inspected: no file has changed then. If a file cannot be written.

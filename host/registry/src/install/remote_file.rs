@@ -51,7 +51,7 @@ impl FileUrl {
         Ok(target)
     }
 
-    /// Whether the scheme is `https`.
+    /// Returns whether the scheme is `https`.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.0.scheme() == "https"

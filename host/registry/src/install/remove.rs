@@ -39,7 +39,7 @@ impl LiveRegistry {
     }
 }
 
-/// Finds the only package of a name.
+/// Finds the package with a name, which no other package may have.
 fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, Error> {
     let packages = registry.packages();
     let matching: Vec<_> = packages.iter().filter(|package| package.name == name).collect();
@@ -68,8 +68,8 @@ fn only_package<'a>(registry: &'a Registry, name: &str) -> Result<&'a Package, E
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }
 
-/// Deletes the files of a package, the component first, so that a partial deletion leaves no package. `paths` are those that the
-/// registry scans.
+/// Deletes the files of a package, the component first, so that a partial deletion leaves no package. `paths` are the
+/// paths that the registry scans.
 fn delete_files(package: &Package, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let failed = |error: std::io::Error| {
         let message = format!("{} could not be removed: {error}", package.path.display());

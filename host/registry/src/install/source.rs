@@ -28,7 +28,7 @@ pub enum PackageSource {
 pub struct PackageQuery {
     /// The name of the package.
     pub name: String,
-    /// The accepted versions. Without them, all except pre-releases.
+    /// The accepted versions. `None` accepts all versions except pre-releases.
     pub version: Option<VersionReq>,
 }
 

@@ -30,7 +30,8 @@ impl Interfaces {
         })
     }
 
-    /// Collects the documents that a manifest names. `read` returns `None` for one without a file, which stays as it is in the component.
+    /// Collects the documents that a manifest names. `read` returns `None` for a document without a file; it is then
+    /// taken from the component.
     ///
     /// # Errors
     /// Those of `read`; [`ErrorKind::Configuration`] if neither a file nor the component has a document.
@@ -52,10 +53,10 @@ impl Interfaces {
         Ok(Self(documents))
     }
 
-    /// Checks that every document exists that a manifest names.
+    /// Checks that every document that a manifest names exists.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with the first one that does not.
+    /// [`ErrorKind::Configuration`] with the first document that does not exist.
     pub(crate) fn check(&self, manifest: &Manifest) -> Result<(), Error> {
         match manifest.interfaces().find(|name| !self.0.contains_key(*name)) {
             None => Ok(()),

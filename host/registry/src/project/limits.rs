@@ -11,7 +11,7 @@ use toolwit_core::limits::{CALLS_MAX, ITERATIONS_MAX, LimitRequest, RUN_WALL_MAX
 
 /// The limits that a project sets.
 ///
-/// Anyone may be the author of a project. Its limits apply as far as they lower the defaults. Those [above the
+/// The author of a project is not trusted. Limits that lower the defaults apply. Limits [above the
 /// defaults](ProjectLimits::raised) are proposals, which apply after the user has accepted them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -60,7 +60,8 @@ impl RunSettings {
         self.wall.as_deref().and_then(amounts::parse_span)
     }
 
-    /// Returns the settings with each limit reduced to the one in `allowed`, or to its default. Tokens are unlimited by default.
+    /// Returns the settings with each limit reduced to the limit in `allowed`, or to its default. Tokens are unlimited
+    /// by default.
     fn within(&self, allowed: &Self) -> Self {
         let wall_max = allowed.wall().unwrap_or(RUN_WALL_MAX);
         let is_within = self.wall().is_none_or(|wall| wall <= wall_max);
@@ -96,13 +97,13 @@ impl ProjectLimits {
         *self == Self::default()
     }
 
-    /// Returns the limits of each call that apply: those above the defaults only up to the accepted ones.
+    /// Returns the limits of each call that apply. A limit above the default applies only up to the accepted limit.
     #[must_use]
     pub fn of_calls(&self, accepted: &Self) -> LimitRequest {
         self.limits.request().within(&accepted.limits.request())
     }
 
-    /// Returns the limits of each run that apply: those above the defaults only up to the accepted ones.
+    /// Returns the limits of each run that apply. A limit above the default applies only up to the accepted limit.
     #[must_use]
     pub fn of_runs(&self, accepted: &Self) -> RunSettings {
         self.run.within(&accepted.run)

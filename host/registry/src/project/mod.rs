@@ -19,7 +19,8 @@ use toolwit_core::limits::PROJECT_BYTES_MAX;
 
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
-/// Its author may be anyone, such as that of a cloned repository: grants, and [limits](Project::limits) above the defaults, are proposals.
+/// The author is not trusted, because a cloned repository can contain the file: grants, and [limits](Project::limits)
+/// above the defaults, are proposals.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]

@@ -14,7 +14,7 @@ use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// The last recorded health. A call with the same outcome does not write it again.
+/// The codes of the last recorded health. A call with the same code does not write the health again.
 const NOTHING: u8 = 0;
 const SUCCESS: u8 = 1;
 const FAILURE: u8 = 2;

@@ -189,7 +189,7 @@ impl Registry {
         Ok(tools)
     }
 
-    /// Whether both are the same snapshot, which means that nothing changed between them.
+    /// Returns whether both are the same snapshot, which means that nothing changed between them.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)

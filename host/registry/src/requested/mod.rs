@@ -25,13 +25,13 @@ const PERMISSIONS_MAX: usize = 256;
 /// Maximum length of a requested permission in a message, in characters.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// The permissions that a package requests. They are requests: none is granted before an operator grants it.
+/// The permissions that a package requests. A permission is not granted before an operator grants it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestedPermissions {
-    /// The grants that it requests, as far as a grant can be that narrow.
+    /// The requests that a grant can express exactly, as grants.
     pub grants: Vec<MissingGrant>,
-    /// The requests that no grant corresponds to, as text.
+    /// The other requests, as text.
     pub others: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ fn directory(pattern: &str) -> Option<String> {
     (is_text && path.split('/').all(is_plain)).then(|| format!("/{path}"))
 }
 
-/// Whether a grant can name the host: without a pattern and without an address range.
+/// Returns whether a grant can name the host: without a pattern and without an address range.
 fn is_host(host: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
     !host.is_empty() && host.len() <= 253 && host.chars().all(is_plain)

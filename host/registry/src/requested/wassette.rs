@@ -19,7 +19,7 @@ const FILES: &str = "fs://";
 /// [`ErrorKind::Configuration`] if the text is not a policy of version 1.
 pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedPermissions, Error> {
     let policy: Policy = serde_saphyr::from_str(text).map_err(|error| {
-        // The further lines show the file.
+        // The first line has the reason; the other lines quote the file.
         let error = error.to_string();
         let error = error.lines().next().unwrap_or_default();
         let error = error.strip_prefix("error: ").unwrap_or(error);
@@ -38,7 +38,7 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
     Ok(policy.permissions.requested(plugin))
 }
 
-/// A policy file. What it denies needs no rule: a plugin has nothing that is not granted.
+/// A policy file. Its denials need no rule: a plugin has only the permissions that are granted.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Policy {

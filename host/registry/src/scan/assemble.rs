@@ -108,7 +108,7 @@ fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
     usable.collect()
 }
 
-/// Marks all packages that share a name as broken, because grants refer to packages by name.
+/// Marks packages as broken if their names have the same form in tool names, because a name must refer to one package.
 fn reject_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
     let mut by_identity: HashMap<String, Vec<usize>> = HashMap::new();

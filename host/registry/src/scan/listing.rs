@@ -30,10 +30,10 @@ pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingPath {
-    /// As an error: the path is probably wrong.
+    /// The path is an error, because it is probably wrong.
     #[default]
     Error,
-    /// As a directory without packages: it may be created later.
+    /// The path counts as a directory without packages, because it may be created later.
     Empty,
 }
 
@@ -62,7 +62,7 @@ fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()>
         let root = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
         let sidecars = SIDECAR_EXTENSIONS.map(|extension| path.with_extension(extension));
         files.push(ComponentFile {
-            // The component may be a link, because it was named itself.
+            // The component may be a link, because the caller named the file itself.
             refused: first_leading_outside(&root, sidecars.iter().filter(|path| path.is_symlink())),
             sidecars: Sidecars::of(path),
             path: path.to_owned(),

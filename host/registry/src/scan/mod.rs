@@ -113,7 +113,8 @@ impl Scan {
         .await
     }
 
-    /// Scans again and reads only the files that changed. A missing path has no packages: it may come back.
+    /// Scans again and reads only the files that changed. A missing path counts as empty, because it may be created
+    /// again.
     pub(crate) async fn again(&self, earlier: &Registry, files: &ScannedFiles) -> Result<Rescan, Error> {
         let paths = self.paths.clone();
         let listed = blocking(move || list(&paths, MissingPath::Empty)).await?;
@@ -239,7 +240,7 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-/// Logs a warning and returns the default if the store failed: its content can be read from the directories again.
+/// Logs a warning and returns the default if the store failed. The metadata can be read from the directories again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(

@@ -38,7 +38,7 @@ pub(crate) struct FailedDiscovery {
 }
 
 impl ScannedFile {
-    /// Whether both have the same content, whatever their timestamps are.
+    /// Returns whether both have the same content, whatever their timestamps are.
     pub(super) fn has_same_content(&self, other: &Self) -> bool {
         self.content == other.content
     }
@@ -63,7 +63,7 @@ pub(super) struct ReadOutcome {
     pub(super) file: Option<Arc<ScannedFile>>,
     /// The record to write to the store, if it changed.
     pub(super) changed: Option<PackageRecord>,
-    /// Whether the file may still be being written, so that it must be read again.
+    /// Whether another process may still be writing the file, so that it must be read again.
     pub(super) is_unsettled: bool,
 }
 

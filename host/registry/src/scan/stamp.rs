@@ -34,7 +34,7 @@ pub(super) fn stamp(component: &Path, sidecars: Sidecars) -> Option<String> {
     Some(stamp)
 }
 
-/// Whether a component was written so recently that it may be incomplete.
+/// Returns whether a component was written so recently that it may be incomplete.
 pub(super) fn is_fresh(component: &Path) -> bool {
     let modified = std::fs::metadata(component).and_then(|metadata| metadata.modified());
     modified.is_ok_and(is_recent)

@@ -55,9 +55,9 @@ pub trait Store: DynamicToolsStore {
     /// If the store cannot be read.
     fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError>;
 
-    /// Records calls of a tool. A success clears an earlier failure.
+    /// Records calls of a tool. A success clears an earlier failure. A tool whose package is not stored is ignored.
     ///
     /// # Errors
-    /// If the store cannot be written. A tool whose package is not stored is ignored.
+    /// If the store cannot be written.
     fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError>;
 }

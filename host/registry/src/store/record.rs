@@ -21,7 +21,7 @@ pub struct PackageRecord {
     pub tier: String,
     /// The inspection of its component, in the format of the sandbox; empty for a broken package.
     pub inspection: String,
-    /// A hash of its content, which detects a damaged record.
+    /// A hash of the content of the package, which detects a damaged record.
     pub content: String,
     /// Its manifest, as JSON.
     pub manifest: Option<String>,
@@ -131,12 +131,12 @@ pub enum CheckOutcome {
     Failure(String),
 }
 
-/// The part of one or several calls that is recorded.
+/// The uses and the check of one or several calls, to be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRecord {
     /// The number of calls that returned a result.
     pub uses: u64,
-    /// The health of the tool in the last call that showed it.
+    /// The last check among the calls, if any of them checked the tool.
     pub check: Option<(CheckStage, CheckOutcome)>,
     /// The time in milliseconds since 1970.
     pub at_ms: u64,
@@ -176,7 +176,7 @@ impl ToolHealth {
         }
     }
 
-    /// Whether loading or execution failed when it was last checked.
+    /// Returns whether loading or execution failed when it was last checked.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         [self.import, self.execution].contains(&HealthState::Broken)

@@ -29,14 +29,14 @@ impl ToolQuery {
     }
 }
 
-/// The order of tools. Tools that are equal in it are in the order of their ids.
+/// The order of tools. Tools with the same rank are in the order of their ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolOrder {
-    /// Those with the most calls first.
+    /// The tools with the most uses first.
     #[default]
     Uses,
-    /// Those with the best descriptions first.
+    /// The tools with the best descriptions first.
     Quality,
     /// Broken tools first: their component did not load, or their last call failed. Then those whose last call succeeded, then those
     /// that were not called.

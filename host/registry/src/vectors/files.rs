@@ -19,7 +19,7 @@ const TOKENIZER_NAME: &str = "tokenizer.json";
 const DEPTH_MAX: usize = 4;
 const ENTRIES_MAX: usize = 10_000;
 
-/// The number of characters of a reason that an error shows. A reason can quote the file.
+/// Maximum length of a reason in an error, in characters. A reason can quote the file.
 const REASON_CHARS_MAX: usize = 240;
 
 /// Advice for files that are missing or not usable.

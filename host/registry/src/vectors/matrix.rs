@@ -61,7 +61,7 @@ impl Matrix {
     /// Parses a file with one tensor of two dimensions.
     ///
     /// # Errors
-    /// The reason why the file is not such a file. It is a phrase that follows its name.
+    /// The reason why the bytes are not such a file, as a phrase that follows the name of the file.
     pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let (header, data) = split(&bytes)?;
         let tensor = only_tensor(header)?;
@@ -127,7 +127,7 @@ impl Matrix {
         self.columns * self.format.bytes()
     }
 
-    /// Whether no value is infinite or undefined: the bits of the exponent are not all set.
+    /// Returns whether all values are finite: the bits of the exponent are not all set.
     fn is_finite(&self) -> bool {
         let values = &self.bytes[self.values.clone()];
         let highest = |mask: u16| {

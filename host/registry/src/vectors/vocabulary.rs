@@ -39,7 +39,7 @@ impl Vocabulary {
     /// Parses a tokenizer file in the format of Hugging Face, for a matrix with this number of rows.
     ///
     /// # Errors
-    /// The reason why it is not such a file. It is a phrase that follows the name of the file.
+    /// The reason why the text is not such a file, as a phrase that follows the name of the file.
     pub(super) fn parse(json: &[u8], rows: usize) -> Result<Self, String> {
         let file: TokenizerFile = serde_json::from_slice(json)
             .map_err(|error| format!("it is not a tokenizer with a vocabulary: {error}"))?;

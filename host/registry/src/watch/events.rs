@@ -62,7 +62,7 @@ impl DirectoryEvents {
     }
 }
 
-/// Whether an event may mean that content changed. Reads, also those of this process, do not.
+/// Returns whether an event may mean that content changed. Reads, also those of this process, do not change content.
 fn is_change(event: &Event) -> bool {
     event.need_rescan()
         || match event.kind {

@@ -1,7 +1,7 @@
 //! Watching plugin directories for changes.
 //!
-//! File system events are only hints: they can be duplicated, early, or missing, on network file systems and after an
-//! overflow. Each event triggers a scan, and so does a timer.
+//! File system events are only hints: they can be duplicated or early, and on network file systems and after an
+//! overflow they can be missing. Each event triggers a scan, and so does a timer.
 
 #[cfg(feature = "watch")]
 mod events;

@@ -66,7 +66,7 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrate(&mut connection)?;
-    // Damaged tables fail when they are read.
+    // A query that reads the tables detects damaged ones.
     connection.query_row(
         "SELECT count(*) FROM packages LEFT JOIN tools ON package = packages.id",
         [],
@@ -93,7 +93,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// Whether a database is a store, or is empty and can become one.
+/// Returns whether a database is a store, or is empty and can become one.
 fn is_store(connection: &Connection) -> Result<bool, StoreError> {
     let application_id: u32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let has_tables = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
@@ -103,7 +103,7 @@ fn is_store(connection: &Connection) -> Result<bool, StoreError> {
     Ok(application_id == APPLICATION_ID || (application_id == 0 && has_tables))
 }
 
-/// Whether a file has the header of a store, so that it may be renamed when it is damaged.
+/// Returns whether a file has the header of a store, so that it may be renamed when it is damaged.
 fn has_store_header(path: &Path) -> bool {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     /// The offset of the application id in the file format.
@@ -141,7 +141,7 @@ fn rename_damaged(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes the rights of other users to a store that was created with them.
+/// Removes the permissions of other users from the files of a store.
 #[cfg(unix)]
 fn make_private(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -155,7 +155,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Other platforms take the permissions of the directory.
+/// Does nothing: on other platforms, the files have the permissions of their directory.
 #[cfg(not(unix))]
 #[allow(
     clippy::unnecessary_wraps,
