@@ -5,7 +5,7 @@ use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
 use super::interfaces::{
-    CONFIG_STORES, KEYVALUE_STORES, NEAR_HOST, InterfaceOffer, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_INTERFACES,
+    CONFIG_STORES, InterfaceOffer, KEYVALUE_STORES, NEAR_HOST, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_INTERFACES,
     WASI_VERSIONS, offer_of,
 };
 use super::reflect::shortened;
