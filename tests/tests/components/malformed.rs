@@ -54,6 +54,11 @@ fn files_that_are_not_components_are_refused_with_their_kind() {
             "encode it as a component",
         ),
         (b"\0asm\x0a\0\x01\x01".to_vec(), "unknown WebAssembly version", ""),
+        (
+            b"\0asm\x0c\0\x01\0".to_vec(),
+            "draft 12 of the component model, and the host reads version 13",
+            "build it again with current tools",
+        ),
         (vec![0; 1 << 20], "magic number", ""),
     ] {
         let error = refusal(&bytes);
@@ -85,6 +90,7 @@ fn a_valid_component_with_an_unsupported_feature_is_refused_with_its_name() {
         (synchronous_read, "more async builtins"),
         (exception, "exceptions"),
         (shared, "threads"),
+        ("(component (core module (type (array i32))))", "gc feature"),
     ] {
         let error = inspect(&component_of(text)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Unsupported, "{error:#?}");
@@ -112,6 +118,44 @@ fn unknown_imports_are_named_and_long_names_are_cut() {
     let long = format!(r#"(component (import "{}" (func)))"#, "a".repeat(90_000));
     let error = inspect_text(&long).require_loadable(WasiVersions::Wasi2).unwrap_err();
     assert!(error.message.len() < 2_000, "{}", error.message.len());
+}
+
+#[test]
+fn a_component_for_a_draft_of_async_functions_is_refused_with_the_reason() {
+    // The drafts marked the name of an async function, where WASI 0.3.0 has async function types.
+    let mut draft = component_of(r#"(component (import "wasync-handle" (func)))"#);
+    let name = draft.windows(13).position(|window| window == b"wasync-handle").unwrap();
+    draft[name..name + 13].copy_from_slice(b"[async]handle");
+    let error = refusal(&draft);
+    assert!(error.message.contains("a draft of async functions"), "{error}");
+    assert!(error.message.contains("[async]handle"), "{error}");
+    assert_eq!(error.suggestion.as_deref(), Some("build it again with current tools"));
+}
+
+#[test]
+fn a_version_of_an_import_that_the_host_does_not_offer_has_a_hint_that_fits() {
+    for (import, hint) in [
+        ("wasi:cli/exit@0.3.0-rc-2026-03-15", "a draft of WASI 0.3"),
+        ("wasi:http/handler@0.3.0", "only some interfaces of WASI 0.3"),
+        ("wasi:cli/exit@0.2.0-rc-2023-11-10", "build it for WASI >=0.2.0"),
+        ("wasi:io/streams", "build it for WASI >=0.2.0"),
+        ("wasi:keyvalue/eventual@0.1.0", "wasi:keyvalue/store@0.2.0-draft2"),
+        ("wasi:config/runtime@0.2.0-draft", "wasi:config/store@0.2.0"),
+        ("wasi:logging/logging", "build it without"),
+        ("acme:cloud/api@1.0.0", "build it without"),
+    ] {
+        let text = format!(r#"(component (import "{import}" (instance (export "f" (func)))))"#);
+        let inspection = inspect_text(&text);
+        for wasi in [WasiVersions::Wasi2, WasiVersions::Wasi2And3] {
+            let error = inspection.require_loadable(wasi).unwrap_err();
+            assert_eq!(
+                error.message,
+                format!("it imports `{import}`, which the host does not offer")
+            );
+            let suggestion = error.suggestion.as_deref().unwrap_or_default();
+            assert!(suggestion.contains(hint), "{import}: {suggestion}");
+        }
+    }
 }
 
 // attack: A9

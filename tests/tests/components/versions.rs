@@ -50,6 +50,36 @@ async fn component_of_a_later_version_is_refused_with_both_versions_and_the_fix(
     }
 }
 
+#[tokio::test]
+async fn an_export_of_a_later_version_is_named_with_both_versions_and_the_fix() {
+    let exporting = |interface: &str| {
+        format!(
+            r#"(component
+                (core module $m (func (export "f") (result i32) i32.const 1))
+                (core instance $i (instantiate $m))
+                (func $f (result u32) (canon lift (core func $i "f")))
+                (instance $e (export "before" (func $f)))
+                (export "{interface}" (instance $e)))"#
+        )
+    };
+    for interface in ["interceptor", "dynamic"] {
+        for later in ["0.1.9", "0.2.0", "1.0.0"] {
+            let export = format!("toolwit:plugin/{interface}@{later}");
+            let plugin = Guests::new().text("later", &exporting(&export)).await.unwrap();
+            let inspection = plugin.inspection();
+            assert!(
+                inspection.tools.is_empty(),
+                "{export}: no function of it becomes a tool"
+            );
+            let skipped = &inspection.skipped[0];
+            assert_eq!(skipped.export, export);
+            for part in [later, "0.1.1", "build the component against"] {
+                assert!(skipped.reason.contains(part), "{export}: {}", skipped.reason);
+            }
+        }
+    }
+}
+
 // attack: A7, attack: Q5
 #[tokio::test]
 async fn interfaces_of_wasi_3_need_the_switch_and_others_are_never_offered() {

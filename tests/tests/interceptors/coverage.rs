@@ -10,7 +10,10 @@ use toolwit::tool::{
     Approval, ApprovalMode, ApprovalPolicy, ApprovalRequest, Approvals, CallDecision, CallOutcome, InterceptedCall,
     Interceptor, OutcomeReview,
 };
-use toolwit::{Arguments, Error, NativeTool, ScriptedModel, Tool, ToolContext, ToolResult, ToolSelector, Toolwit};
+use toolwit::{
+    AgenticTool, Arguments, Entity, Error, NativeTool, ScriptedModel, Tool, ToolContext, ToolResult, ToolSelector,
+    Toolwit, tool,
+};
 
 use crate::host::{builder, object};
 
@@ -123,6 +126,91 @@ async fn a_tool_of_a_server_is_intercepted_in_a_single_call() {
     let remote = session.find("remote").unwrap();
     let error = session.call(&remote, object(json!({}))).await.result.unwrap_err();
     assert!(error.report().message.contains("denied the call: not here"), "{error}");
+}
+
+/// Returns a tool with a name that the rules deny, which counts its runs.
+fn counted(name: &str, runs: &Arc<Mutex<u32>>) -> NativeTool {
+    let runs = runs.clone();
+    let run = move |_, _| {
+        *runs.lock().unwrap() += 1;
+        async { Ok(ToolResult::text("ran")) }
+    };
+    NativeTool::new(name, "Runs.", json!({"type": "object"}), run).unwrap()
+}
+
+// attack: Q2
+#[tokio::test]
+async fn the_tools_of_an_agent_inside_an_agent_are_intercepted() {
+    let (rules, runs) = (Rules::default(), Arc::default());
+    let inner = AgenticTool::new("inner", "Does the work.")
+        .with_tool(counted("remote", &runs))
+        .with_tool(counted("allowed", &runs))
+        .with_model(
+            ScriptedModel::new()
+                .call("remote", json!({}))
+                .call("allowed", json!({}))
+                .answer("tried"),
+        );
+    let outer = AgenticTool::new("outer", "Delegates.").with_tool(inner).with_model(
+        ScriptedModel::new()
+            .call("inner", json!({"task": "Work."}))
+            .answer("delegated"),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let builder = builder(&directory, "").await.tool(outer);
+    let builder = builder.interceptor(ToolSelector::all(), rules.clone());
+    let host = builder.build().await.unwrap();
+    let model = ScriptedModel::new()
+        .call("outer", json!({"task": "Work."}))
+        .answer("done");
+    let mut conversation = host.conversation().model(model).build().unwrap();
+    conversation.run("Work.").await.unwrap();
+    assert_eq!(*runs.lock().unwrap(), 1, "only the allowed one");
+    let seen = rules.0.lock().unwrap().clone();
+    assert_eq!(
+        seen,
+        ["native#outer", "native#inner", "native#remote", "native#allowed"]
+    );
+}
+
+/// A live object.
+#[derive(Clone, Entity)]
+struct Safe {
+    id: String,
+}
+
+#[tool]
+impl Safe {
+    /// Opens the safe.
+    #[tool]
+    fn open(&self) -> String {
+        self.id.clone()
+    }
+}
+
+/// Finds a safe.
+#[tool]
+fn find_safe() -> Safe {
+    Safe { id: "7".to_owned() }
+}
+
+// attack: Q2
+#[tokio::test]
+async fn a_method_of_an_entity_is_intercepted() {
+    let rules = Rules::default();
+    let directory = tempfile::tempdir().unwrap();
+    let builder = builder(&directory, "").await.tool(find_safe_tool().unwrap());
+    let builder = builder.interceptor(ToolSelector::all(), rules.clone());
+    let host = builder.build().await.unwrap();
+    let model = ScriptedModel::new()
+        .call("find_safe", json!({}))
+        .call("safe_7_open", json!({}))
+        .answer("done");
+    let mut conversation = host.conversation().model(model).build().unwrap();
+    conversation.run("Open it.").await.unwrap();
+    let seen = rules.0.lock().unwrap().clone();
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert!(seen[1].ends_with("open"), "{seen:?}");
 }
 
 /// Appends a mark to the text of each call.

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod declared;
 mod files;
 mod host;
 mod http_fetch;

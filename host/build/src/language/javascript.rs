@@ -14,8 +14,9 @@ const PROGRAMS: &str = "node_modules/.bin";
 const COMPONENTIZER: &str = "componentize-qjs@0.4.5";
 const CHECKER: &str = "typescript@5.9.3";
 
-pub(super) fn componentizer(dir: &Path) -> Result<ToolProgram, MissingTool> {
-    find(dir, Language::JavaScript, "componentize-qjs", COMPONENTIZER)
+/// Returns the program that builds a component from a script of a project in this language.
+pub(super) fn componentizer(dir: &Path, language: Language) -> Result<ToolProgram, MissingTool> {
+    find(dir, language, "componentize-qjs", COMPONENTIZER)
 }
 
 /// Returns the compiler of TypeScript, which also checks the types.
@@ -39,7 +40,8 @@ fn find(dir: &Path, language: Language, program: &'static str, package: &str) ->
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
     require_bindings(build, Language::JavaScript)?;
     let script = build.dir.join(Language::JavaScript.entry_file());
-    componentize(build, &script, build.dir, progress).await
+    let componentizer = componentizer(build.dir, Language::JavaScript)?;
+    componentize(build, &componentizer, &script, build.dir, progress).await
 }
 
 pub(super) async fn build_typescript(
@@ -48,7 +50,7 @@ pub(super) async fn build_typescript(
 ) -> Result<PathBuf, BuildError> {
     require_bindings(build, Language::TypeScript)?;
     // Both are looked up before the first one runs.
-    componentizer(build.dir)?;
+    let componentizer = componentizer(build.dir, Language::TypeScript)?;
     let checker = checker(build.dir)?;
     let scripts = build.out_dir.join("js");
     let mut arguments = vec!["--outDir".into(), scripts.clone().into()];
@@ -58,7 +60,7 @@ pub(super) async fn build_typescript(
         arguments.extend(["--target", "es2022", "--module", "es2022", "app.ts"].map(Into::into));
     }
     checker.run(build.dir, arguments, build.limit, progress).await?;
-    componentize(build, &scripts.join("app.js"), &scripts, progress).await
+    componentize(build, &componentizer, &scripts.join("app.js"), &scripts, progress).await
 }
 
 /// Refuses a WIT whose functions would get other instances than those that the caller named: componentize-qjs takes the handle of a
@@ -81,11 +83,11 @@ fn require_bindings(build: &LanguageBuild<'_>, language: Language) -> Result<(),
 /// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a clock.
 async fn componentize(
     build: &LanguageBuild<'_>,
+    componentizer: &ToolProgram,
     script: &Path,
     root: &Path,
     progress: &dyn Progress,
 ) -> Result<PathBuf, BuildError> {
-    let componentizer = componentizer(build.dir)?;
     let output = build.output();
     let mut arguments = vec!["--wit".into(), build.wit_path.into()];
     arguments.extend(["--world".into(), build.world_name()?.into()]);

@@ -98,8 +98,10 @@ impl Language {
         let found = match self {
             Self::Rust => return None,
             Self::Python => python::compiler(dir).map(drop),
-            Self::JavaScript => javascript::componentizer(dir).map(drop),
-            Self::TypeScript => javascript::componentizer(dir).and(javascript::checker(dir)).map(drop),
+            Self::JavaScript => javascript::componentizer(dir, self).map(drop),
+            Self::TypeScript => javascript::componentizer(dir, self)
+                .and(javascript::checker(dir))
+                .map(drop),
             Self::C => c::C.compiler(dir).map(drop),
             Self::Cpp => c::CPP.compiler(dir).map(drop),
             Self::Zig => zig::program(dir, self).map(drop),

@@ -35,6 +35,18 @@ impl Compilation {
         matches!(self, Self::Compiled)
     }
 
+    /// Requires that the host can load the component: otherwise, each of its calls fails in the same way.
+    ///
+    /// # Errors
+    /// The reason why it cannot be loaded.
+    pub(crate) fn require_loadable(self) -> Result<(), Error> {
+        use ErrorKind::{MalformedComponent, UnknownImport, Unsupported};
+        match self {
+            Self::Failed(error) if matches!(error.kind, MalformedComponent | UnknownImport | Unsupported) => Err(error),
+            Self::Compiled | Self::Skipped | Self::Failed(_) => Ok(()),
+        }
+    }
+
     /// Returns a warning for people.
     pub(crate) fn warning(&self, name: &str) -> Option<String> {
         match self {

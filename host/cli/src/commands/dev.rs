@@ -95,7 +95,9 @@ impl Dev {
         }
         printer.data(&page)?;
         let plugins = PluginFlags::of_component(&report.component).with_wasi(self.wasi);
-        compile_ahead(&plugins, &report.name, printer, cancel).await?;
+        compile_ahead(&plugins, &report.name, printer, cancel)
+            .await?
+            .require_loadable()?;
         self.test(&plugins, &report.name, printer, cancel).await?;
         if let Some(tool) = &self.tool {
             call_component(&plugins, tool, self.arguments.clone(), &self.limits, printer, cancel).await?;

@@ -209,6 +209,9 @@ fn write_imports(page: &mut Page, imports: &[Import]) {
             page.text(import.functions.join(", ")).text("  ");
         }
         match import.support {
+            ImportSupport::Linked | ImportSupport::Wasi3 if import.name.starts_with("wasi:sockets/") => {
+                page.styled(FAINT, "linked; every use is denied, because no grant allows sockets")
+            }
             ImportSupport::Linked => page.styled(FAINT, "linked; a use is denied unless granted"),
             ImportSupport::Wasi3 => page.styled(FAINT, "WASI 0.3; linked with `--wasi-p3`, and denied unless granted"),
             ImportSupport::TypesOnly => page.styled(FAINT, "types only"),

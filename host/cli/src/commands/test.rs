@@ -96,7 +96,9 @@ impl Test {
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
         }
         let plugins = PluginFlags::of_component(&built.component).with_wasi(self.wasi);
-        compile_ahead(&plugins, &built.name, printer, cancel).await?;
+        compile_ahead(&plugins, &built.name, printer, cancel)
+            .await?
+            .require_loadable()?;
         let run = CaseOptions {
             limits: &self.limits,
             grants: self.grants,

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::guests::{PLAIN, PLAIN_WIT};
+use crate::guests::{DRAW, PLAIN, PLAIN_WIT};
 use crate::support::Workspace;
 
 /// Creates a project with a prebuilt component, so that nothing is compiled.
@@ -56,4 +56,57 @@ fn build_error_has_a_hint() {
         (Some(3), &json!("build")),
         "{document}"
     );
+}
+
+#[test]
+fn component_is_written_to_the_target_directory_of_its_source_by_default() {
+    let workspace = prebuilt();
+    let built = workspace.run(&["build", "plain"]);
+    assert_eq!(built.code, Some(0), "{built}");
+    let written = std::path::Path::new(built.stdout.trim_end());
+    let expected = workspace.path().join("plain/target/plugins/plain.wasm");
+    assert_eq!(written.canonicalize().unwrap(), expected.canonicalize().unwrap());
+    let called = workspace.run(&["call", "add", "a=1", "b=2", "--plugins", "plain/target/plugins"]);
+    assert_eq!((called.code, called.stdout.as_str()), (Some(0), "3\n"), "{called}");
+    // A file that already exists is no source of the next build.
+    assert_eq!(workspace.run(&["build", "plain"]).code, Some(0));
+    assert!(!workspace.path().join("tools/plain.wasm").exists());
+}
+
+// attack: Q5
+#[test]
+fn component_for_wasi_3_is_compiled_only_with_the_switch() {
+    let wit = "package demo:draw; world draw { /// Draw a number.\n export draw: func() -> u64; }";
+    let workspace = Workspace::new()
+        .file("draw/draw.wasm", wat::parse_str(DRAW).unwrap())
+        .file("draw/wit/draw.wit", wit);
+    let (code, built) = workspace.json(&["build", "draw", "--out", "tools", "--json"]);
+    assert_eq!((code, &built["compiled"]), (Some(0), &json!(false)), "{built}");
+    let warnings = built["warnings"].to_string();
+    assert!(
+        warnings.contains("cannot be compiled") && warnings.contains("WASI 0.3 is disabled"),
+        "{warnings}"
+    );
+    let (code, built) = workspace.json(&["build", "draw", "--out", "tools", "--wasi-p3", "--json"]);
+    assert_eq!(
+        (code, &built["compiled"], &built["warnings"]),
+        (Some(0), &json!(true), &json!([])),
+        "{built}"
+    );
+}
+
+#[test]
+fn missing_program_is_named_with_the_language_of_the_project() {
+    for (file, language) in [("app.js", "JavaScript"), ("app.ts", "TypeScript")] {
+        let workspace = Workspace::new()
+            .file(&format!("plain/{file}"), "")
+            .file("plain/wit/plain.wit", PLAIN_WIT);
+        let refused = workspace.run(&["build", "plain"]);
+        let message = format!("`componentize-qjs`, which builds {language}, is not installed");
+        assert!(
+            refused.code != Some(0) && refused.stderr.contains(&message),
+            "{refused}"
+        );
+        assert!(refused.stderr.contains("npm install"), "{refused}");
+    }
 }

@@ -225,3 +225,11 @@ pub(crate) const IRONCLAW: &str = r#"
   (import "near:agent/host@0.3.0" (instance (export "now-millis" (func (result u64)))))
   (import "wasi:http/outgoing-handler@0.2.0" (instance)))
 "#;
+
+/// Draws a random number, with WASI 0.3.
+pub(crate) const DRAW: &str = r#"(component
+    (import "wasi:random/random@0.3.0" (instance $r (export "get-random-u64" (func (result u64)))))
+    (core func $get (canon lower (func $r "get-random-u64")))
+    (core module $m (import "" "get" (func $get (result i64))) (func (export "draw") (result i64) call $get))
+    (core instance $i (instantiate $m (with "" (instance (export "get" (func $get))))))
+    (func (export "draw") (result u64) (canon lift (core func $i "draw"))))"#;

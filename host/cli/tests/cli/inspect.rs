@@ -48,6 +48,25 @@ fn inspect_shows_tools_and_imports() {
 }
 
 #[test]
+fn an_import_of_sockets_is_listed_as_denied_under_every_grant() {
+    let text = r#"(component (import "wasi:sockets/network@0.2.0" (instance (export "network" (type (sub resource)))))
+        (import "wasi:io/error@0.2.0" (instance (export "error" (type (sub resource))))))"#;
+    let shown = Workspace::with("net", text).run(&["inspect", "tools/net.wasm"]);
+    assert!(
+        shown
+            .stdout
+            .contains("wasi:sockets/network@0.2.0  linked; every use is denied, because no grant allows sockets"),
+        "{shown}"
+    );
+    assert!(
+        shown
+            .stdout
+            .contains("wasi:io/error@0.2.0  linked; a use is denied unless granted"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn json_document_of_inspect_extends_that_of_list() {
     let workspace = Workspace::with("counter", COUNTER).and("foreign", FOREIGN);
     let (code, counter) = workspace.json(&["inspect", "tools/counter.wasm", "--json"]);

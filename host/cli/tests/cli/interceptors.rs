@@ -1,15 +1,7 @@
 //! Interceptors and WASI 0.3 on the command line.
 
-use crate::guests::PLAIN;
+use crate::guests::{DRAW, PLAIN};
 use crate::support::{Workspace, accept};
-
-/// Draws a random number, with WASI 0.3.
-const DRAW: &str = r#"(component
-    (import "wasi:random/random@0.3.0" (instance $r (export "get-random-u64" (func (result u64)))))
-    (core func $get (canon lower (func $r "get-random-u64")))
-    (core module $m (import "" "get" (func $get (result i64))) (func (export "draw") (result i64) call $get))
-    (core instance $i (instantiate $m (with "" (instance (export "get" (func $get))))))
-    (func (export "draw") (result u64) (canon lift (core func $i "draw"))))"#;
 
 #[test]
 fn without_a_configured_interceptor_nothing_is_called() {

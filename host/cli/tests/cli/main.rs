@@ -10,6 +10,7 @@ mod chat;
 #[cfg(unix)]
 mod chat_terminal;
 mod demo;
+mod dev;
 mod dynamic;
 mod grant;
 mod guests;

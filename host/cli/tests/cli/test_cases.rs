@@ -1,6 +1,6 @@
 //! `toolwit test`.
 
-use crate::guests::SETTINGS;
+use crate::guests::{DRAW, SETTINGS};
 use crate::support::Workspace;
 
 /// Returns a component with test cases that have grants.
@@ -51,4 +51,25 @@ fn grants_of_cases_that_reach_outside_of_their_directory_need_an_option() {
         let allowed = workspace.run(&[&test[..], &["--allow-grants"]].concat());
         assert_eq!(allowed.code, Some(0), "{allowed}");
     }
+}
+
+// attack: Q5
+#[test]
+fn cases_of_a_component_for_wasi_3_run_only_with_the_switch() {
+    let workspace = Workspace::new()
+        .file("draw/draw.wasm", wat::parse_str(DRAW).unwrap())
+        .file("draw/tests.toml", "[[test]]\nname = \"draws\"\ntool = \"draw\"\n");
+    let refused = workspace.run(&["test", "draw"]);
+    assert_eq!(
+        (refused.code, refused.stdout.as_str()),
+        (Some(3), ""),
+        "no case can run: {refused}"
+    );
+    assert!(
+        refused.stderr.contains("WASI 0.3 is disabled") && refused.stderr.contains("`--wasi-p3`"),
+        "{refused}"
+    );
+    let passed = workspace.run(&["test", "draw", "--wasi-p3"]);
+    assert_eq!(passed.code, Some(0), "{passed}");
+    assert!(passed.stdout.contains("1 test: 1 passed"), "{passed}");
 }

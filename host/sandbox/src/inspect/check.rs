@@ -62,8 +62,15 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
         Refusal::Invalid { message, .. } if validate(bytes, Profile::Concurrent, concurrent | ABSENT).is_ok() => {
             Refusal::MissingFeature(message).into()
         }
+        Refusal::Invalid { message, .. } if has_async_names(bytes) => Refusal::Draft { message }.into(),
         refusal => refusal.into(),
     })
+}
+
+/// Returns whether bytes contain a name like `[async]f` or `[async-lift]f`, which tools give to async functions.
+fn has_async_names(bytes: &[u8]) -> bool {
+    const PREFIX: &[u8] = b"[async";
+    bytes.windows(PREFIX.len()).any(|window| window == PREFIX)
 }
 
 /// A file that is not a component yet. This type is the source of an error, from which a program can build its own
@@ -116,6 +123,12 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
                 .with_suggestion("encode it as a component, for example with `wasm-tools component new`")
                 .with_source(unbuilt))
         }
+        // The second half is 1 for every component, and 0 for every core module.
+        [draft, 0x00, 0x01, 0x00] if *draft < COMPONENT[0] => Err(malformed(format!(
+            "it is encoded for the draft {draft} of the component model, and the host reads version {}",
+            COMPONENT[0]
+        ))
+        .with_suggestion("build it again with current tools")),
         other => Err(malformed(format!(
             "it has the unknown WebAssembly version {:02x?}",
             other
@@ -201,6 +214,8 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
 
 /// The WebAssembly proposals that no engine supports, and that toolchains or the text format can already produce.
 const ABSENT: WasmFeatures = WasmFeatures::THREADS
+    .union(WasmFeatures::GC)
+    .union(WasmFeatures::GC_TYPES)
     .union(WasmFeatures::EXCEPTIONS)
     .union(WasmFeatures::LEGACY_EXCEPTIONS)
     .union(WasmFeatures::CM_ASYNC_STACKFUL)

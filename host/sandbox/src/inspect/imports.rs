@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
-use super::interfaces::{InterfaceOffer, NEAR_HOST, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_VERSIONS, offer_of};
+use super::interfaces::{
+    CONFIG_STORES, InterfaceOffer, KEYVALUE_STORES, NEAR_HOST, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_INTERFACES,
+    WASI_VERSIONS, offer_of,
+};
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -146,28 +149,44 @@ fn require_implemented(imports: &[Import]) -> Result<(), Error> {
     let unknown: Vec<_> = imports
         .iter()
         .filter(|import| import.support == ImportSupport::Unknown)
-        .map(|import| format!("`{}`", shortened(&import.name)))
+        .map(|import| shortened(&import.name))
         .collect();
     let Some(first) = unknown.first() else { return Ok(()) };
     let more = unknown.len().saturating_sub(NAMES_MAX);
-    let mut message = format!(
-        "it imports {}, which the host does not offer",
-        unknown[..unknown.len() - more].join(", ")
-    );
+    let names: Vec<_> = unknown.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
+    let mut message = format!("it imports {}, which the host does not offer", names.join(", "));
     if more > 0 {
         message.push_str(&format!(" ({more} more)"));
     }
-    let suggestion = if first.starts_with(&format!("`{PLUGIN_PACKAGE}")) {
+    let suggestion = suggestion(first);
+    Err(Error::new(ErrorKind::UnknownImport, Phase::Link, message).with_suggestion(suggestion))
+}
+
+/// Returns what the author of a component can do about an import that the host does not implement.
+fn suggestion(import: &str) -> String {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    if interface.starts_with(PLUGIN_PACKAGE) {
         format!(
             "this host offers `toolwit:plugin` {PLUGIN_VERSION}, and runs components built against {PLUGIN_VERSION} and earlier 0.1 \
              versions: build the component against one of them, or use a newer host"
         )
-    } else if first.starts_with("`wasi:") && first.contains("@0.3.") {
+    } else if version.starts_with("0.3.0-") {
+        "this version is a draft of WASI 0.3; build the component again with current tools, for WASI 0.3.0".to_owned()
+    } else if interface.starts_with("wasi:") && version.starts_with("0.3.") {
         "the host offers only some interfaces of WASI 0.3; build the component for WASI 0.2".to_owned()
-    } else if first.starts_with("`wasi:") {
+    } else if WASI_INTERFACES.contains(&interface) {
         format!("build it for WASI {WASI_VERSIONS}")
+    } else if interface.starts_with("wasi:keyvalue/") {
+        format!(
+            "the host offers `{}`; build the component for it",
+            KEYVALUE_STORES.join("`, `")
+        )
+    } else if interface.starts_with("wasi:config/") {
+        format!(
+            "the host offers `{}`; build the component for one of them",
+            CONFIG_STORES.join("`, `")
+        )
     } else {
         "compose it with a component that exports this import, or build it without".to_owned()
-    };
-    Err(Error::new(ErrorKind::UnknownImport, Phase::Link, message).with_suggestion(suggestion))
+    }
 }

@@ -46,7 +46,7 @@ const WASI3_VERSIONS: &str = ">=0.3.0, <0.4.0";
 
 /// The WASI interfaces that a component can import. Importing one grants nothing: each implementation denies what is not
 /// granted.
-const WASI_INTERFACES: [&str; 29] = [
+pub(super) const WASI_INTERFACES: [&str; 29] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
     "wasi:cli/stderr",

@@ -10,6 +10,8 @@ pub(super) enum Refusal {
         /// The position of the error in the bytes.
         offset: usize,
     },
+    /// The bytes are not a valid component, and have the names that tools give to async functions. A draft had other names and types.
+    Draft { message: String },
     /// The component is valid, but uses a proposal that no engine of the host supports. The message names the proposal.
     MissingFeature(String),
     /// Compiling the component takes too much work.
@@ -31,6 +33,14 @@ impl From<Refusal> for Error {
             Refusal::Invalid { message, offset } => {
                 let message = format!("it is not a valid component: {} at byte {offset}", one_line(&message));
                 Self::new(ErrorKind::MalformedComponent, Phase::Load, message)
+            }
+            Refusal::Draft { message } => {
+                let message = format!(
+                    "it is not a valid component, and was probably built for a draft of async functions, before WASI 0.3.0: {}",
+                    one_line(&message)
+                );
+                Self::new(ErrorKind::MalformedComponent, Phase::Load, message)
+                    .with_suggestion("build it again with current tools")
             }
             Refusal::MissingFeature(message) => {
                 let message = format!(

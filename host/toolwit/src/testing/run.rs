@@ -113,7 +113,11 @@ where
             };
             let tool = match session.find(&call.tool) {
                 Ok(tool) => tool,
-                Err(error) => return Some(format!("{position}: {}", Error::from(error))),
+                Err(error) => {
+                    let error = Error::from(error);
+                    let hint = error.suggestion.as_ref().map(|hint| format!("; {hint}"));
+                    return Some(format!("{position}: {error}{}", hint.unwrap_or_default()));
+                }
             };
             let made = session.call(&tool, call.arguments.clone()).await;
             if let Some(mismatch) = call.expectation.mismatch(&made.result) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeroize::Zeroizing;
 
-use super::denial_log::{DenialLog, DenialNotice, denied_access, denied_environment, lost_grant, missing_grant};
+use super::denial_log::{DenialLog, DenialNotice, denied_environment, lost_grant, missing_grant};
 use super::key_value_store::KeyValueStore;
 use super::rights::OpenedRights;
 use super::secret::Secret;
@@ -146,7 +146,8 @@ impl CallAuthority {
         if let AccessRequest::File("/dev/urandom" | "/dev/random", AccessMode::Read) = request {
             return;
         }
-        self.record(denied_access(&self.plugin, request, denial), DenialNotice::of(request));
+        self.denials()
+            .record_request(&self.plugin, request, denial, &self.redactor);
     }
 
     /// Records a denied access that no grant would allow, such as one beyond a limit. The guest was informed of it.

@@ -4,7 +4,7 @@ use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, MissingGrant, Phase, ToolResult};
 
 use crate::grants::redact::Redactor;
-use crate::grants::{AccessRequest, Denial};
+use crate::grants::{AccessMode, AccessRequest, Denial};
 
 /// The maximum number of recorded accesses per call. The number of attempts of a guest is not limited.
 const ACCESSES_MAX: usize = 16;
@@ -23,6 +23,42 @@ pub(super) struct DenialLog {
     accesses: Vec<DeniedAccess>,
     /// The first denied access of which the guest was informed. It becomes the error of a call that fails or traps.
     reported: Option<DeniedAccess>,
+    source_search: SourceSearch,
+}
+
+/// The reads of a Python interpreter that prints a traceback: it looks for the lines of the source in the directories that it had when
+/// componentize-py started it. They exist only during the build, so a grant of them would change nothing.
+#[derive(Debug, Default)]
+struct SourceSearch {
+    reads: Vec<DeniedAccess>,
+    /// Whether it searched the directories that every such component has, `/python` and `/bundled`.
+    searched: [bool; 2],
+}
+
+impl SourceSearch {
+    const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
+
+    /// Returns whether a request may belong to the search, and notes the directories.
+    fn sees(&mut self, request: &AccessRequest<'_>) -> bool {
+        let AccessRequest::File(path, AccessMode::Read) = request else {
+            return false;
+        };
+        for (directory, searched) in Self::DIRECTORIES.iter().zip(&mut self.searched) {
+            *searched |= path == directory;
+        }
+        let top = path.split('/').nth(1).unwrap_or_default();
+        matches!(top, "python" | "bundled" | "world")
+            || !top.is_empty() && top.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// Returns the reads that need a reason after all, because no interpreter made them.
+    fn unexplained(self) -> Vec<DeniedAccess> {
+        if self.searched == [true; 2] {
+            Vec::new()
+        } else {
+            self.reads
+        }
+    }
 }
 
 /// Whether the guest was informed that the host denied its access.
@@ -44,6 +80,26 @@ impl DenialNotice {
 }
 
 impl DenialLog {
+    /// Records a denied request. Secrets and control characters are removed from its texts.
+    pub(super) fn record_request(
+        &mut self,
+        plugin: &str,
+        request: &AccessRequest<'_>,
+        denial: &Denial,
+        redactor: &Redactor,
+    ) {
+        let is_search = self.source_search.sees(request);
+        let denied = denied_access(plugin, request, denial);
+        let before = self.accesses.len();
+        self.record(denied, DenialNotice::of(request), redactor);
+        if is_search {
+            // Not among the others, so that a traceback does not use up their number.
+            let reads = self.accesses.drain(before..);
+            let room = ACCESSES_MAX.saturating_sub(self.source_search.reads.len());
+            self.source_search.reads.extend(reads.take(room));
+        }
+    }
+
     /// Records an access. Secrets and control characters are removed from its texts.
     pub(super) fn record(&mut self, mut denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
         let DeniedAccess {
@@ -90,6 +146,8 @@ impl DenialLog {
     /// Adds the accesses to the outcome of the call. The first reported access replaces a failed result or a trap as
     /// the error of the call.
     pub(super) fn conclude(mut self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+        let unexplained = std::mem::take(&mut self.source_search).unexplained();
+        self.extend(unexplained);
         match (called, self.reported.take()) {
             (Ok(result), Some(reported)) if result.is_error() => {
                 let error = self.into_error(reported, None).with_log(result.log);
@@ -141,7 +199,7 @@ impl DenialLog {
 }
 
 /// Describes a denied access, with the grant that would allow it.
-pub(super) fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> DeniedAccess {
+fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> DeniedAccess {
     let suggestion = match denial {
         Denial::MissingVariable(name) => Some(format!("set `{name}` in the environment of the host")),
         Denial::Unenforceable(_) => Some(format!("change or revoke the rule in the grants of `{plugin}`")),
@@ -209,5 +267,29 @@ mod tests {
         assert!(log().conclude(Ok(ToolResult::text("fine"))).unwrap().denied.is_empty());
         let failed = log().conclude(Ok(ToolResult::error("no API key"))).unwrap();
         assert_eq!(failed.denied[0].access, ENVIRONMENT_READ);
+    }
+
+    #[test]
+    fn a_traceback_of_python_hides_no_other_access() {
+        let failed = |paths: &[&str]| {
+            let mut log = DenialLog::default();
+            for path in paths {
+                let request = AccessRequest::File(path, AccessMode::Read);
+                let denial = Denial::NoRule(Capability::Files);
+                log.record_request("notes", &request, &denial, &Redactor::default());
+            }
+            let denied = log.conclude(Ok(ToolResult::error("it failed"))).unwrap().denied;
+            denied.into_iter().map(|denied| denied.access).collect::<Vec<_>>()
+        };
+        let mut traceback = vec!["/python", "/world", "/0", "/bundled", "/0/app.py", "/world/app.py"];
+        assert!(failed(&traceback).is_empty());
+        let many: Vec<_> = (0..2 * ACCESSES_MAX)
+            .map(|at| format!("/python/lib/{at}/app.py"))
+            .collect();
+        traceback.extend(many.iter().map(String::as_str));
+        traceback.push("/notes/today.txt");
+        assert_eq!(failed(&traceback), ["read `/notes/today.txt`"]);
+        // A plugin that reads one of them has a reason of its own.
+        assert_eq!(failed(&["/world/a.txt", "/0"]), ["read `/world/a.txt`", "read `/0`"]);
     }
 }
