@@ -191,9 +191,8 @@ pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
             return unreadable(path, "token", &error);
         }
         let message = format!("other users can read the token `{}`", path.display());
-        let path = crate::shell::shell_word(&path.to_string_lossy());
-        Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion(format!("run `chmod 600 {path}`"))
+        let command = format!("chmod 600 {}", crate::shell::shell_word(&path.to_string_lossy()));
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!("run `{command}`"))
     })?;
     Ok(text.trim().to_owned())
 }
