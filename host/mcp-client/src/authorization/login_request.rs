@@ -3,6 +3,7 @@
 use http::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 use url::Url;
+use zeroize::Zeroizing;
 
 use super::pending_login::PendingLogin;
 use super::pkce;
@@ -81,11 +82,14 @@ impl<'a> LoginRequest<'a> {
         })
     }
 
-    async fn begin_at(&self, http: &HttpEndpoint) -> Result<PendingLogin, String> {
+    /// Returns the secret of the configured client, and the redaction of that secret and of the earlier login.
+    fn secrets(
+        &self,
+        http: &HttpEndpoint,
+        earlier: Option<&StoredLogin>,
+    ) -> Result<(Option<Zeroizing<String>>, Redaction), String> {
         let redaction = Redaction::default();
-        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
-        let earlier = slot.read().await.ok().flatten();
-        let stored = earlier.iter().flat_map(StoredLogin::secrets);
+        let stored = earlier.into_iter().flat_map(StoredLogin::secrets);
         stored.for_each(|secret| redaction.add_token(secret));
         let secret = http.login.client_secret.as_ref();
         let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
@@ -93,6 +97,13 @@ impl<'a> LoginRequest<'a> {
         if let Some(secret) = &secret {
             redaction.add(secret);
         }
+        Ok((secret, redaction))
+    }
+
+    async fn begin_at(&self, http: &HttpEndpoint) -> Result<PendingLogin, String> {
+        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
+        let earlier = slot.read().await.ok().flatten();
+        let (secret, redaction) = self.secrets(http, earlier.as_ref())?;
 
         let found = probe(&http.url, &redaction).await?;
         let is_required = found.is_some();

@@ -66,7 +66,8 @@ async fn no_part_of_a_secret_is_left_in_the_refusal_of_a_token_request() {
     has_no_part(&refusal(&server(&http, client(&issuer))).await, CLIENT_SECRET);
 }
 
-// attack: G9 G18
+// attack: G9
+// attack: G18
 #[tokio::test]
 async fn no_part_of_a_code_or_token_is_left_in_the_error_of_a_login() {
     let code = "the-secret-code-of-the-login";
