@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use toolwit::tool::file::read_text_file;
+use toolwit::tool::file::{read_private_text_file, read_text_file};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit_mcp_server::ProtectedResource;
 
@@ -155,7 +155,7 @@ impl OauthFormat {
 impl ServerFile {
     /// Reads a configuration file.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let text = read_text(path, CONFIG_BYTES_MAX, "configuration")?;
+        let text = read_text_file(path, CONFIG_BYTES_MAX).map_err(|error| unreadable(path, "configuration", &error))?;
         let format: TokensFile = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
             let line = error
@@ -182,40 +182,64 @@ impl ServerFile {
     }
 }
 
-/// Reads a token. A file that others can read is refused.
+/// Reads a token. A file that others can read or write is refused.
 pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
-    check_private(path)?;
-    Ok(read_text(path, TOKEN_BYTES_MAX, "token")?.trim().to_owned())
+    let text = read_private_text_file(path, TOKEN_BYTES_MAX).map_err(|error| {
+        // The operating system's own error has a number.
+        let is_open_to_others = error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+        if !is_open_to_others {
+            return unreadable(path, "token", &error);
+        }
+        let message = format!("other users can read the token `{}`", path.display());
+        let command = format!("chmod 600 {}", crate::shell::shell_word(&path.to_string_lossy()));
+        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!("run `{command}`"))
+    })?;
+    Ok(text.trim().to_owned())
 }
 
-fn read_text(path: &Path, bytes_max: u64, kind: &str) -> Result<String, Error> {
-    let failed = |problem: String| {
-        let message = format!("the {kind} `{}` cannot be read: {problem}", path.display());
-        Error::new(ErrorKind::Configuration, Phase::Registry, message)
-    };
-    read_text_file(path, bytes_max).map_err(|error| failed(error.to_string()))
+fn unreadable(path: &Path, kind: &str, error: &std::io::Error) -> Error {
+    let message = format!("the {kind} `{}` cannot be read: {error}", path.display());
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }
 
-#[cfg(unix)]
-fn check_private(path: &Path) -> Result<(), Error> {
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    let Ok(metadata) = std::fs::metadata(path) else {
-        return Ok(());
-    };
-    if metadata.permissions().mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    let message = format!("other users can read the token `{}`", path.display());
-    Err(
-        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-            "run `chmod 600 {}`",
-            crate::shell::shell_word(&path.to_string_lossy())
-        )),
-    )
-}
+    use super::*;
 
-#[cfg(not(unix))]
-fn check_private(_path: &Path) -> Result<(), Error> {
-    Ok(())
+    #[test]
+    fn a_token_is_read_from_a_private_file_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        let set_mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::write(&path, "the-token\n").unwrap();
+        set_mode(0o600);
+        assert_eq!(read_token(&path).unwrap(), "the-token");
+        set_mode(0o640);
+        let refused = read_token(&path).unwrap_err();
+        assert!(refused.message.contains("other users can read"), "{refused}");
+        assert!(refused.suggestion.unwrap().starts_with("run `chmod 600 "));
+        // A link has the permissions of its file.
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(read_token(&link).is_err());
+        std::fs::remove_file(&path).unwrap();
+        let dangling = read_token(&link).unwrap_err();
+        assert!(dangling.message.contains("cannot be read"), "{dangling}");
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        set_mode(0o600);
+        let pipe = read_token(&path).unwrap_err();
+        assert!(
+            pipe.message.contains("not a regular file"),
+            "a pipe does not block: {pipe}"
+        );
+    }
 }

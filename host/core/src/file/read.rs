@@ -36,6 +36,14 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_checked(path, bytes_max, |_| Ok(()))
 }
 
+/// Opens a file without waiting, even if the path leads to a pipe by now.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    options.read(true).open(path)
+}
+
 fn read_checked(
     path: &Path,
     bytes_max: u64,
@@ -54,10 +62,10 @@ fn read_checked(
         }
         require_other(metadata)
     };
-    // Checked before the file is opened, because opening may block, and afterwards, because the path may lead to
-    // another file by then.
+    // Checked before the file is opened, which can have an effect on a device, and afterwards, because the path may lead
+    // to another file by then.
     check(&std::fs::metadata(path)?)?;
-    let file = File::open(path)?;
+    let file = open(path)?;
     let metadata = file.metadata()?;
     check(&metadata)?;
     // Allocated once: a vector that grows leaves copies of a secret behind.
@@ -114,6 +122,19 @@ mod tests {
             let link = directory.path().join("link");
             std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
             assert_eq!(kind(&link, 4), io::ErrorKind::InvalidInput);
+            let pipe = directory.path().join("pipe");
+            assert!(
+                std::process::Command::new("mkfifo")
+                    .arg(&pipe)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            assert_eq!(kind(&pipe, 4), io::ErrorKind::InvalidInput);
+            assert!(
+                open(&pipe).is_ok(),
+                "a path that becomes a pipe after the check does not block"
+            );
             // The size of a file of the kernel is not known before it is read.
             std::fs::remove_file(&link).unwrap();
             std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();

@@ -3,7 +3,7 @@
 use url::form_urlencoded;
 use zeroize::Zeroizing;
 
-use crate::failure::quoted;
+use crate::value::Redaction;
 
 /// The required content of the response to a login.
 pub(super) struct Expected {
@@ -13,6 +13,8 @@ pub(super) struct Expected {
     pub(super) issuer: String,
     /// Whether the issuer names itself in every response (RFC 9207).
     pub(super) is_issuer_named: bool,
+    /// The secrets that must not come back in an error.
+    pub(super) redaction: Redaction,
 }
 
 /// The parameters of a response. A parameter that occurs twice is an error.
@@ -52,11 +54,15 @@ impl AuthorizationCode {
     /// # Errors
     /// If the response is from another issuer, reports a refusal, or has no code.
     pub(super) fn into_code(self, expected: &Expected) -> Result<Zeroizing<String>, String> {
+        let redaction = &expected.redaction;
+        if let Some(code) = &self.code {
+            redaction.add_token(code);
+        }
         match &self.issuer {
             // The issuer is checked first, so that no error of another issuer is reported. Addresses are compared as
             // texts (RFC 9207, section 2.4).
             Some(issuer) if *issuer != expected.issuer => {
-                let issuer = quoted(issuer);
+                let issuer = redaction.quoted(issuer);
                 return Err(format!("the response is that of another issuer, `{issuer}`"));
             }
             None if expected.is_issuer_named => {
@@ -67,7 +73,7 @@ impl AuthorizationCode {
         if let Some(error) = &self.error {
             return Err(match error.as_str() {
                 "access_denied" => "the login was refused (`access_denied`)".to_owned(),
-                error => format!("the issuer refused with `{}`", quoted(error)),
+                error => format!("the issuer refused with `{}`", redaction.quoted(error)),
             });
         }
         let code = self.code.filter(|code| !code.is_empty());
@@ -85,6 +91,7 @@ mod tests {
             state: Zeroizing::new("s".to_owned()),
             issuer: "https://i.example".to_owned(),
             is_issuer_named,
+            redaction: Redaction::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use http::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 use url::Url;
+use zeroize::Zeroizing;
 
 use super::pending_login::PendingLogin;
 use super::pkce;
@@ -10,10 +11,10 @@ use super::redirect::RedirectListener;
 use super::registration::LoginClient;
 use super::required_scopes::ScopeSources;
 use crate::config::{HttpEndpoint, ServerConfig, ServerEndpoint};
-use crate::failure::quoted;
-use crate::login::LoginSlot;
+use crate::login::{LoginSlot, StoredLogin};
 use crate::session::ClientOptions;
 use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, challenge, identifier};
+use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// Begins the login of a user to a server over HTTP: authorization code with PKCE, for a client on the user's machine.
@@ -81,21 +82,42 @@ impl<'a> LoginRequest<'a> {
         })
     }
 
+    /// Returns the secret of the configured client, and the redaction of that secret and of the earlier login.
+    fn secrets(
+        &self,
+        http: &HttpEndpoint,
+        earlier: Option<&StoredLogin>,
+    ) -> Result<(Option<Zeroizing<String>>, Redaction), String> {
+        let redaction = Redaction::default();
+        let stored = earlier.into_iter().flat_map(StoredLogin::secrets);
+        stored.for_each(|secret| redaction.add_token(secret));
+        let secret = http.login.client_secret.as_ref();
+        let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
+        let secret = secret.transpose().map_err(|error| error.message.clone())?;
+        if let Some(secret) = &secret {
+            redaction.add(secret);
+        }
+        Ok((secret, redaction))
+    }
+
     async fn begin_at(&self, http: &HttpEndpoint) -> Result<PendingLogin, String> {
-        let found = probe(&http.url).await?;
+        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
+        let earlier = slot.read().await.ok().flatten();
+        let (secret, redaction) = self.secrets(http, earlier.as_ref())?;
+
+        let found = probe(&http.url, &redaction).await?;
         let is_required = found.is_some();
         let challenge = found.unwrap_or_default();
-        let resource = ProtectedResource::discover(&http.url, challenge.resource_metadata.as_deref()).await?;
+        let resource =
+            ProtectedResource::discover(&http.url, challenge.resource_metadata.as_deref(), &redaction).await?;
         if resource.is_none() && !is_required && http.login.issuer.is_none() {
             return Err("it requires no login, and its metadata names no issuer".to_owned());
         }
-        let address = issuer_address(http, resource.as_ref())?;
-        let issuer = AuthorizationServer::find(&address).await?;
+        let address = issuer_address(http, resource.as_ref(), &redaction)?;
+        let issuer = AuthorizationServer::find(&address, &redaction).await?;
         let endpoint = issuer.authorization_endpoint()?;
         let token_endpoint = issuer.token_endpoint()?;
 
-        let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
-        let earlier = slot.read().await.ok().flatten();
         let earlier = earlier.filter(|login| login.issuer == issuer.issuer());
         let scopes = ScopeSources {
             configured: &http.login.scopes,
@@ -107,14 +129,13 @@ impl<'a> LoginRequest<'a> {
         };
         let scopes = scopes.scopes();
 
-        let secret = http.login.client_secret.as_ref();
-        let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
-        let secret = secret.transpose().map_err(|error| error.message.clone())?;
         let listener = RedirectListener::bind(self.port).await?;
         let redirect = listener.url();
-        let client = LoginClient::find(&http.login, secret, &issuer, &redirect).await?;
+        let client = LoginClient::find(&http.login, secret, &issuer, &redirect, &redaction).await?;
         let resource = resource.map_or_else(|| identifier(&http.url), |resource| resource.identifier);
         let (state, verifier) = (pkce::random_text()?, pkce::random_text()?);
+        redaction.add(&state);
+        redaction.add(&verifier);
         let mut url = endpoint;
         {
             let mut query = url.query_pairs_mut();
@@ -145,6 +166,7 @@ impl<'a> LoginRequest<'a> {
             redirect,
             listener,
             slot,
+            redaction,
         })
     }
 }
@@ -170,10 +192,14 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
 
 /// Returns the configured issuer, which the metadata of the server must also name, or the first issuer of the server. A
 /// server without metadata is its own issuer, as in revision 2025-03-26.
-fn issuer_address(http: &HttpEndpoint, resource: Option<&ProtectedResource>) -> Result<Url, String> {
+fn issuer_address(
+    http: &HttpEndpoint,
+    resource: Option<&ProtectedResource>,
+    redaction: &Redaction,
+) -> Result<Url, String> {
     if let Some(issuer) = &http.login.issuer {
         if let Some(resource) = resource {
-            resource.check_issuer(issuer)?;
+            resource.check_issuer(issuer, redaction)?;
         }
         return Ok(issuer.clone());
     }
@@ -185,11 +211,14 @@ fn issuer_address(http: &HttpEndpoint, resource: Option<&ProtectedResource>) -> 
         return Ok(origin);
     };
     let first = resource.issuers.first().ok_or("its metadata names no issuer")?;
-    Url::parse(first).map_err(|_| format!("its metadata names the issuer `{}`, which is not a URL", quoted(first)))
+    Url::parse(first).map_err(|_| {
+        let issuer = redaction.quoted(first);
+        format!("its metadata names the issuer `{issuer}`, which is not a URL")
+    })
 }
 
 /// Sends a request without a token, and returns the challenge with which the server requires a token.
-async fn probe(server: &Url) -> Result<Option<Challenge>, String> {
+async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>, String> {
     let revision = "2026-07-28";
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
         "io.modelcontextprotocol/protocolVersion": revision,
@@ -206,5 +235,5 @@ async fn probe(server: &Url) -> Result<Option<Challenge>, String> {
         HeaderName::from_static("mcp-method"),
         HeaderValue::from_static("tools/list"),
     );
-    challenge(server, &message, headers).await
+    challenge(server, &message, headers, redaction).await
 }

@@ -8,6 +8,7 @@ use crate::config::{HttpEndpoint, ServerConfig};
 use crate::login::{LoginSlot, StoredLogin};
 use crate::session::ClientOptions;
 use crate::transport::{AuthorizationServer, ClientAuthentication, ClientIdentity, Form, TokenEndpoint};
+use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// Ends the login of a user at a server.
@@ -67,7 +68,9 @@ impl<'a> Logout<'a> {
 
     async fn revoke(&self, http: &HttpEndpoint, login: &StoredLogin) -> Result<Revocation, String> {
         let issuer = Url::parse(&login.issuer).map_err(|_| "the login has no valid issuer".to_owned())?;
-        let issuer = AuthorizationServer::find(&issuer).await?;
+        let redaction = Redaction::default();
+        login.secrets().for_each(|secret| redaction.add_token(secret));
+        let issuer = AuthorizationServer::find(&issuer, &redaction).await?;
         let Some(url) = issuer.revocation_endpoint()? else {
             return Ok(Revocation::NotOffered);
         };
@@ -80,6 +83,9 @@ impl<'a> Logout<'a> {
         let configured = http.login.client_secret.as_ref();
         let configured = configured.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
         let configured = configured.transpose().map_err(|error| error.message.clone())?;
+        if let Some(secret) = &configured {
+            redaction.add(secret);
+        }
         let client = ClientIdentity {
             id: login.client_id.clone(),
             secret: configured.or_else(|| login.client_secret.clone().map(Zeroizing::new)),
@@ -88,7 +94,7 @@ impl<'a> Logout<'a> {
         let refresh = login.refresh_token.iter().map(|token| (token, "refresh_token"));
         for (token, kind) in refresh.chain([(&login.access_token, "access_token")]) {
             let form = Form::default().with("token", token).with("token_type_hint", kind);
-            let (is_success, _) = client.post(&endpoint, form).await?;
+            let (is_success, _) = client.post(&endpoint, form, &redaction).await?;
             if !is_success {
                 return Err(format!("the issuer did not revoke the {}", kind.replace('_', " ")));
             }

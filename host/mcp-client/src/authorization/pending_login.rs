@@ -35,6 +35,8 @@ pub struct PendingLogin {
     pub(super) redirect: String,
     pub(super) listener: RedirectListener,
     pub(super) slot: LoginSlot,
+    /// The secrets of the login.
+    pub(super) redaction: Redaction,
 }
 
 /// A login that succeeded.
@@ -94,6 +96,7 @@ impl PendingLogin {
             state: self.state,
             issuer: self.issuer.clone(),
             is_issuer_named: self.is_issuer_named,
+            redaction: self.redaction.clone(),
         };
         let code = self.listener.receive(expected).await?;
         let form = Form::grant("authorization_code")
@@ -108,7 +111,7 @@ impl PendingLogin {
         } = self.client;
         let mut endpoint = self.token_endpoint;
         endpoint.authentication = authentication.unwrap_or(endpoint.authentication);
-        let issued = identity.request_tokens(&endpoint, form, &Redaction::default()).await;
+        let issued = identity.request_tokens(&endpoint, form, &self.redaction).await;
         let issued = issued.map_err(|error| error.to_string())?;
         let text = |token: &Zeroizing<String>| token.as_str().to_owned();
         let mut login = StoredLogin {
@@ -127,7 +130,7 @@ impl PendingLogin {
         self.slot.write(&login).await?;
         Ok(LoginReport {
             issuer: login.issuer.clone(),
-            scopes: login.scopes.clone(),
+            scopes: login.scopes.iter().map(|scope| self.redaction.quoted(scope)).collect(),
             validity: issued.validity,
             is_renewable: login.refresh_token.is_some(),
         })

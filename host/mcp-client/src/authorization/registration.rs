@@ -5,8 +5,8 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::config::OauthLogin;
-use crate::failure::quoted;
 use crate::transport::{AuthorizationServer, ClientAuthentication, ClientIdentity, post_json};
+use crate::value::Redaction;
 
 /// The name of the client, which the issuer may show to the user.
 const CLIENT_NAME: &str = "Toolwit";
@@ -49,6 +49,7 @@ impl LoginClient {
         secret: Option<Zeroizing<String>>,
         issuer: &AuthorizationServer,
         redirect: &str,
+        redaction: &Redaction,
     ) -> Result<Self, String> {
         let known = |id: String, secret| Self {
             identity: ClientIdentity { id, secret },
@@ -65,11 +66,11 @@ impl LoginClient {
         {
             return Ok(known(url.to_string(), None));
         }
-        Self::register(issuer, redirect).await
+        Self::register(issuer, redirect, redaction).await
     }
 
     /// Registers a client with one redirect address.
-    async fn register(issuer: &AuthorizationServer, redirect: &str) -> Result<Self, String> {
+    async fn register(issuer: &AuthorizationServer, redirect: &str, redaction: &Redaction) -> Result<Self, String> {
         let Some(endpoint) = issuer.registration_endpoint()? else {
             return Err("the issuer does not register clients: configure a `client_id`".to_owned());
         };
@@ -86,11 +87,11 @@ impl LoginClient {
             "response_types": ["code"],
             "token_endpoint_auth_method": method.name(),
         });
-        let (is_success, body) = post_json(&endpoint, &metadata).await?;
+        let (is_success, body) = post_json(&endpoint, &metadata, redaction).await?;
         let body = Zeroizing::new(body);
         if !is_success {
             let refusal: RegistrationRefusal = serde_json::from_slice(&body).unwrap_or_default();
-            let code = quoted(&refusal.error);
+            let code = redaction.quoted(&refusal.error);
             return Err(format!(
                 "the issuer does not register the client (`{code}`): configure a `client_id`"
             ));
@@ -98,6 +99,9 @@ impl LoginClient {
         let registered: Registered =
             serde_json::from_slice(&body).map_err(|_| "the issuer's response is not a registration".to_owned())?;
         let secret = registered.client_secret.map(Zeroizing::new);
+        if let Some(secret) = &secret {
+            redaction.add(secret);
+        }
         let is_usable = |text: &str| {
             !text.is_empty() && text.len() <= ID_BYTES_MAX && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         };

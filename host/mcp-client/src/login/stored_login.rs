@@ -50,6 +50,12 @@ impl StoredLogin {
         Ok(Zeroizing::new(text))
     }
 
+    /// Returns its tokens, and the secret of its client.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let others = self.refresh_token.iter().chain(&self.client_secret);
+        [&self.access_token].into_iter().chain(others).map(String::as_str)
+    }
+
     /// Sets when the access token expires.
     pub(crate) fn expire_after(&mut self, validity: Option<Duration>) {
         self.expires_at = validity.map(|validity| seconds_since_1970().saturating_add(validity.as_secs()));

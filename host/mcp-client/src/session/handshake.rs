@@ -278,7 +278,8 @@ impl Start<'_> {
         if revision.is_some_and(|revision| ProtocolVersion::KNOWN_VERSIONS.contains(revision)) {
             return Ok(service);
         }
-        let revision = quoted(revision.map_or("", |revision| revision.as_str()));
+        let revision = revision.map_or("", |revision| revision.as_str());
+        let revision = self.redaction.quoted(revision);
         let why = format!("it uses the revision `{revision}` of the protocol, which is not supported");
         Err(unavailable(&self.config.name, &why))
     }

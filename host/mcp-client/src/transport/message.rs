@@ -9,8 +9,9 @@ use super::request_limit::RequestLimit;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_parts, printable};
 
-/// The maximum length of a server's text in a replacement, in characters.
-const QUOTED_CHARS_MAX: usize = 60;
+/// The maximum length of the type of an unsupported block that its replacement names, in characters. A longer one is not cut, because a
+/// secret over the cut would not be recognized later.
+const TYPE_CHARS_MAX: usize = 60;
 
 /// The reason why a message is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,12 +74,20 @@ fn repair(result: &mut Value) {
                 fields.remove("_meta");
             }
             if !is_known(block) {
-                let kind = printable(block.get("type").and_then(Value::as_str).unwrap_or_default());
-                let kind: String = kind.chars().take(QUOTED_CHARS_MAX).collect();
-                *block = json!({"type": "text", "text": format!("[content of the unsupported type `{kind}`]")});
+                let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+                *block = json!({"type": "text", "text": unsupported(kind)});
             }
         }
     }
+}
+
+/// Returns the replacement of a block with an unknown type.
+fn unsupported(kind: &str) -> String {
+    let kind = printable(kind);
+    if kind.chars().nth(TYPE_CHARS_MAX).is_some() {
+        return "[content of an unsupported type]".to_owned();
+    }
+    format!("[content of the unsupported type `{kind}`]")
 }
 
 /// Cuts the description of a tool. Returns whether the tool is valid.
@@ -154,14 +163,18 @@ mod tests {
     // attack: G9
     #[test]
     fn unknown_content_does_not_lose_a_result() {
-        let content = json!([{"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}]);
+        let long = format!("a-secret-{}", "x".repeat(TYPE_CHARS_MAX));
+        let content = json!([
+            {"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}, {"type": long},
+        ]);
         let result = result(json!({"resultType": "complete", "content": content}));
         let ServerResult::CallToolResult(called) = result else {
             panic!("{result:?}");
         };
         let texts: Vec<_> = called.content.iter().filter_map(|block| block.as_text()).collect();
-        assert_eq!(texts.len(), 3);
+        assert_eq!(texts.len(), 4);
         assert_eq!(texts[1].text, "[content of the unsupported type `hologram`]");
+        assert_eq!(texts[3].text, "[content of an unsupported type]", "no part of a secret");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod login;
 mod login_hostile;
 mod login_server;
 mod oauth;
+mod oauth_redaction;
 mod process;
 
 use std::sync::{Arc, Mutex};

@@ -12,14 +12,14 @@ use zeroize::Zeroizing;
 use crate::http_server::{HttpServer, Reply, Request, handshake};
 use crate::works;
 
-const CLIENT_SECRET: &str = "the-secret-of-the-client";
+pub(crate) const CLIENT_SECRET: &str = "the-secret-of-the-client";
 
 /// Returns the origin of a server.
-fn origin(server: &HttpServer) -> String {
+pub(crate) fn origin(server: &HttpServer) -> String {
     server.url.trim_end_matches("/mcp").to_owned()
 }
 
-fn origin_of(request: &Request) -> String {
+pub(crate) fn origin_of(request: &Request) -> String {
     format!("http://{}", request.headers["host"])
 }
 
@@ -48,7 +48,11 @@ async fn issuer_server() -> HttpServer {
 }
 
 /// Starts a server that accepts some tokens of an issuer, and challenges other requests.
-async fn protected(issuer: String, accepted: &'static [&'static str], challenge: &'static str) -> HttpServer {
+pub(crate) async fn protected(
+    issuer: String,
+    accepted: &'static [&'static str],
+    challenge: &'static str,
+) -> HttpServer {
     HttpServer::start(move |request| {
         if request.path.starts_with("/.well-known/oauth-protected-resource") {
             let resource = format!("{}/mcp", origin_of(request));
@@ -70,18 +74,18 @@ async fn protected(issuer: String, accepted: &'static [&'static str], challenge:
     .await
 }
 
-fn client(issuer: &HttpServer) -> OauthClient {
+pub(crate) fn client(issuer: &HttpServer) -> OauthClient {
     let client = OauthClient::new(&origin(issuer), "toolwit").unwrap();
     client.with_client_secret(CLIENT_SECRET).with_scopes(["read"])
 }
 
-fn server(http: &HttpServer, client: OauthClient) -> McpServer {
+pub(crate) fn server(http: &HttpServer, client: OauthClient) -> McpServer {
     let config = ServerConfig::http("test", &http.url).unwrap().with_oauth(client);
     McpServer::new(config, ClientOptions::default())
 }
 
 /// Returns the error of the first use.
-async fn refusal(server: &McpServer) -> String {
+pub(crate) async fn refusal(server: &McpServer) -> String {
     let error = server.tools(&ToolContext::new()).await.err().unwrap();
     assert!(!format!("{error:?}").contains(CLIENT_SECRET));
     error.to_string()

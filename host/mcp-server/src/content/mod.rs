@@ -15,3 +15,4 @@ pub(crate) use interfaces::{Interfaces, shows_interfaces, without_interface};
 pub(crate) use plugin_docs::PluginDocs;
 pub(crate) use prompt::{MissingArgument, ServedPrompt};
 pub use served_content::ServedContent;
+pub(crate) use source::FileStamp;

@@ -331,9 +331,9 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.shared.listeners().add_subscription(context.sink().clone());
+        let key = self.shared.listeners().add_subscription(context.sink().clone());
         context.cancelled().await;
-        self.shared.listeners().remove_subscription(context.sink());
+        self.shared.listeners().remove_subscription(key);
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CacheScope, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
-    ResourceContents,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, PromptMessage,
+    ReadResourceResult, ResourceContents,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -72,15 +72,26 @@ impl ContentRequests<'_> {
         {
             return Ok(GetPromptResponse::InputRequired(question));
         }
-        let messages = self.content.messages(prompt, &completed?).map_err(|problem| {
-            tracing::error!(prompt = prompt.name(), problem, "a prompt cannot be read");
-            unreadable()
-        })?;
+        let messages = self.messages(prompt.name(), completed?).await?;
         let result = GetPromptResult::new(messages);
         Ok(GetPromptResponse::Complete(match prompt.description() {
             Some(description) => result.with_description(description),
             None => result,
         }))
+    }
+
+    /// Returns the messages of a prompt. Files are read on the threads for blocking tasks.
+    async fn messages(&self, name: &str, values: BTreeMap<String, String>) -> Result<Vec<PromptMessage>, ErrorData> {
+        let (content, of) = (self.content.clone(), name.to_owned());
+        let read = tokio::task::spawn_blocking(move || {
+            let prompt = content.prompt(&of).ok_or("it does not exist")?;
+            content.messages(prompt, &values)
+        });
+        let messages = read.await.map_err(|_panic| unreadable())?;
+        messages.map_err(|problem| {
+            tracing::error!(prompt = name, problem, "a prompt cannot be read");
+            unreadable()
+        })
     }
 
     /// Lists the resources, with the user interfaces of plugins if the client shows them.

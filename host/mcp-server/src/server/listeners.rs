@@ -1,14 +1,16 @@
 //! The clients that receive a notification when tools, prompts or resources change.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification};
-use rmcp::service::{Peer, SubscriptionSendError, SubscriptionSink};
+use rmcp::service::{Peer, SubscriptionSink};
 use tokio::sync::watch;
 
-use crate::content::ServedContent;
+use super::deliveries::{Deliveries, to_session, to_subscription};
+use crate::content::{FileStamp, ServedContent};
 use crate::session::ClientSession;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
@@ -19,86 +21,134 @@ const FILES_INTERVAL: Duration = Duration::from_secs(2);
 /// The sessions and subscriptions of a server.
 #[derive(Default)]
 pub(super) struct Listeners {
-    sessions: Mutex<Vec<(Weak<ClientSession>, Peer<RoleServer>)>>,
-    subscriptions: Mutex<Vec<SubscriptionSink>>,
+    sessions: Mutex<Vec<SessionListener>>,
+    subscriptions: Mutex<Subscriptions>,
+}
+
+/// The subscriptions of all clients, in the order of their beginning. Their own ids are unique for each client only.
+#[derive(Default)]
+struct Subscriptions {
+    sinks: BTreeMap<SubscriptionKey, SubscriptionSink>,
+    next: SubscriptionKey,
+}
+
+/// Identifies a subscription among those of all clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SubscriptionKey(u64);
+
+/// A session, and the connection of its client.
+#[derive(Clone)]
+struct SessionListener {
+    session: Weak<ClientSession>,
+    peer: Peer<RoleServer>,
+}
+
+impl SessionListener {
+    /// Moves the session to the newest packages. Returns whether its list of tools changed.
+    async fn follow(&self) -> bool {
+        let Some(session) = self.session.upgrade() else {
+            return false;
+        };
+        session.follow().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the tools of a session cannot be updated");
+            false
+        })
+    }
+
+    fn is_subscribed(&self, uri: &str) -> bool {
+        let session = self.session.upgrade();
+        session.is_some_and(|session| session.is_subscribed(uri))
+    }
 }
 
 impl Listeners {
     pub(super) fn add_session(&self, session: &Arc<ClientSession>, peer: Peer<RoleServer>) {
         let mut sessions = lock(&self.sessions);
-        sessions.retain(|(session, peer)| session.strong_count() > 0 && !peer.is_transport_closed());
-        sessions.push((Arc::downgrade(session), peer));
+        sessions.retain(|listener| listener.session.strong_count() > 0 && !listener.peer.is_transport_closed());
+        let session = Arc::downgrade(session);
+        sessions.push(SessionListener { session, peer });
     }
 
-    pub(super) fn add_subscription(&self, sink: SubscriptionSink) {
-        lock(&self.subscriptions).push(sink);
+    pub(super) fn add_subscription(&self, sink: SubscriptionSink) -> SubscriptionKey {
+        let mut subscriptions = lock(&self.subscriptions);
+        let key = subscriptions.next;
+        subscriptions.next = SubscriptionKey(key.0 + 1);
+        subscriptions.sinks.insert(key, sink);
+        key
     }
 
-    pub(super) fn remove_subscription(&self, ended: &SubscriptionSink) {
-        lock(&self.subscriptions).retain(|sink| sink.id() != ended.id());
+    pub(super) fn remove_subscription(&self, ended: SubscriptionKey) {
+        lock(&self.subscriptions).sinks.remove(&ended);
     }
 
     /// Notifies all clients that the tools changed, and with them the documentation of plugins.
-    async fn announce_tools(&self) {
-        let sessions = lock(&self.sessions).clone();
-        for (session, peer) in sessions {
-            let Some(session) = session.upgrade() else { continue };
-            match session.follow().await {
-                Ok(true) => drop(peer.notify_tool_list_changed().await),
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "the tools of a session cannot be updated"),
-            }
+    fn announce_tools(self: &Arc<Self>, deliveries: &mut Deliveries) {
+        let tools = ServerNotification::ToolListChangedNotification(Default::default());
+        let resources = ServerNotification::ResourceListChangedNotification(Default::default());
+        self.to_subscriptions(&[tools.clone(), resources.clone()], deliveries);
+        for listener in self.sessions() {
+            let (tools, resources) = (tools.clone(), resources.clone());
+            deliveries.begin(async move {
+                let mut notifications = vec![resources];
+                if listener.follow().await {
+                    notifications.insert(0, tools);
+                }
+                to_session(&listener.peer, notifications).await;
+            });
         }
-        self.to_subscriptions(ServerNotification::ToolListChangedNotification(Default::default()))
-            .await;
-        self.to_all(ServerNotification::ResourceListChangedNotification(Default::default()))
-            .await;
     }
 
     /// Notifies all clients that the prompts and resources changed.
-    async fn announce_content(&self) {
-        self.to_all(ServerNotification::PromptListChangedNotification(Default::default()))
-            .await;
-        self.to_all(ServerNotification::ResourceListChangedNotification(Default::default()))
-            .await;
+    fn announce_content(self: &Arc<Self>, deliveries: &mut Deliveries) {
+        let notifications = [
+            ServerNotification::PromptListChangedNotification(Default::default()),
+            ServerNotification::ResourceListChangedNotification(Default::default()),
+        ];
+        self.to_subscriptions(&notifications, deliveries);
+        for listener in self.sessions() {
+            let notifications = notifications.to_vec();
+            deliveries.begin(async move { to_session(&listener.peer, notifications).await });
+        }
     }
 
-    /// Notifies the clients that subscribed to a resource that the resource changed.
-    async fn announce_resource(&self, uri: &str) {
-        let updated = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri));
-        let updated = ServerNotification::ResourceUpdatedNotification(updated);
-        self.to_sessions(&updated, |session| session.is_subscribed(uri)).await;
-        self.to_subscriptions(updated).await;
-    }
-
-    async fn to_all(&self, notification: ServerNotification) {
-        self.to_sessions(&notification, |_| true).await;
-        self.to_subscriptions(notification).await;
-    }
-
-    async fn to_sessions(&self, notification: &ServerNotification, has_interest: impl Fn(&ClientSession) -> bool) {
-        let sessions = lock(&self.sessions).clone();
-        for (session, peer) in sessions {
-            if session.upgrade().is_some_and(|session| has_interest(&session)) {
-                drop(peer.send_notification(notification.clone()).await);
+    /// Notifies the clients that subscribed to resources that these changed.
+    fn announce_resources(self: &Arc<Self>, uris: &[&str], deliveries: &mut Deliveries) {
+        let updated = |uri: &&str| {
+            let parameters = ResourceUpdatedNotificationParam::new(*uri);
+            ServerNotification::ResourceUpdatedNotification(ResourceUpdatedNotification::new(parameters))
+        };
+        self.to_subscriptions(&uris.iter().map(updated).collect::<Vec<_>>(), deliveries);
+        for listener in self.sessions() {
+            let subscribed = uris.iter().filter(|uri| listener.is_subscribed(uri));
+            let notifications: Vec<_> = subscribed.map(updated).collect();
+            if !notifications.is_empty() {
+                deliveries.begin(async move { to_session(&listener.peer, notifications).await });
             }
         }
     }
 
-    async fn to_subscriptions(&self, notification: ServerNotification) {
-        let subscriptions = lock(&self.subscriptions).clone();
-        for sink in subscriptions {
-            match sink.send(notification.clone()).await {
-                Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)) => {}
-                Err(_) => self.remove_subscription(&sink),
-            }
+    fn to_subscriptions(self: &Arc<Self>, notifications: &[ServerNotification], deliveries: &mut Deliveries) {
+        let sinks = lock(&self.subscriptions).sinks.clone();
+        for (key, sink) in sinks {
+            let (listeners, notifications) = (self.clone(), notifications.to_vec());
+            deliveries.begin(async move {
+                if !to_subscription(&sink, notifications).await {
+                    listeners.remove_subscription(key);
+                }
+            });
         }
+    }
+
+    fn sessions(&self) -> Vec<SessionListener> {
+        lock(&self.sessions).clone()
     }
 }
 
 /// Announces new content and changed files, as long as the listeners exist.
 pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedContent>>, listeners: Weak<Listeners>) {
-    let mut stamps = content.borrow_and_update().stamps();
+    let current = content.borrow_and_update().clone();
+    let mut stamps = stamps_of(current).await;
+    let mut deliveries = Deliveries::default();
     let mut interval = tokio::time::interval(FILES_INTERVAL);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -109,19 +159,28 @@ pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedConten
             },
             _ = interval.tick() => false,
         };
-        let Some(listeners) = listeners.upgrade() else { return };
         let current = content.borrow_and_update().clone();
-        let newest = current.stamps();
+        let newest = stamps_of(current).await;
+        let Some(listeners) = listeners.upgrade() else { return };
         if has_new_content {
-            listeners.announce_content().await;
+            listeners.announce_content(&mut deliveries);
         }
-        for (uri, stamp) in &newest {
-            if stamps.get(uri).is_some_and(|known| known != stamp) {
-                listeners.announce_resource(uri).await;
-            }
+        let changed = newest
+            .iter()
+            .filter(|(uri, stamp)| stamps.get(*uri).is_some_and(|known| known != *stamp));
+        let changed: Vec<_> = changed.map(|(uri, _)| uri.as_str()).collect();
+        if !changed.is_empty() {
+            listeners.announce_resources(&changed, &mut deliveries);
         }
         stamps = newest;
     }
+}
+
+/// Returns the stamps of the files of a content, by URI.
+async fn stamps_of(content: Arc<ServedContent>) -> BTreeMap<String, FileStamp> {
+    let stamps = tokio::task::spawn_blocking(move || content.stamps());
+    // A file without a stamp is one that has not changed.
+    stamps.await.unwrap_or_default()
 }
 
 /// Announces the changes of a host's packages, as long as the listeners exist.
@@ -129,12 +188,13 @@ pub(super) async fn follow(host: Toolwit, listeners: Weak<Listeners>) {
     let mut changes = host.live_registry().changes();
     let mut known: Registry = host.registry();
     drop(host);
+    let mut deliveries = Deliveries::default();
     while changes.changed().await.is_ok() {
         let Some(listeners) = listeners.upgrade() else { return };
         let current = changes.borrow_and_update().clone();
         if !current.is_same(&known) {
             known = current;
-            listeners.announce_tools().await;
+            listeners.announce_tools(&mut deliveries);
         }
     }
 }

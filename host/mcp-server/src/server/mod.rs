@@ -2,6 +2,7 @@
 
 mod connection;
 mod content_requests;
+mod deliveries;
 mod listeners;
 mod mcp_server;
 mod task_call;

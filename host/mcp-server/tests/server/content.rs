@@ -31,7 +31,7 @@ const CONTENT: &str = r#"
 "#;
 
 /// A server with content, and the directory of its files.
-async fn library() -> (McpServer, TempDir) {
+pub(crate) async fn library() -> (McpServer, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("notes")).unwrap();
     fs::write(directory.path().join("rules.md"), "Errors have a hint.").unwrap();
@@ -157,6 +157,8 @@ async fn subscriber_is_told_of_a_changed_file_and_new_content() {
         .request("2", "resources/subscribe", json!({"uri": "rules://review"}))
         .await;
     assert_eq!(subscribed["result"], json!({}));
+    // The files are compared with those of the start.
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     fs::write(directory.path().join("rules.md"), "Errors have a hint, and a cause.").unwrap();
     let updated = client.next().await;
     assert_eq!(updated["method"], "notifications/resources/updated", "{updated}");

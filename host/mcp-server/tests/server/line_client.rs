@@ -38,8 +38,13 @@ impl LineClient {
 
     /// Connects to a server, and begins nothing.
     pub(crate) fn connected_to(server: McpServer) -> Self {
+        Self::connected_with(server, 64 << 10)
+    }
+
+    /// Connects to a server whose messages wait in a buffer of this size until the client reads them.
+    pub(crate) fn connected_with(server: McpServer, output_bytes: usize) -> Self {
         let (input, server_input) = tokio::io::duplex(64 << 10);
-        let (server_output, output) = tokio::io::duplex(64 << 10);
+        let (server_output, output) = tokio::io::duplex(output_bytes);
         let serve = async move {
             server
                 .serve_streams(server_input, server_output, CancellationToken::new())
@@ -60,12 +65,16 @@ impl LineClient {
     /// Connects to a server and initializes a session of a client with these capabilities.
     pub(crate) async fn session_with(server: McpServer, capabilities: Value) -> Self {
         let mut client = Self::connected_to(server);
-        let answer = client.initialize_with("2025-11-25", capabilities).await;
+        client.begin_session(capabilities).await;
+        client
+    }
+
+    /// Initializes a session.
+    pub(crate) async fn begin_session(&mut self, capabilities: Value) {
+        let answer = self.initialize_with("2025-11-25", capabilities).await;
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
-        client
-            .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
-        client
     }
 
     pub(crate) async fn initialize(&mut self, version: &str) -> Value {

@@ -15,6 +15,7 @@ mod http;
 mod interfaces;
 mod line_client;
 mod lost_clients;
+mod notifications;
 mod protocol;
 mod session_limits;
 mod sessions;

@@ -1,11 +1,14 @@
 //! An immutable snapshot of the packages of plugin directories.
 
 mod health_tool;
+mod lazy_catalog;
+mod parse;
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use self::health_tool::HealthTool;
+pub(crate) use self::lazy_catalog::LazyCatalog;
 use crate::catalog::{Catalog, HealthBoost, Hit, Query};
 use crate::health::FailingTool;
 use crate::package::{Package, stored_path};
@@ -24,7 +27,7 @@ pub struct Registry {
 pub(crate) struct Snapshot {
     /// Sorted by name. Packages that share a name are all broken.
     pub(crate) packages: Vec<Package>,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: LazyCatalog,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) current: Arc<CurrentSnapshot>,
 }
@@ -47,7 +50,7 @@ impl CurrentSnapshot {
         };
         let plugin = registry.plugin_of(&tool.tool);
         if plugin.is_some_and(|plugin| plugin.digest() == tool.digest) {
-            let catalog = &registry.snapshot.catalog;
+            let catalog = registry.catalog();
             health.map(|health| catalog.set_health(&tool.tool, health));
             if is_use {
                 catalog.add_use(&tool.tool);
@@ -79,15 +82,16 @@ impl Registry {
     }
 
     /// Returns the search index of the tools, to search it together with others; see [`CatalogUnion`](crate::CatalogUnion).
+    /// The first use of a snapshot waits until the index is built.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
-        &self.snapshot.catalog
+        self.snapshot.catalog.get()
     }
 
     /// Searches the tools whose id `may_use` accepts.
     #[must_use]
     pub fn search(&self, query: &Query, may_use: impl Fn(&str) -> bool) -> Vec<Hit> {
-        self.snapshot.catalog.search(query, may_use)
+        self.catalog().search(query, may_use)
     }
 
     /// Returns the plugin that a tool belongs to.
@@ -123,6 +127,7 @@ impl Registry {
     /// Returns the tools of all plugins; see [`Registry::tool`].
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
+        self.parse_inspections();
         let of_plugin = |plugin| self.tools_of(plugin, scope);
         self.plugins().flat_map(of_plugin).collect()
     }

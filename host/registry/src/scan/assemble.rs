@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::tool_document::ranking_signals;
 use super::{ScannedFiles, or_default_with_warning};
-use crate::catalog::{Catalog, EmbeddingModel};
+use crate::catalog::{Catalog, EmbeddingModel, IndexedTool};
 use crate::health::now_ms;
 use crate::package::{Package, PackageStatus, identity_of};
-use crate::registry::{CurrentSnapshot, Registry, Snapshot};
+use crate::registry::{CurrentSnapshot, LazyCatalog, Registry, Snapshot};
 use crate::store::{Store, ToolHealth, ToolKey};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
@@ -17,59 +17,89 @@ use toolwit_sandbox::Plugin;
 /// The number of other packages with the same name that an error lists. Each of many packages with one name has such an error.
 const CLAIMANTS_SHOWN: usize = 3;
 
-/// The part of the previous snapshot that the next one reuses.
-struct Previous {
-    catalog: Catalog,
-    /// The plugins whose tools are in the catalog, by component file.
-    plugins: HashMap<PathBuf, Arc<Plugin>>,
-    current: Arc<CurrentSnapshot>,
+/// A package whose tools are put into the search index.
+struct IndexedPackage {
+    path: PathBuf,
+    digest: String,
+    tools: Arc<[IndexedTool]>,
 }
 
-/// Builds the first snapshot. Blocks.
+impl IndexedPackage {
+    /// Returns the package for the index, unless it is broken.
+    fn of(package: &Package, files: &ScannedFiles) -> Option<Self> {
+        Some(Self {
+            digest: package.plugin()?.digest().to_owned(),
+            tools: files.get(&package.path)?.tools.clone(),
+            path: package.path.clone(),
+        })
+    }
+
+    /// Replaces the tools of the package in the index.
+    fn index(&self, catalog: &mut Catalog, health: &BTreeMap<ToolKey, ToolHealth>) {
+        catalog.put_indexed(&self.path.to_string_lossy(), self.tools.iter());
+        if health.is_empty() {
+            return;
+        }
+        let now = now_ms();
+        for tool in self.tools.iter() {
+            if let Some(health) = health.get(&ToolKey::new(self.digest.as_str(), tool.id.as_str())) {
+                catalog.set_signals(&tool.id, ranking_signals(tool.signals, health, now));
+            }
+        }
+    }
+}
+
+/// Builds the first snapshot. Its search index is built when it is first used. Blocks.
 pub(super) fn first_registry(
     files: &ScannedFiles,
     store: Arc<dyn Store>,
     model: Option<Arc<dyn EmbeddingModel>>,
 ) -> Registry {
-    let previous = Previous {
-        catalog: model.into_iter().fold(Catalog::new(), Catalog::with_embedding_model),
-        plugins: HashMap::new(),
-        current: Arc::default(),
-    };
-    assemble(files, previous, store)
-}
-
-/// Builds the snapshot that follows `earlier`. Blocks.
-pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
-    let previous = Previous {
-        catalog: earlier.snapshot.catalog.clone(),
-        plugins: plugins_by_path(earlier.packages()),
-        current: earlier.snapshot.current.clone(),
-    };
-    assemble(files, previous, store)
-}
-
-/// Builds a snapshot. Updates the catalog only for plugins that changed.
-fn assemble(files: &ScannedFiles, previous: Previous, store: Arc<dyn Store>) -> Registry {
     let health = or_default_with_warning(store.health());
-    let Previous {
-        mut catalog,
-        plugins: before,
-        current,
-    } = previous;
-    let mut packages: Vec<_> = files.values().map(|file| file.package.clone()).collect();
-    reject_shared_names(&mut packages);
-    for package in &packages {
-        let Some(plugin) = package.plugin() else { continue };
+    let packages = packages_of(files);
+    let indexed = packages.iter().filter_map(|package| IndexedPackage::of(package, files));
+    let indexed: Vec<_> = indexed.collect();
+    let catalog = LazyCatalog::new(move || {
+        let mut catalog = model.into_iter().fold(Catalog::new(), Catalog::with_embedding_model);
+        indexed.iter().for_each(|package| package.index(&mut catalog, &health));
+        catalog
+    });
+    snapshot(packages, catalog, store, Arc::default())
+}
+
+/// Builds the snapshot that follows `earlier`. Updates the search index only for plugins that changed. Blocks.
+pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
+    let health = or_default_with_warning(store.health());
+    let mut catalog = earlier.catalog().clone();
+    let before = plugins_by_path(earlier.packages());
+    let packages = packages_of(files);
+    let is_changed = |package: &&Package| {
         let earlier = before.get(&package.path);
-        if !earlier.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
-            index(&mut catalog, package, plugin, files, &health);
-        }
+        !earlier.is_some_and(|earlier| package.plugin().is_some_and(|plugin| Arc::ptr_eq(earlier, plugin)))
+    };
+    let changed = packages.iter().filter(is_changed);
+    for package in changed.filter_map(|package| IndexedPackage::of(package, files)) {
+        package.index(&mut catalog, &health);
     }
     let after = plugins_by_path(&packages);
     for path in before.keys().filter(|path| !after.contains_key(*path)) {
         catalog.remove(&path.to_string_lossy());
     }
+    snapshot(packages, catalog.into(), store, earlier.snapshot.current.clone())
+}
+
+fn packages_of(files: &ScannedFiles) -> Vec<Package> {
+    let mut packages: Vec<_> = files.values().map(|file| file.package.clone()).collect();
+    reject_shared_names(&mut packages);
+    packages
+}
+
+fn snapshot(
+    packages: Vec<Package>,
+    catalog: LazyCatalog,
+    store: Arc<dyn Store>,
+    current: Arc<CurrentSnapshot>,
+) -> Registry {
     let snapshot = Arc::new(Snapshot {
         packages,
         catalog,
@@ -78,27 +108,6 @@ fn assemble(files: &ScannedFiles, previous: Previous, store: Arc<dyn Store>) -> 
     });
     snapshot.current.set(&snapshot);
     Registry { snapshot }
-}
-
-/// Replaces the tools of a package in the catalog.
-fn index(
-    catalog: &mut Catalog,
-    package: &Package,
-    plugin: &Plugin,
-    files: &ScannedFiles,
-    health: &BTreeMap<ToolKey, ToolHealth>,
-) {
-    let Some(file) = files.get(&package.path) else { return };
-    catalog.put_indexed(&package.path.to_string_lossy(), file.tools.iter());
-    if health.is_empty() {
-        return;
-    }
-    let now = now_ms();
-    for tool in file.tools.iter() {
-        if let Some(health) = health.get(&ToolKey::new(plugin.digest(), tool.id.as_str())) {
-            catalog.set_signals(&tool.id, ranking_signals(tool.signals, health, now));
-        }
-    }
 }
 
 fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {

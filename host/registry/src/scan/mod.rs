@@ -106,11 +106,15 @@ impl Scan {
         let deleted = deleted_paths(&records, &self.paths, &present);
         let outcomes = self.read(chunks, deleted).await?;
         let (store, model) = (self.store.clone(), self.embedding_model.clone());
-        blocking(move || {
+        let (registry, files) = blocking(move || {
             let files = by_path(outcomes);
             Ok((first_registry(&files, store, model), files))
         })
-        .await
+        .await?;
+        // The index is built while the host already answers, unless a search needs it before.
+        let indexed = registry.clone();
+        drop(tokio::task::spawn_blocking(move || indexed.catalog().len()));
+        Ok((registry, files))
     }
 
     /// Scans again and reads only the files that changed. A missing path counts as empty, because it may be created

@@ -100,6 +100,12 @@ impl Plugin {
         self.inspection.get(&self.name)
     }
 
+    /// Returns whether its inspection has been parsed, if it was cached. The first use of the inspection parses it.
+    #[must_use]
+    pub fn is_parsed(&self) -> bool {
+        self.inspection.is_parsed()
+    }
+
     /// Returns the SHA-256 of its component, in hex.
     #[must_use]
     pub fn digest(&self) -> &str {

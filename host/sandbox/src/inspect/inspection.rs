@@ -331,12 +331,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
         .docs
         .clone()
         .unwrap_or_else(|| wit_text::plain_description(function, &name, plugin));
-    let mut definition = ToolDefinition::new(
-        id,
-        name.clone(),
-        description,
-        serde_json::Value::clone(&function.input_schema),
-    );
+    let mut definition = ToolDefinition::new(id, name.clone(), description, serde_json::Value::Null);
     definition.input_schema = function.input_schema.clone();
     definition.output_schema = function.output_schema.clone();
     definition.effect = function.effect;

@@ -54,6 +54,10 @@ impl LazyInspection {
         self.dynamic_tools
     }
 
+    pub(crate) fn is_parsed(&self) -> bool {
+        self.inspection.get().is_some()
+    }
+
     /// Returns the inspection, for a plugin of this name. Parsing the cached text takes tens of microseconds.
     pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {

@@ -122,15 +122,15 @@ impl Schemas<'_> {
             WitType::Char => json!({"type": "string", "minLength": 1, "maxLength": 1}),
             WitType::String => json!({"type": "string"}),
             WitType::Bytes => json!({"type": "string", "contentEncoding": "base64", "pattern": BASE64_PATTERN}),
-            WitType::List(item) => json!({"type": "array", "items": self.of(item)}),
-            WitType::Tuple(items) => json!({
-                "type": "array",
-                "prefixItems": items.iter().map(|item| self.of(item)).collect::<Vec<_>>(),
-                "items": false,
-                "minItems": items.len()
-            }),
+            WitType::List(item) => array_of(self.of(item)),
+            WitType::Tuple(items) => schema([
+                ("type", json!("array")),
+                ("prefixItems", items.iter().map(|item| self.of(item)).collect()),
+                ("items", json!(false)),
+                ("minItems", json!(items.len())),
+            ]),
             WitType::Record(fields) => self.object(fields),
-            WitType::Variant(cases) => json!({"oneOf": cases.iter().map(|case| self.case(case)).collect::<Vec<_>>()}),
+            WitType::Variant(cases) => schema([("oneOf", cases.iter().map(|case| self.case(case)).collect())]),
             WitType::Enum(names) => labels(json!({"type": "string", "enum": json_names(names)}), names),
             WitType::Flags(names) => labels(
                 json!({"type": "array", "items": {"type": "string", "enum": json_names(names)}, "uniqueItems": true}),
@@ -144,12 +144,12 @@ impl Schemas<'_> {
                         ty.as_ref().map_or_else(|| json!({"type": "null"}), |ty| self.of(ty)),
                     )
                 };
-                json!({"oneOf": [side("ok", ok), side("err", err)]})
+                schema([("oneOf", Value::Array(vec![side("ok", ok), side("err", err)]))])
             }
             WitType::Stream(item) if **item == WitType::U8 => {
                 json!({"type": "string", "description": "Text, or a data URL of bytes that are not UTF-8."})
             }
-            WitType::Stream(item) => json!({"type": "array", "items": self.of(item)}),
+            WitType::Stream(item) => array_of(self.of(item)),
             WitType::Future(payload) => payload
                 .as_ref()
                 .map_or_else(|| json!({"type": "null"}), |payload| self.of(payload)),
@@ -166,12 +166,14 @@ impl Schemas<'_> {
                 required.push(label.json.clone());
             }
         }
-        let mut schema = json!({"type": "object", "properties": properties});
+        let mut fields = Map::new();
+        fields.insert("type".to_owned(), json!("object"));
+        fields.insert("properties".to_owned(), Value::Object(properties));
         if !required.is_empty() {
-            schema["required"] = json!(required);
+            fields.insert("required".to_owned(), required.into());
         }
-        schema["additionalProperties"] = json!(false);
-        schema
+        fields.insert("additionalProperties".to_owned(), json!(false));
+        Value::Object(fields)
     }
 
     fn case(&self, case: &Case) -> Value {
@@ -185,7 +187,7 @@ impl Schemas<'_> {
 
     fn option(&self, inner: &WitType) -> Value {
         if inner.encodes_null() {
-            return json!({"anyOf": [tagged("some", self.of(inner)), {"type": "null"}]});
+            return or_null(tagged("some", self.of(inner)));
         }
         match self.of(inner) {
             // Uses the short form, which models follow best, if only the type restricts the value.
@@ -193,10 +195,10 @@ impl Schemas<'_> {
                 if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
             {
                 let ty = schema["type"].take();
-                schema.insert("type".to_owned(), json!([ty, "null"]));
+                schema.insert("type".to_owned(), Value::Array(vec![ty, json!("null")]));
                 Value::Object(schema)
             }
-            schema => json!({"anyOf": [schema, {"type": "null"}]}),
+            schema => or_null(schema),
         }
     }
 
@@ -218,6 +220,20 @@ impl Schemas<'_> {
     }
 }
 
+/// Returns a schema with these fields. Unlike `json!`, it moves the values: at each level, that macro would copy the schemas inside.
+fn schema<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Value::Object(fields.collect())
+}
+
+fn array_of(items: Value) -> Value {
+    schema([("type", json!("array")), ("items", items)])
+}
+
+fn or_null(other: Value) -> Value {
+    schema([("anyOf", Value::Array(vec![other, json!({"type": "null"})]))])
+}
+
 fn integer(minimum: impl Into<i64>, maximum: impl Into<i64>) -> Value {
     json!({"type": "integer", "minimum": minimum.into(), "maximum": maximum.into()})
 }
@@ -227,8 +243,14 @@ fn json_names(labels: &[Label]) -> Vec<&str> {
 }
 
 /// Returns the schema of an object with one property: a case with a payload.
-fn tagged(name: &str, schema: Value) -> Value {
-    json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
+fn tagged(name: &str, payload: Value) -> Value {
+    let properties = Value::Object(Map::from_iter([(name.to_owned(), payload)]));
+    schema([
+        ("type", json!("object")),
+        ("properties", properties),
+        ("required", json!([name])),
+        ("additionalProperties", json!(false)),
+    ])
 }
 
 /// Adds docs to a schema, before its own description.

@@ -10,6 +10,9 @@ use toolwit_core::{Tool, ToolId, ToolSet};
 use toolwit_registry::{LiveRegistry, Package, Registry};
 use toolwit_sandbox::{Plugin, Scope};
 
+/// The maximum number of threads that read components at the beginning of a turn.
+const READERS_MAX: usize = 4;
+
 /// The snapshot of a live registry that a conversation uses during a turn. A new turn moves to the current snapshot.
 pub(super) struct Follower {
     live: LiveRegistry,
@@ -58,7 +61,8 @@ impl Follower {
     }
 
     /// Keeps components that are not compiled yet in memory, so that their tools work for the turn even if their files
-    /// change. Reads the files on the threads for blocking tasks.
+    /// change. Reads the files on a few threads for blocking tasks: usually the compiled code is cached, so that nothing has to be
+    /// read, and a thread for each plugin would cost more than that.
     pub(super) async fn retain(&self, tools: &ToolSet, injection: &Injection) {
         let present = tools.iter().map(|named| &named.definition.id);
         let added = injection.add.iter().map(|tool| &tool.definition().id);
@@ -68,9 +72,11 @@ impl Follower {
         let plugins = packages
             .filter_map(Package::plugin)
             .filter(|plugin| !plugin.is_compiled());
-        let reads = plugins
-            .cloned()
-            .map(|plugin| tokio::task::spawn_blocking(move || plugin.retain_component()));
+        let plugins: Vec<_> = plugins.cloned().collect();
+        let reads = plugins.chunks(plugins.len().div_ceil(READERS_MAX).max(1)).map(|part| {
+            let part = part.to_vec();
+            tokio::task::spawn_blocking(move || part.iter().for_each(|plugin| plugin.retain_component()))
+        });
         // A read that panicked retains nothing.
         drop(join_all(reads).await);
     }

@@ -55,6 +55,7 @@ impl RegistryTools {
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let registry = self.follower.registry();
+        registry.parse_inspections();
         let tools = registry
             .plugins()
             .flat_map(|plugin| self.follower.tools_of(&registry, plugin));
@@ -63,6 +64,15 @@ impl RegistryTools {
 
     /// Groups tools into facades where the manifest or the strategy requests it.
     fn shown(&self, registry: &Registry, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        let manifests = || {
+            registry
+                .packages()
+                .iter()
+                .filter_map(|package| package.manifest.as_ref())
+        };
+        if !self.all_facades && !manifests().any(|manifest| manifest.facade) {
+            return tools;
+        }
         facades_by_interface(tools, |plugin| {
             let manifest = registry.package(plugin).and_then(|package| package.manifest.as_ref());
             let is_facade = self.all_facades || manifest.is_some_and(|manifest| manifest.facade);

@@ -12,7 +12,6 @@ use super::challenge::Challenge;
 use super::issuer::{AuthorizationServer, TokenEndpoint};
 use super::resource::resource;
 use super::token_request::{AccessToken, ClientIdentity, Form};
-use crate::failure::quoted;
 use crate::value::Redaction;
 
 /// Stores the refresh token that replaces the previous one. The error is the reason why it is not stored.
@@ -133,7 +132,7 @@ impl ClientTokens {
             .iter()
             .find(|scope| !self.credentials.step_up_scopes.contains(scope))
         {
-            let scope = quoted(scope);
+            let scope = self.redaction.quoted(scope);
             return Err(format!(
                 "the server requires the scope `{scope}`, which `step_up_scopes` does not have"
             ));
@@ -142,7 +141,7 @@ impl ClientTokens {
             return Err("the issuer gives fewer scopes than the server requires".to_owned());
         }
         if let Some(url) = &challenge.resource_metadata {
-            let identifier = resource(&self.server, &self.credentials.issuer, Some(url)).await?;
+            let identifier = resource(&self.server, &self.credentials.issuer, Some(url), &self.redaction).await?;
             state.resource = Some(identifier);
         }
         state.step_up.extend(missing);
@@ -154,11 +153,13 @@ impl ClientTokens {
     async fn request(&self, state: &mut State) -> Result<AccessToken, String> {
         let issuer = &self.credentials.issuer;
         if state.resource.is_none() {
-            state.resource = Some(resource(&self.server, issuer, None).await?);
+            state.resource = Some(resource(&self.server, issuer, None, &self.redaction).await?);
         }
         let endpoint = match state.endpoint.take() {
             Some(endpoint) => endpoint,
-            None => AuthorizationServer::find(issuer).await?.token_endpoint()?,
+            None => AuthorizationServer::find(issuer, &self.redaction)
+                .await?
+                .token_endpoint()?,
         };
         let endpoint = state.endpoint.insert(endpoint).clone();
         let credentials = &self.credentials;

@@ -9,9 +9,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::challenge::Challenge;
-use crate::failure::quoted;
 use crate::transport::http_connector;
-use crate::value::check_address;
+use crate::value::{Redaction, check_address};
 
 /// The maximum size of a metadata document and of the response to a token request, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 << 10;
@@ -20,53 +19,65 @@ const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 const REQUEST_WALL_MAX: Duration = Duration::from_secs(15);
 
 /// Requests a JSON document. Returns `None` for an error status.
-pub(super) async fn get<T: DeserializeOwned>(url: &Url) -> Result<Option<T>, String> {
-    let client = client(url)?;
-    let (is_success, body) = send(client.get(url.clone()), url).await?;
+pub(super) async fn get<T: DeserializeOwned>(url: &Url, redaction: &Redaction) -> Result<Option<T>, String> {
+    let client = client(url, redaction)?;
+    let (is_success, body) = send(client.get(url.clone()), url, redaction).await?;
     if !is_success {
         return Ok(None);
     }
     let document = serde_json::from_slice(&body);
-    document
-        .map(Some)
-        .map_err(|_| format!("{} is not a valid metadata document", quoted(url.as_str())))
+    document.map(Some).map_err(|_| {
+        let url = redaction.quoted(url.as_str());
+        format!("{url} is not a valid metadata document")
+    })
 }
 
 /// Posts a form. Returns whether it succeeded, and the body of the response.
-pub(super) async fn post(url: &Url, form: String, basic: Option<(String, String)>) -> Result<(bool, Vec<u8>), String> {
-    let mut request = client(url)?
+pub(super) async fn post(
+    url: &Url,
+    form: String,
+    basic: Option<(String, String)>,
+    redaction: &Redaction,
+) -> Result<(bool, Vec<u8>), String> {
+    let mut request = client(url, redaction)?
         .post(url.clone())
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(form);
     if let Some((name, password)) = basic {
         request = request.basic_auth(name, Some(password));
     }
-    send(request, url).await
+    send(request, url, redaction).await
 }
 
 /// Posts a JSON document. Returns whether it succeeded, and the body of the response.
-pub(crate) async fn post_json(url: &Url, document: &Value) -> Result<(bool, Vec<u8>), String> {
-    let request = client(url)?.post(url.clone()).header(CONTENT_TYPE, "application/json");
-    send(request.body(document.to_string()), url).await
+pub(crate) async fn post_json(url: &Url, document: &Value, redaction: &Redaction) -> Result<(bool, Vec<u8>), String> {
+    let request = client(url, redaction)?;
+    let request = request.post(url.clone()).header(CONTENT_TYPE, "application/json");
+    send(request.body(document.to_string()), url, redaction).await
 }
 
 /// Posts a message to a server without a token. Returns the challenge with which the server requires one.
-pub(crate) async fn challenge(url: &Url, message: &Value, headers: HeaderMap) -> Result<Option<Challenge>, String> {
-    let request = client(url)?.post(url.clone()).headers(headers);
+pub(crate) async fn challenge(
+    url: &Url,
+    message: &Value,
+    headers: HeaderMap,
+    redaction: &Redaction,
+) -> Result<Option<Challenge>, String> {
+    let request = client(url, redaction)?.post(url.clone()).headers(headers);
     let request = request
         .header(CONTENT_TYPE, "application/json")
         .body(message.to_string());
     let response = async { request.send().await.map_err(|error| http_connector::cause(&error)) };
-    let response = within_time(response, url).await?;
+    let response = within_time(response, url, redaction).await?;
     Ok(Challenge::of(response.status(), response.headers()))
 }
 
-fn client(url: &Url) -> Result<reqwest::Client, String> {
-    check_address(url).map_err(|why| format!("{} is refused: {why}", quoted(url.as_str())))?;
+fn client(url: &Url, redaction: &Redaction) -> Result<reqwest::Client, String> {
+    check_address(url).map_err(|why| format!("{} is refused: {why}", redaction.quoted(url.as_str())))?;
     http_connector::client(url.scheme() == "https")
 }
 
-async fn send(request: RequestBuilder, url: &Url) -> Result<(bool, Vec<u8>), String> {
+async fn send(request: RequestBuilder, url: &Url, redaction: &Redaction) -> Result<(bool, Vec<u8>), String> {
     let request = request.header(ACCEPT, "application/json");
     let exchange = async {
         let response = request.send().await.map_err(|error| http_connector::cause(&error))?;
@@ -75,13 +86,17 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<(bool, Vec<u8>), Str
         }
         Ok((response.status().is_success(), read(response).await?))
     };
-    within_time(exchange, url).await
+    within_time(exchange, url, redaction).await
 }
 
-async fn within_time<T>(exchange: impl Future<Output = Result<T, String>>, url: &Url) -> Result<T, String> {
+async fn within_time<T>(
+    exchange: impl Future<Output = Result<T, String>>,
+    url: &Url,
+    redaction: &Redaction,
+) -> Result<T, String> {
     let exchanged = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
     let exchanged = exchanged.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
-    exchanged.map_err(|why| format!("the request to {} failed: {why}", quoted(url.as_str())))
+    exchanged.map_err(|why| format!("the request to {} failed: {why}", redaction.quoted(url.as_str())))
 }
 
 async fn read(mut response: Response) -> Result<Vec<u8>, String> {

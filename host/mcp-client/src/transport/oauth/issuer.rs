@@ -5,8 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::exchange::get;
-use crate::failure::quoted;
-use crate::value::check_address;
+use crate::value::{Redaction, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The maximum number of keys that are returned.
@@ -36,6 +35,8 @@ struct IssuerMetadata {
 pub struct AuthorizationServer {
     address: Url,
     metadata: IssuerMetadata,
+    /// The secrets that must not come back in an error.
+    redaction: Redaction,
 }
 
 /// The URL and the client authentication of token requests.
@@ -84,8 +85,9 @@ impl AuthorizationServer {
     /// # Errors
     /// [`ErrorKind::Io`] if the metadata cannot be read, or is that of another issuer.
     pub async fn discover(issuer: &Url) -> Result<Self, Error> {
-        let discovered = Self::find(issuer).await;
-        discovered.map_err(|why| failed(issuer, &format!("has no usable metadata: {why}")))
+        let redaction = Redaction::default();
+        let discovered = Self::find(issuer, &redaction).await;
+        discovered.map_err(|why| failed(issuer, &redaction, &format!("has no usable metadata: {why}")))
     }
 
     /// Returns the identifier of the issuer, as its metadata and its tokens state it.
@@ -101,12 +103,11 @@ impl AuthorizationServer {
     pub async fn signing_keys(&self) -> Result<Vec<Value>, Error> {
         let keys = async {
             let url = self.endpoint("jwks_uri", self.metadata.jwks_uri.as_deref())?;
-            let set = get::<KeySet>(&url).await?;
-            set.ok_or_else(|| format!("{} has none", quoted(url.as_str())))
+            let set = get::<KeySet>(&url, &self.redaction).await?;
+            set.ok_or_else(|| format!("{} has none", self.redaction.quoted(url.as_str())))
         };
-        let mut set = keys
-            .await
-            .map_err(|why| failed(&self.address, &format!("has no usable keys: {why}")))?;
+        let unusable = |why: String| failed(&self.address, &self.redaction, &format!("has no usable keys: {why}"));
+        let mut set = keys.await.map_err(unusable)?;
         set.keys.truncate(KEYS_MAX);
         Ok(set.keys)
     }
@@ -114,8 +115,8 @@ impl AuthorizationServer {
     /// Requests the metadata of an issuer, as [`Self::discover`] does. The error is the unformatted reason.
     ///
     /// # Errors
-    /// The reason why it cannot be used.
-    pub(crate) async fn find(issuer: &Url) -> Result<Self, String> {
+    /// The reason why it cannot be used, without secrets.
+    pub(crate) async fn find(issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
         let mut candidates = well_known(issuer, "oauth-authorization-server", true);
         candidates.extend(well_known(issuer, "openid-configuration", true));
         let mut appended = issuer.clone();
@@ -127,20 +128,26 @@ impl AuthorizationServer {
             candidates.push(appended);
         }
         for candidate in candidates {
-            if let Some(metadata) = get::<IssuerMetadata>(&candidate).await? {
-                return Self::checked(metadata, issuer);
+            if let Some(metadata) = get::<IssuerMetadata>(&candidate, redaction).await? {
+                return Self::checked(metadata, issuer, redaction);
             }
         }
-        Err(format!("the issuer {} has no metadata", quoted(issuer.as_str())))
+        Err(format!(
+            "the issuer {} has no metadata",
+            redaction.quoted(issuer.as_str())
+        ))
     }
 
-    fn checked(metadata: IssuerMetadata, issuer: &Url) -> Result<Self, String> {
+    fn checked(metadata: IssuerMetadata, issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
         if !is_same(&metadata.issuer, issuer) {
-            let other = quoted(&metadata.issuer);
+            let other = redaction.quoted(&metadata.issuer);
             return Err(format!("the metadata of the issuer is that of another one, `{other}`"));
         }
-        let address = issuer.clone();
-        Ok(Self { address, metadata })
+        Ok(Self {
+            address: issuer.clone(),
+            metadata,
+            redaction: redaction.clone(),
+        })
     }
 
     /// Returns the endpoint of token requests.
@@ -226,7 +233,7 @@ impl AuthorizationServer {
 
     fn endpoint(&self, name: &str, text: Option<&str>) -> Result<Url, String> {
         let text = text.ok_or_else(|| format!("the issuer has no `{name}`"))?;
-        let refused = |why: &str| format!("the `{name}` `{}` is refused: {why}", quoted(text));
+        let refused = |why: &str| format!("the `{name}` `{}` is refused: {why}", self.redaction.quoted(text));
         let url = Url::parse(text).map_err(|_| refused("it is not a URL"))?;
         check_address(&url).map_err(refused)?;
         if url.scheme() != self.address.scheme() {
@@ -239,8 +246,8 @@ impl AuthorizationServer {
     }
 }
 
-fn failed(issuer: &Url, why: &str) -> Error {
-    let message = format!("the issuer {} {why}", quoted(issuer.as_str()));
+fn failed(issuer: &Url, redaction: &Redaction, why: &str) -> Error {
+    let message = format!("the issuer {} {why}", redaction.quoted(issuer.as_str()));
     Error::new(ErrorKind::Io, Phase::Load, message)
 }
 
@@ -300,7 +307,7 @@ mod tests {
                 code_challenge_methods_supported: vec!["S256".to_owned()],
                 ..IssuerMetadata::default()
             };
-            let server = AuthorizationServer::checked(metadata, &issuer);
+            let server = AuthorizationServer::checked(metadata, &issuer, &Redaction::default());
             server.is_ok_and(|server| {
                 let is_ok = server.token_endpoint().is_ok();
                 assert_eq!(is_ok, server.authorization_endpoint().is_ok());
@@ -329,7 +336,8 @@ mod tests {
             code_challenge_methods_supported: vec!["plain".to_owned()],
             ..IssuerMetadata::default()
         };
-        let server = AuthorizationServer::checked(metadata, &url("https://i")).ok().unwrap();
+        let server = AuthorizationServer::checked(metadata, &url("https://i"), &Redaction::default());
+        let server = server.ok().unwrap();
         assert!(server.authorization_endpoint().unwrap_err().contains("PKCE"));
     }
 }

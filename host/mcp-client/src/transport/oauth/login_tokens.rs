@@ -12,7 +12,6 @@ use super::issuer::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is
 use super::resource::resource;
 use super::token_request::{AccessToken, ClientIdentity, Form, IssuedTokens, TokenRequestError};
 use super::token_source::TokenFailure;
-use crate::failure::quoted;
 use crate::login::{LoginSlot, StoredLogin};
 use crate::value::Redaction;
 
@@ -91,7 +90,7 @@ impl LoginTokens {
     /// Returns the failure of a request whose renewed token the server has refused, too.
     pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
         let failure = if challenge.is_insufficient_scope {
-            lacks_scopes(challenge)
+            self.lacks_scopes(challenge)
         } else {
             TokenFailure::login("it refuses the tokens of its login")
         };
@@ -157,19 +156,20 @@ impl LoginTokens {
     /// Checks that a new token of a login could satisfy a challenge.
     async fn check(&self, login: &StoredLogin, challenge: &Challenge) -> Result<(), TokenFailure> {
         if challenge.is_insufficient_scope {
-            return Err(lacks_scopes(challenge));
+            return Err(self.lacks_scopes(challenge));
         }
         let Some(url) = &challenge.resource_metadata else {
             return Ok(());
         };
         let another = |why: String| TokenFailure::login(why);
         let issuer = Url::parse(&login.issuer).map_err(|_| another("the login has no valid issuer".to_owned()))?;
-        let identifier = resource(&self.server, &issuer, Some(url)).await.map_err(another)?;
+        let identifier = resource(&self.server, &issuer, Some(url), &self.redaction).await;
+        let identifier = identifier.map_err(another)?;
         if identifier != login.resource {
             return Err(another(format!(
                 "it is now the resource `{}`, and the login is for `{}`",
-                quoted(&identifier),
-                quoted(&login.resource)
+                self.redaction.quoted(&identifier),
+                self.redaction.quoted(&login.resource)
             )));
         }
         Ok(())
@@ -240,10 +240,7 @@ impl LoginTokens {
             let why = "its login is for another issuer or client than the configured one";
             return Err(TokenFailure::login(why));
         }
-        self.redaction.add_token(&login.access_token);
-        for secret in login.refresh_token.iter().chain(&login.client_secret) {
-            self.redaction.add_token(secret);
-        }
+        login.secrets().for_each(|secret| self.redaction.add_token(secret));
         let token = AccessToken::new(&login.access_token, login.validity())?;
         Ok(Some(Current {
             login,
@@ -255,13 +252,27 @@ impl LoginTokens {
     async fn endpoint(&self, login: &StoredLogin) -> Result<TokenEndpoint, TokenFailure> {
         let issuer = Url::parse(&login.issuer);
         let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer"))?;
-        let server = AuthorizationServer::find(&issuer).await?;
+        let server = AuthorizationServer::find(&issuer, &self.redaction).await?;
         let mut endpoint = server.token_endpoint()?;
         let registered = login.client_authentication.as_deref();
         if let Some(method) = registered.and_then(ClientAuthentication::named) {
             endpoint.authentication = method;
         }
         Ok(endpoint)
+    }
+
+    fn lacks_scopes(&self, challenge: &Challenge) -> TokenFailure {
+        let scopes = self.redaction.quoted(&challenge.scopes.join(" "));
+        let why = format!("it requires the scopes `{scopes}`, which its login does not have");
+        // A scope with a secret in it is not one that a user could request.
+        let usable = challenge
+            .scopes
+            .iter()
+            .filter(|scope| !self.redaction.applies_to(scope));
+        TokenFailure {
+            why,
+            login: Some(usable.cloned().collect()),
+        }
     }
 
     fn client(&self, login: &StoredLogin) -> ClientIdentity {
@@ -286,14 +297,5 @@ fn replace_tokens(login: &mut StoredLogin, issued: &IssuedTokens) {
     }
     if let Some(scopes) = &issued.scopes {
         login.scopes.clone_from(scopes);
-    }
-}
-
-fn lacks_scopes(challenge: &Challenge) -> TokenFailure {
-    let scopes = quoted(&challenge.scopes.join(" "));
-    let why = format!("it requires the scopes `{scopes}`, which its login does not have");
-    TokenFailure {
-        why,
-        login: Some(challenge.scopes.clone()),
     }
 }

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::exchange::get;
 use super::issuer::{is_same, well_known};
-use crate::failure::quoted;
+use crate::value::Redaction;
 
 /// The maximum number of issuers and scopes that are read from metadata.
 const LISTED_MAX: usize = 64;
@@ -37,17 +37,21 @@ impl ProtectedResource {
     ///
     /// # Errors
     /// If the metadata cannot be read, or is for another server.
-    pub(crate) async fn discover(server: &Url, metadata_url: Option<&str>) -> Result<Option<Self>, String> {
+    pub(crate) async fn discover(
+        server: &Url,
+        metadata_url: Option<&str>,
+        redaction: &Redaction,
+    ) -> Result<Option<Self>, String> {
         let candidates = match metadata_url {
-            Some(url) => vec![metadata_address(server, url)?],
+            Some(url) => vec![metadata_address(server, url, redaction)?],
             None => well_known(server, "oauth-protected-resource", false),
         };
         for candidate in candidates {
-            let Some(metadata) = get::<ResourceMetadata>(&candidate).await? else {
+            let Some(metadata) = get::<ResourceMetadata>(&candidate, redaction).await? else {
                 continue;
             };
             if !is_resource_of(&metadata.resource, server) {
-                let resource = quoted(&metadata.resource);
+                let resource = redaction.quoted(&metadata.resource);
                 return Err(format!(
                     "the metadata of the server is for another server, `{resource}`"
                 ));
@@ -66,14 +70,14 @@ impl ProtectedResource {
     ///
     /// # Errors
     /// If the metadata does not name it.
-    pub(crate) fn check_issuer(&self, issuer: &Url) -> Result<(), String> {
+    pub(crate) fn check_issuer(&self, issuer: &Url, redaction: &Redaction) -> Result<(), String> {
         if self.issuers.iter().any(|url| is_same(url, issuer)) {
             return Ok(());
         }
-        let other = quoted(&self.issuers.join(", "));
+        let other = redaction.quoted(&self.issuers.join(", "));
         Err(format!(
             "the server accepts tokens of `{other}` and not of `{}`",
-            quoted(issuer.as_str())
+            redaction.quoted(issuer.as_str())
         ))
     }
 }
@@ -82,17 +86,25 @@ impl ProtectedResource {
 ///
 /// # Errors
 /// If the metadata of the server is for another server, or does not name the issuer.
-pub(crate) async fn resource(server: &Url, issuer: &Url, metadata_url: Option<&str>) -> Result<String, String> {
-    match ProtectedResource::discover(server, metadata_url).await? {
-        Some(resource) => resource.check_issuer(issuer).map(|()| resource.identifier),
+pub(crate) async fn resource(
+    server: &Url,
+    issuer: &Url,
+    metadata_url: Option<&str>,
+    redaction: &Redaction,
+) -> Result<String, String> {
+    match ProtectedResource::discover(server, metadata_url, redaction).await? {
+        Some(resource) => resource.check_issuer(issuer, redaction).map(|()| resource.identifier),
         None => Ok(identifier(server)),
     }
 }
 
 /// Returns the address of the metadata that a server names in a challenge.
-fn metadata_address(server: &Url, url: &str) -> Result<Url, String> {
+fn metadata_address(server: &Url, url: &str, redaction: &Redaction) -> Result<Url, String> {
     let parsed = Url::parse(url).ok().filter(|parsed| parsed.origin() == server.origin());
-    parsed.ok_or_else(|| format!("the server names metadata at another origin, `{}`", quoted(url)))
+    parsed.ok_or_else(|| {
+        let url = redaction.quoted(url);
+        format!("the server names metadata at another origin, `{url}`")
+    })
 }
 
 /// Returns whether a resource identifier covers a server: the same origin, and its path or one above it.
@@ -144,8 +156,9 @@ mod tests {
         ] {
             assert!(!is_resource_of(resource, &server), "{resource}");
         }
-        assert!(metadata_address(&server, "https://h/m").is_ok());
-        assert!(metadata_address(&server, "https://evil.example/m").is_err());
+        let address = |url: &str| metadata_address(&server, url, &Redaction::default());
+        assert!(address("https://h/m").is_ok());
+        assert!(address("https://evil.example/m").is_err());
         assert_eq!(identifier(&url("https://h/?q")), "https://h");
     }
 }

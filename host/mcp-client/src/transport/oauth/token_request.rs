@@ -11,7 +11,6 @@ use zeroize::Zeroizing;
 
 use super::exchange;
 use super::issuer::{ClientAuthentication, TokenEndpoint};
-use crate::failure::quoted;
 use crate::value::Redaction;
 
 /// A token is renewed this long before it expires, so that it is valid when it arrives.
@@ -138,6 +137,7 @@ impl ClientIdentity {
         &self,
         endpoint: &TokenEndpoint,
         mut form: Form,
+        redaction: &Redaction,
     ) -> Result<(bool, Zeroizing<Vec<u8>>), String> {
         let mut basic = None;
         match &self.secret {
@@ -154,7 +154,7 @@ impl ClientIdentity {
                 }
             }
         }
-        let (is_success, body) = exchange::post(&endpoint.url, form.encode(), basic).await?;
+        let (is_success, body) = exchange::post(&endpoint.url, form.encode(), basic, redaction).await?;
         Ok((is_success, Zeroizing::new(body)))
     }
 
@@ -168,7 +168,8 @@ impl ClientIdentity {
         form: Form,
         redaction: &Redaction,
     ) -> Result<IssuedTokens, TokenRequestError> {
-        let (is_success, body) = self.post(endpoint, form).await.map_err(TokenRequestError::Failed)?;
+        let posted = self.post(endpoint, form, redaction).await;
+        let (is_success, body) = posted.map_err(TokenRequestError::Failed)?;
         if !is_success {
             let refusal: TokenRefusal = serde_json::from_slice(&body).unwrap_or_default();
             let code = if refusal.error.is_empty() {
@@ -176,7 +177,7 @@ impl ClientIdentity {
             } else {
                 &refusal.error
             };
-            return Err(TokenRequestError::Refused(quoted(code)));
+            return Err(TokenRequestError::Refused(redaction.quoted(code)));
         }
         let response: TokenResponse = serde_json::from_slice(&body)
             .map_err(|_| TokenRequestError::Failed("the issuer's response is not a token".to_owned()))?;
@@ -191,7 +192,7 @@ impl ClientIdentity {
         }
         let scopes = response.scope.as_deref().map(split_scopes);
         Ok(IssuedTokens {
-            access: checked(access, &response.token_type),
+            access: checked(access, &response.token_type, redaction),
             validity: response.expires_in.map(Duration::from_secs),
             refresh_token,
             scopes,
@@ -199,9 +200,10 @@ impl ClientIdentity {
     }
 }
 
-fn checked(token: Zeroizing<String>, token_type: &str) -> Result<Zeroizing<String>, String> {
+fn checked(token: Zeroizing<String>, token_type: &str, redaction: &Redaction) -> Result<Zeroizing<String>, String> {
     if !token_type.eq_ignore_ascii_case("bearer") {
-        return Err(format!("the issuer gives tokens of the type `{}`", quoted(token_type)));
+        let token_type = redaction.quoted(token_type);
+        return Err(format!("the issuer gives tokens of the type `{token_type}`"));
     }
     let is_token =
         !token.is_empty() && token.len() <= TOKEN_BYTES_MAX && token.bytes().all(|byte| byte.is_ascii_graphic());

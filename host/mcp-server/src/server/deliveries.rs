@@ -1,0 +1,54 @@
+//! Notifications on their way to clients.
+
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::ServerNotification;
+use rmcp::service::{Peer, SubscriptionSendError, SubscriptionSink};
+use tokio::task::JoinSet;
+
+/// The time in which a client takes notifications. They are small, so that only a client that has stopped reading exceeds it.
+const DELIVERY_WALL_MAX: Duration = Duration::from_secs(5);
+
+/// Notifications that are being sent, each client's by a task of its own: a client that stopped reading delays no other. It misses
+/// what it does not take in time. Dropping ends the tasks.
+#[derive(Default)]
+pub(super) struct Deliveries(JoinSet<()>);
+
+impl Deliveries {
+    /// Begins a delivery.
+    pub(super) fn begin(&mut self, delivery: impl Future<Output = ()> + Send + 'static) {
+        while self.0.try_join_next().is_some() {}
+        self.0.spawn(delivery);
+    }
+}
+
+/// Sends notifications to the client of a session, in order.
+pub(super) async fn to_session(peer: &Peer<RoleServer>, notifications: Vec<ServerNotification>) {
+    let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
+        for notification in notifications {
+            // A client without an open stream has no place to receive it.
+            drop(peer.send_notification(notification).await);
+        }
+    });
+    if sent.await.is_err() {
+        tracing::debug!("a client does not take its notifications");
+    }
+}
+
+/// Sends notifications to a subscription, in order. Returns whether the subscription still exists.
+pub(super) async fn to_subscription(sink: &SubscriptionSink, notifications: Vec<ServerNotification>) -> bool {
+    let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
+        for notification in notifications {
+            match sink.send(notification).await {
+                Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)) => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    });
+    sent.await.unwrap_or_else(|_| {
+        tracing::debug!("a client does not take the notifications of its subscription");
+        true
+    })
+}

@@ -1,0 +1,77 @@
+//! A search index that is built when it is first used.
+
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::catalog::Catalog;
+
+/// Builds a search index.
+type Build = Box<dyn FnOnce() -> Catalog + Send>;
+
+/// A search index, or the function that builds it on first use: a host can serve its tools before it is built.
+pub(crate) struct LazyCatalog {
+    catalog: OnceLock<Catalog>,
+    /// Taken when the index is built.
+    build: Mutex<Option<Build>>,
+}
+
+impl LazyCatalog {
+    /// Creates an index that `build` builds.
+    pub(crate) fn new(build: impl FnOnce() -> Catalog + Send + 'static) -> Self {
+        Self {
+            catalog: OnceLock::new(),
+            build: Mutex::new(Some(Box::new(build))),
+        }
+    }
+
+    /// Returns the index. The first call builds it, and others wait for that.
+    pub(crate) fn get(&self) -> &Catalog {
+        self.catalog.get_or_init(|| {
+            let build = self.build.lock().unwrap_or_else(PoisonError::into_inner).take();
+            build.map(|build| build()).unwrap_or_default()
+        })
+    }
+}
+
+impl From<Catalog> for LazyCatalog {
+    fn from(catalog: Catalog) -> Self {
+        Self {
+            catalog: OnceLock::from(catalog),
+            build: Mutex::default(),
+        }
+    }
+}
+
+impl fmt::Debug for LazyCatalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LazyCatalog").field(&self.catalog.get()).finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::catalog::Document;
+
+    #[test]
+    fn an_index_is_built_once_and_on_first_use() {
+        let builds = Arc::new(AtomicUsize::new(0));
+        let counted = builds.clone();
+        let catalog = LazyCatalog::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let mut catalog = Catalog::new();
+            catalog.put("web.wasm", [Document::new("web#scrape", "scrape", "Scrapes a website")]);
+            catalog
+        });
+        assert_eq!(builds.load(Ordering::Relaxed), 0);
+        std::thread::scope(|scope| {
+            let uses: Vec<_> = (0..4).map(|_| scope.spawn(|| catalog.get().len())).collect();
+            assert!(uses.into_iter().all(|len| len.join().unwrap() == 1));
+        });
+        assert_eq!(builds.load(Ordering::Relaxed), 1);
+    }
+}
