@@ -220,7 +220,7 @@ mod tests {
         set_mode(0o640);
         let refused = read_token(&path).unwrap_err();
         assert!(refused.message.contains("other users can read"), "{refused}");
-        assert!(refused.suggestion.unwrap().starts_with("run `chmod 600 "));
+        assert!(refused.suggestion.as_ref().unwrap().starts_with("run `chmod 600 "));
         // A link has the permissions of its file.
         let link = directory.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
