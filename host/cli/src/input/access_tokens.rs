@@ -58,7 +58,7 @@ pub(crate) struct CallerRights {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TokensFile {
+struct ServerFileFormat {
     #[serde(default)]
     token: Vec<CallerFormat>,
     oauth: Option<OauthFormat>,
@@ -156,7 +156,7 @@ impl ServerFile {
     /// Reads a configuration file.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text_file(path, CONFIG_BYTES_MAX).map_err(|error| unreadable(path, "configuration", &error))?;
-        let format: TokensFile = toml::from_str(&text).map_err(|error| {
+        let format: ServerFileFormat = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
             let line = error
                 .span()

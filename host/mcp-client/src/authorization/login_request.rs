@@ -114,7 +114,7 @@ impl<'a> LoginRequest<'a> {
             return Err("it requires no login, and its metadata names no issuer".to_owned());
         }
         let address = issuer_address(http, resource.as_ref(), &redaction)?;
-        let issuer = AuthorizationServer::find(&address, &redaction).await?;
+        let issuer = AuthorizationServer::request_metadata(&address, &redaction).await?;
         let endpoint = issuer.authorization_endpoint()?;
         let token_endpoint = issuer.token_endpoint()?;
 

@@ -70,7 +70,7 @@ impl<'a> Logout<'a> {
         let issuer = Url::parse(&login.issuer).map_err(|_| "the login has no valid issuer".to_owned())?;
         let redaction = Redaction::default();
         login.secrets().for_each(|secret| redaction.add_token(secret));
-        let issuer = AuthorizationServer::find(&issuer, &redaction).await?;
+        let issuer = AuthorizationServer::request_metadata(&issuer, &redaction).await?;
         let Some(url) = issuer.revocation_endpoint()? else {
             return Ok(Revocation::NotOffered);
         };

@@ -37,10 +37,10 @@ const SURPLUS: &str = "the server listed too many other tools before it";
 /// ```
 #[derive(Clone)]
 pub struct McpServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
-struct Shared {
+struct ServerState {
     pool: Arc<SessionPool>,
     /// The tools of each caller.
     callers: Mutex<CallerTable>,
@@ -65,7 +65,7 @@ impl McpServer {
     #[must_use]
     pub fn new(config: ServerConfig, options: ClientOptions) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ServerState {
                 pool: Arc::new(SessionPool::new(config, options)),
                 callers: Mutex::default(),
                 reading_tools: Mutex::default(),
@@ -141,7 +141,7 @@ impl McpServer {
             let tool = McpTool::new(self.shared.pool.clone(), listed, handle_tools.clone());
             Arc::new(tool) as Arc<dyn Tool>
         };
-        let tools = caller.pinned.tools(listing, self.config().changed_tools, create);
+        let tools = caller.pinned.admit(listing, self.config().changed_tools, create);
         handle_tools.set(&tools);
         tools
     }

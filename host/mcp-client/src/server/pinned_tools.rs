@@ -24,7 +24,7 @@ pub(super) struct PinnedTools {
 
 impl PinnedTools {
     /// Pins new tools, and returns the tools of a list that can be used.
-    pub(super) fn tools(
+    pub(super) fn admit(
         &mut self,
         listing: &Listing,
         policy: ChangedTools,
@@ -124,7 +124,7 @@ mod tests {
         let mut pinned = PinnedTools::default();
         let list = |pinned: &mut PinnedTools, names: std::ops::Range<usize>, description| {
             let listing = listing(names.map(|name| (name.to_string(), description)));
-            pinned.tools(&listing, ChangedTools::Withhold, create).len()
+            pinned.admit(&listing, ChangedTools::Withhold, create).len()
         };
         assert_eq!(list(&mut pinned, 0..MCP_TOOLS_MAX, "First."), MCP_TOOLS_MAX);
         assert_eq!(

@@ -121,7 +121,7 @@ async fn listen(peer: Peer<RoleClient>, notices: Notices) {
     };
     while let Ok(Some(notification)) = subscription.next().await {
         if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
-            notices.tools_changed();
+            notices.mark_tools_changed();
         }
     }
 }

@@ -65,11 +65,11 @@ impl ClientHandler for Handler {
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.notices.progress_made(params);
+        self.notices.deliver_progress(params);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.notices.tools_changed();
+        self.notices.mark_tools_changed();
     }
 
     async fn on_logging_message(

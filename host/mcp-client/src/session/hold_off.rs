@@ -30,7 +30,7 @@ impl HoldOff {
     }
 
     /// Records a failure.
-    pub(super) fn failed(&mut self, error: Error) {
+    pub(super) fn record_failure(&mut self, error: Error) {
         let delays = self.delays.get_or_insert_with(|| {
             let builder = ExponentialBuilder::new()
                 .with_min_delay(HOLD_OFF_MIN)
@@ -42,7 +42,7 @@ impl HoldOff {
     }
 
     /// Records a success.
-    pub(super) fn succeeded(&mut self) {
+    pub(super) fn record_success(&mut self) {
         *self = Self::default();
     }
 }
@@ -59,13 +59,13 @@ mod tests {
         let failure = Error::new(ErrorKind::ToolUnavailable, Phase::Registry, "gone");
         for seconds in [1, 2, 4] {
             assert!(hold_off.check().is_ok());
-            hold_off.failed(failure.clone());
+            hold_off.record_failure(failure.clone());
             tokio::time::advance(Duration::from_millis(seconds * 1_000 - 1)).await;
             assert!(hold_off.check().is_err());
             tokio::time::advance(Duration::from_millis(1)).await;
         }
-        hold_off.succeeded();
-        hold_off.failed(failure);
+        hold_off.record_success();
+        hold_off.record_failure(failure);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(hold_off.check().is_ok());
     }

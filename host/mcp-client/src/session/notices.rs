@@ -12,10 +12,10 @@ const PROGRESS_WAITING_MAX: usize = 16;
 
 /// The notifications of a server that calls and lists need. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Notices(Arc<Shared>);
+pub(super) struct Notices(Arc<NoticesState>);
 
 #[derive(Default)]
-struct Shared {
+struct NoticesState {
     have_tools_changed: AtomicBool,
     progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
 }
@@ -29,7 +29,7 @@ pub(super) struct ProgressSubscription {
 
 impl Notices {
     /// Records that the list of tools has changed.
-    pub(super) fn tools_changed(&self) {
+    pub(super) fn mark_tools_changed(&self) {
         self.0.have_tools_changed.store(true, Ordering::Release);
     }
 
@@ -39,7 +39,7 @@ impl Notices {
     }
 
     /// Records that the list of tools is about to be read.
-    pub(super) fn tools_are_read(&self) {
+    pub(super) fn mark_tools_read(&self) {
         self.0.have_tools_changed.store(false, Ordering::Release);
     }
 
@@ -55,7 +55,7 @@ impl Notices {
     }
 
     /// Delivers progress to its call. Progress of an unknown call is dropped.
-    pub(super) fn progress_made(&self, progress: ProgressNotificationParam) {
+    pub(super) fn deliver_progress(&self, progress: ProgressNotificationParam) {
         if let Some(sender) = self.progress().get(&progress.progress_token) {
             drop(sender.try_send(progress));
         }

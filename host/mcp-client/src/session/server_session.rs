@@ -27,13 +27,13 @@ const RETRY_DELAY_MIN: Duration = Duration::from_millis(200);
 pub(crate) struct ServerSession {
     config: Arc<ServerConfig>,
     options: ClientOptions,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     connecting: SingleFlight<Result<Arc<Connection>, Error>>,
     reading: SingleFlight<Result<Arc<Listing>, Error>>,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionState {
     connection: Option<Arc<Connection>>,
     listing: Option<Arc<Listing>>,
     hold_off: HoldOff,
@@ -140,12 +140,12 @@ impl ServerSession {
                     "an MCP server is connected"
                 );
                 let connection = Arc::new(connection);
-                state.hold_off.succeeded();
+                state.hold_off.record_success();
                 state.connection = Some(connection.clone());
                 Ok(connection)
             }
             Err(error) => {
-                state.hold_off.failed(error.clone());
+                state.hold_off.record_failure(error.clone());
                 Err(error)
             }
         }
@@ -157,7 +157,7 @@ impl ServerSession {
         let mut is_retry = false;
         loop {
             let connection = self.connection(context).await?;
-            connection.notices.tools_are_read();
+            connection.notices.mark_tools_read();
             match listing::list_tools(&connection, &self.config, &list_context).await {
                 Ok(listing) => {
                     let listing = Arc::new(listing);
@@ -169,7 +169,7 @@ impl ServerSession {
                     is_retry = true;
                 }
                 Err(error) => {
-                    connection.notices.tools_changed();
+                    connection.notices.mark_tools_changed();
                     let why = format!("its tools cannot be listed: {error}");
                     let redacted = |error| connection.redaction().error(error);
                     return Err(match error {
@@ -182,7 +182,7 @@ impl ServerSession {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

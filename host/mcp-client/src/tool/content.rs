@@ -9,14 +9,14 @@ use toolwit_core::text::json_bytes;
 use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
 
 /// Text and artifacts, in the order in which they arrived.
-pub(super) struct Content<'r> {
+pub(super) struct ResultContent<'r> {
     texts: Vec<String>,
     artifacts: Vec<Artifact>,
     /// The secrets that the server received.
     redaction: &'r Redaction,
 }
 
-impl<'r> Content<'r> {
+impl<'r> ResultContent<'r> {
     pub(super) fn new(redaction: &'r Redaction) -> Self {
         Self {
             texts: Vec::new(),
@@ -140,7 +140,7 @@ fn joined(mut texts: Vec<String>) -> String {
 /// # Errors
 /// [`ErrorKind::ResultBytes`] if it is too large.
 pub(super) fn tool_result(called: CallToolResult, redaction: &Redaction) -> Result<ToolResult, ToolError> {
-    let mut content = Content::new(redaction);
+    let mut content = ResultContent::new(redaction);
     called.content.into_iter().for_each(|block| content.add(block));
     content.into_result(called.structured_content, called.is_error == Some(true))
 }

@@ -93,7 +93,7 @@ impl Tool for McpTool {
 }
 
 /// The answer of a server, with the connection and the session on which it arrived.
-pub(super) type Answer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
+pub(super) type CallAnswer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
 
 /// Sends a request on the connection of a caller. If the server has ended the session, it did not process the request,
 /// which is sent again in a new session.
@@ -105,7 +105,7 @@ pub(super) async fn with_connection<T>(
     tool: &str,
     context: &ToolContext,
     send: impl for<'a> Fn(&'a Connection, &'a Exchange<'a>) -> BoxFuture<'a, Result<T, RequestError>> + Send + Sync,
-) -> Result<Answer<T>, ToolError> {
+) -> Result<CallAnswer<T>, ToolError> {
     let session = pool.of(context);
     let mut is_retry = false;
     loop {

@@ -7,7 +7,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-use super::content::{Content, line};
+use super::content::{ResultContent, line};
 use super::errors::outcome;
 use super::mcp_tool::{send, with_connection};
 use super::page::{add_continuation, page_of, page_schema};
@@ -91,7 +91,7 @@ async fn list_prompts(
         });
     let mut value = json!({"prompts": listed.collect::<Vec<_>>()});
     add_continuation(&mut value, list.next_cursor, is_cut);
-    Content::new(redaction).into_result(Some(value), false)
+    ResultContent::new(redaction).into_result(Some(value), false)
 }
 
 async fn get_prompt(
@@ -114,7 +114,7 @@ async fn get_prompt(
     let (answer, connection, _) = read.await?;
     match answer {
         Ok(ServerResult::GetPromptResult(prompt)) => {
-            let mut content = Content::new(connection.redaction());
+            let mut content = ResultContent::new(connection.redaction());
             prompt
                 .messages
                 .into_iter()

@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::content::{Content, line};
+use super::content::{ResultContent, line};
 use super::errors::outcome;
 use super::mcp_tool::{send, with_connection};
 use super::page::{add_continuation, page_of, page_schema};
@@ -92,7 +92,7 @@ async fn list_resources(
     });
     let mut value = json!({"resources": listed, "templates": templates.collect::<Vec<_>>()});
     add_continuation(&mut value, resources.next_cursor, is_cut);
-    Content::new(redaction).into_result(Some(value), false)
+    ResultContent::new(redaction).into_result(Some(value), false)
 }
 
 /// Requests a page of the resources, and with their first page the first page of the resource templates.
@@ -124,7 +124,7 @@ async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext
     let (answer, connection, _) = read.await?;
     match answer {
         Ok(ServerResult::ReadResourceResult(read)) => {
-            let mut content = Content::new(connection.redaction());
+            let mut content = ResultContent::new(connection.redaction());
             read.contents
                 .into_iter()
                 .for_each(|resource| content.add_resource(resource));

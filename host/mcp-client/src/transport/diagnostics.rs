@@ -17,16 +17,16 @@ const REASON_WALL_MAX: Duration = Duration::from_millis(300);
 
 /// The end of a server's standard error, and the reason why its connection ended. Clones share both.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Diagnostics(Arc<Shared>);
+pub(crate) struct Diagnostics(Arc<DiagnosticsState>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    kept: Mutex<KeptDiagnostics>,
+struct DiagnosticsState {
+    kept: Mutex<RecentOutput>,
     has_ended: Notify,
 }
 
 #[derive(Debug, Default)]
-struct KeptDiagnostics {
+struct RecentOutput {
     stderr: VecDeque<u8>,
     /// Whether the beginning of standard error is missing.
     is_cut: bool,
@@ -75,7 +75,7 @@ impl Diagnostics {
         (!text.trim().is_empty()).then(|| text.trim().to_owned())
     }
 
-    fn lock(&self) -> MutexGuard<'_, KeptDiagnostics> {
+    fn lock(&self) -> MutexGuard<'_, RecentOutput> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

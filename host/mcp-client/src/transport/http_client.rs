@@ -215,7 +215,7 @@ impl HttpSender {
 
     /// Returns a stream of events that sends a request when it is first read, and yields its response. So a late
     /// response does not delay other requests, and dropping the stream cancels the request.
-    fn later(
+    fn deferred_response(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
@@ -246,7 +246,7 @@ impl HttpSender {
 ///
 /// From a list of tools, the protocol library learns which of their arguments are sent as headers. It misses a list
 /// whose stream ends before the library has processed the last event.
-async fn whole(mut events: Events) -> StreamableHttpPostResponse {
+async fn read_to_response(mut events: Events) -> StreamableHttpPostResponse {
     while let Some(Ok(event)) = events.next().await {
         let message = event.data.and_then(|data| serde_json::from_str(&data).ok());
         if let Some(response @ (ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))) = message {
@@ -276,9 +276,9 @@ impl StreamableHttpClient for HttpSender {
         {
             let id = request.id.clone();
             let is_list = matches!(request.request, ClientRequest::ListToolsRequest(_));
-            let events = self.later(uri, message, id, session_id, custom_headers);
+            let events = self.deferred_response(uri, message, id, session_id, custom_headers);
             return Ok(if is_list {
-                whole(events).await
+                read_to_response(events).await
             } else {
                 StreamableHttpPostResponse::Sse(events, None)
             });

@@ -2,17 +2,17 @@
 
 mod completion;
 mod content_file;
-mod interfaces;
 mod plugin_docs;
 mod prompt;
 mod resource;
 mod served_content;
 mod source;
+mod ui_pages;
 mod uri_template;
 
 pub(crate) use completion::complete;
-pub(crate) use interfaces::{Interfaces, shows_interfaces, without_interface};
 pub(crate) use plugin_docs::PluginDocs;
 pub(crate) use prompt::{MissingArgument, ServedPrompt};
 pub use served_content::ServedContent;
 pub(crate) use source::FileStamp;
+pub(crate) use ui_pages::{UiPages, supports_ui, without_ui};

@@ -21,17 +21,17 @@ pub(crate) struct ServedPrompt {
     title: Option<String>,
     description: Option<String>,
     arguments: Vec<ArgumentEntry>,
-    messages: Vec<Message>,
+    messages: Vec<TemplateMessage>,
 }
 
 #[derive(Debug)]
-struct Message {
+struct TemplateMessage {
     role: Role,
-    content: Content,
+    content: TemplateContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum TemplateContent {
     Text(Source),
     Image {
         source: Source,
@@ -58,7 +58,7 @@ impl ServedPrompt {
         let known = |name: &str| entry.argument.iter().any(|argument| argument.name == name);
         let mut messages = Vec::with_capacity(entry.message.len());
         for message in entry.message {
-            messages.push(Message::new(message, directory, &known)?);
+            messages.push(TemplateMessage::new(message, directory, &known)?);
         }
         if messages.is_empty() {
             return Err("it has no `message`".to_owned());
@@ -150,16 +150,18 @@ impl ServedPrompt {
     ) -> Result<Vec<PromptMessage>, String> {
         let messages = self.messages.iter().map(|message| {
             let content = match &message.content {
-                Content::Text(source) => {
+                TemplateContent::Text(source) => {
                     let bytes = source.bytes()?;
                     let text = String::from_utf8(bytes).map_err(|_| "a message is not UTF-8".to_owned())?;
                     ContentBlock::text(filled(&text, values, str::to_owned))
                 }
-                Content::Image { source, mime_type } => {
+                TemplateContent::Image { source, mime_type } => {
                     let bytes = source.bytes()?;
                     ContentBlock::image(STANDARD.encode(bytes), *mime_type)
                 }
-                Content::Resource(uri) => ContentBlock::resource(resource(&filled(uri, values, str::to_owned))?),
+                TemplateContent::Resource(uri) => {
+                    ContentBlock::resource(resource(&filled(uri, values, str::to_owned))?)
+                }
             };
             Ok(PromptMessage::new(message.role.clone(), content))
         });
@@ -167,7 +169,7 @@ impl ServedPrompt {
     }
 }
 
-impl Message {
+impl TemplateMessage {
     fn new(entry: MessageEntry, directory: &Path, known: &dyn Fn(&str) -> bool) -> Result<Self, String> {
         let check = |text: &str| match placeholders(text).into_iter().find(|name| !known(name)) {
             Some(unknown) => Err(format!("`{{{{{unknown}}}}}` is not an argument")),
@@ -180,20 +182,20 @@ impl Message {
         let content = match (entry.text, entry.file, entry.image, entry.resource) {
             (Some(text), None, None, None) => {
                 check(&text)?;
-                Content::Text(Source::Text(text))
+                TemplateContent::Text(Source::Text(text))
             }
-            (None, Some(path), None, None) => Content::Text(file(path)),
+            (None, Some(path), None, None) => TemplateContent::Text(file(path)),
             (None, None, Some(path), None) => {
                 let mime_type = mime_type_of(&path);
                 if !mime_type.starts_with("image/") {
                     return Err(format!("`{path}` is not a png, jpg, gif, webp or svg file"));
                 }
                 let source = file(path);
-                Content::Image { source, mime_type }
+                TemplateContent::Image { source, mime_type }
             }
             (None, None, None, Some(uri)) => {
                 check(&uri)?;
-                Content::Resource(uri)
+                TemplateContent::Resource(uri)
             }
             _ => return Err("a message needs one of `text`, `file`, `image` and `resource`".to_owned()),
         };

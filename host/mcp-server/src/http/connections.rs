@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 /// oldest one that is not accepted, so that clients without a token cannot keep others out.
 pub(super) struct Connections {
     max: usize,
-    state: Mutex<State>,
+    state: Mutex<ConnectionsState>,
     /// Notified when a connection ends.
     ended: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionsState {
     open: usize,
     /// The connections that are not accepted, by the order in which they were opened.
     pending: BTreeMap<u64, CancellationToken>,
@@ -43,10 +43,10 @@ impl Connections {
     }
 
     /// Waits until [`Connections::open`] succeeds.
-    pub(super) async fn room(&self) {
+    pub(super) async fn wait_for_slot(&self) {
         loop {
             let ended = self.ended.notified();
-            if self.has_room(&self.state()) {
+            if self.has_slot(&self.state()) {
                 return;
             }
             ended.await;
@@ -56,7 +56,7 @@ impl Connections {
     /// Opens a connection. At the maximum, it replaces the oldest one that is not accepted; `None` if all are accepted.
     pub(super) fn open(self: &Arc<Self>) -> Option<OpenConnection> {
         let mut state = self.state();
-        if !self.has_room(&state) {
+        if !self.has_slot(&state) {
             return None;
         }
         if state.open == self.max {
@@ -76,11 +76,11 @@ impl Connections {
         })
     }
 
-    fn has_room(&self, state: &State) -> bool {
+    fn has_slot(&self, state: &ConnectionsState) -> bool {
         state.open < self.max || !state.pending.is_empty()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         third.accept();
         assert!(connections.open().is_none(), "both are accepted");
         drop(first);
-        connections.room().await;
+        connections.wait_for_slot().await;
         assert!(connections.open().is_some());
     }
 
@@ -139,7 +139,7 @@ mod tests {
         only.accept();
         let waiting = tokio::spawn({
             let connections = connections.clone();
-            async move { connections.room().await }
+            async move { connections.wait_for_slot().await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

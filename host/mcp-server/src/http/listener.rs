@@ -21,7 +21,7 @@ use super::connections::{Connections, OpenConnection};
 use super::options::HttpOptions;
 use super::origin::OriginRules;
 use super::router::{ANSWER_KEPT, MCP, Router};
-use super::session_owners::SessionOwners;
+use super::session_limits::SessionLimits;
 use crate::server::McpServer;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -128,7 +128,7 @@ impl HttpListener {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,
             challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
-            owners: SessionOwners::new(sessions, options.sessions_max),
+            owners: SessionLimits::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),
             metrics: server.metrics().clone(),
             service,
@@ -138,7 +138,7 @@ impl HttpListener {
 
 /// Accepts the next connection, as soon as there is room for it. `None` after a failure of a single connection.
 async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Option<(TcpStream, OpenConnection)> {
-    connections.room().await;
+    connections.wait_for_slot().await;
     match listener.accept().await {
         Ok((stream, _)) => {
             if let Err(error) = stream.set_nodelay(true) {

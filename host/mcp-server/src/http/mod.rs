@@ -11,7 +11,7 @@ mod origin;
 mod rate_limit;
 mod response;
 mod router;
-mod session_owners;
+mod session_limits;
 mod signed_callers;
 mod token_rule;
 

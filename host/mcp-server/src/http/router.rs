@@ -20,7 +20,7 @@ use super::connections::OpenConnection;
 use super::options::ProtectedResource;
 use super::origin::OriginRules;
 use super::response::{self, HttpResponse, with_header};
-use super::session_owners::SessionOwners;
+use super::session_limits::SessionLimits;
 use crate::metrics::Metrics;
 use crate::open_streams::OpenStreams;
 use crate::server::Connection;
@@ -47,7 +47,7 @@ pub(super) struct Router {
     pub(super) rules: OriginRules,
     pub(super) callers: Callers,
     pub(super) challenger: Challenger,
-    pub(super) owners: SessionOwners,
+    pub(super) owners: SessionLimits,
     pub(super) protected_resource: Option<ProtectedResource>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) service: StreamableHttpService<Connection, LocalSessionManager>,

@@ -21,10 +21,10 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::OnceCell;
 
 use super::content_requests::ContentRequests;
-use super::mcp_server::Shared;
+use super::mcp_server::ServerState;
 use super::task_call;
 use crate::client::LogLevel;
-use crate::content::{shows_interfaces, without_interface};
+use crate::content::{supports_ui, without_ui};
 use crate::principal::Principal;
 use crate::session::ClientSession;
 use crate::wire::{self, Revision};
@@ -63,12 +63,12 @@ const REMOVED: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resou
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     session: OnceCell<Arc<ClientSession>>,
 }
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<ServerState>) -> Self {
         Self {
             shared,
             session: OnceCell::new(),
@@ -124,13 +124,9 @@ impl ServerHandler for Connection {
             .enable_logging()
             .enable_tasks()
             .build();
-        let info = InitializeResult::new(capabilities)
+        InitializeResult::new(capabilities)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
-            .with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")));
-        match self.shared.instructions() {
-            Some(instructions) => info.with_instructions(instructions),
-            None => info,
-        }
+            .with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")))
     }
 
     async fn initialize(
@@ -171,8 +167,8 @@ impl ServerHandler for Connection {
                 self.shared.stateless().list(principal, cursor.as_deref()).await?
             }
         };
-        if !shows_interfaces(&context) {
-            listed.tools = listed.tools.into_iter().map(without_interface).collect();
+        if !supports_ui(&context) {
+            listed.tools = listed.tools.into_iter().map(without_ui).collect();
         }
         Ok(listed)
     }
@@ -234,7 +230,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.content(&context).resources(request, shows_interfaces(&context))
+        self.content(&context).resources(request, supports_ui(&context))
     }
 
     async fn list_resource_templates(

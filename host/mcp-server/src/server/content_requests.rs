@@ -13,7 +13,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use crate::client::{ClientRequest, InputRound, McpClient, QuestionBinding, QuestionStates};
-use crate::content::{Interfaces, MissingArgument, PluginDocs, ServedContent, ServedPrompt, complete};
+use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, UiPages, complete};
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
 
@@ -98,12 +98,12 @@ impl ContentRequests<'_> {
     pub(super) fn resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        shows_interfaces: bool,
+        supports_ui: bool,
     ) -> Result<ListResourcesResult, ErrorData> {
         let mut resources = self.content.resources();
         resources.extend(PluginDocs(self.principal).resources());
-        if shows_interfaces {
-            resources.extend(Interfaces(self.principal).resources());
+        if supports_ui {
+            resources.extend(UiPages(self.principal).resources());
         }
         let (resources, next) = wire::slice(resources, |resource| &resource.uri, cursor(&request))?;
         let mut result = ListResourcesResult::with_all_items(resources);
@@ -146,7 +146,7 @@ fn read(content: &ServedContent, principal: &Principal, uri: &str) -> Result<Res
         }
         None => {
             let docs = PluginDocs(principal).read(uri);
-            let contents = docs.or_else(|| Interfaces(principal).read(uri));
+            let contents = docs.or_else(|| UiPages(principal).read(uri));
             contents.ok_or_else(|| not_found(uri))
         }
     }

@@ -26,11 +26,11 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 /// Serves the tools of a host to MCP clients. Clones share everything.
 #[derive(Clone)]
 pub struct McpServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 /// The state that all connections of a server share.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     /// The principal of requests that no token authorises.
     local: Principal,
     listeners: Arc<Listeners>,
@@ -38,22 +38,21 @@ pub(crate) struct Shared {
     tasks: CallTasks,
     metrics: Arc<Metrics>,
     content: watch::Sender<Arc<ServedContent>>,
-    instructions: Option<String>,
-    _followers: Vec<Follower>,
+    _background: Vec<BackgroundTask>,
 }
 
 /// A background task of the server: it announces changed tools or content, or ends what has expired. It is aborted when
 /// the server is dropped.
-struct Follower(JoinHandle<()>);
+struct BackgroundTask(JoinHandle<()>);
 
-impl Drop for Follower {
+impl Drop for BackgroundTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Ends expired handles, sessions and tasks each minute, until the server is dropped.
-async fn expire(server: Weak<Shared>) {
+async fn end_expired(server: Weak<ServerState>) {
     let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
     loop {
         expiry.tick().await;
@@ -78,16 +77,15 @@ impl McpServer {
         let tools = tokio::spawn(follow(principal.host().clone(), Arc::downgrade(&listeners)));
         let files = tokio::spawn(follow_content(changes, Arc::downgrade(&listeners)));
         let shared = Arc::new_cyclic(|shared| {
-            let expiry = tokio::spawn(expire(shared.clone()));
-            Shared {
+            let expiry = tokio::spawn(end_expired(shared.clone()));
+            ServerState {
                 local: principal,
                 listeners,
                 stateless: Stateless::default(),
                 tasks: CallTasks::default(),
                 metrics: Arc::default(),
                 content,
-                instructions: None,
-                _followers: [tools, files, expiry].map(Follower).into(),
+                _background: [tools, files, expiry].map(BackgroundTask).into(),
             }
         });
         Self { shared }
@@ -154,7 +152,7 @@ impl McpServer {
     }
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn local(&self) -> &Principal {
         &self.local
     }
@@ -177,9 +175,5 @@ impl Shared {
 
     pub(super) fn content(&self) -> Arc<ServedContent> {
         self.content.borrow().clone()
-    }
-
-    pub(super) fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
     }
 }

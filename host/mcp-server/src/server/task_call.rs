@@ -7,14 +7,14 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::CancellationToken;
 
-use super::mcp_server::Shared;
+use super::mcp_server::ServerState;
 use crate::client::TaskSlot;
 use crate::principal::Principal;
 use crate::tasks::{CallTasks, TaskCall};
 
 /// Calls a tool without a session. A long call becomes a task, if the client supports tasks.
 pub(super) async fn call(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     principal: &Principal,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,

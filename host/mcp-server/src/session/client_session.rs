@@ -9,7 +9,7 @@ use rmcp::{ErrorData, RoleServer};
 
 use crate::call::{CallRequest, Called, call};
 use crate::client::LogLevel;
-use crate::content::Interfaces;
+use crate::content::UiPages;
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::agent::ToolSession;
@@ -110,7 +110,7 @@ impl ClientSession {
             tracing::warn!(%error, "the tools of a session cannot be updated");
         }
         let tools = self.tools.tools_with_effects().await;
-        let interfaces = Interfaces(&self.principal);
+        let interfaces = UiPages(&self.principal);
         let tools = tools.iter().map(|(tool, effect)| {
             let listed = wire::tool(tool.name.as_str(), &tool.definition, Revision::Session);
             let listed = interfaces.link(listed, &tool.definition);

@@ -7,7 +7,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
-use super::annotated::annotated;
+use super::annotations::with_annotations;
 use super::catalog::{Catalog, FixedTool, Target};
 use super::catalogs::Catalogs;
 use super::fixed_method::{EntityKind, FixedMethod, quoted};
@@ -50,7 +50,7 @@ impl Stateless {
     /// If the cursor is invalid.
     pub(crate) async fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
         let catalog = self.catalogs.of(principal);
-        let page = wire::page(annotated(&catalog, principal).await, cursor)?;
+        let page = wire::page(with_annotations(&catalog, principal).await, cursor)?;
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 

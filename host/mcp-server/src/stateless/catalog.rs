@@ -7,7 +7,7 @@ use rmcp::model::Tool as WireTool;
 
 use super::fixed_method::{EntityKind, FixedMethod};
 use super::meta_tools::{self, CALL_TOOL};
-use crate::content::Interfaces;
+use crate::content::UiPages;
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
 use toolwit::injection::SEARCH_TOOLS;
@@ -83,7 +83,7 @@ impl Catalog {
         if has_facade || exposure == Exposure::Search {
             listed.push(catalog.add_meta(meta_tools::call_tool(), Target::Call));
         }
-        let interfaces = Interfaces(principal);
+        let interfaces = UiPages(principal);
         let listed = listed.iter().filter_map(|name| catalog.tools.get(name)).map(|tool| {
             let listed = wire::tool(&tool.name, &tool.definition, Revision::Stateless);
             interfaces.link(listed, &tool.definition)

@@ -31,12 +31,12 @@ pub(super) struct HandleTable {
 
 #[derive(Default)]
 struct HandleState {
-    sessions: HashMap<u64, KeptSession>,
+    sessions: HashMap<u64, SessionHandles>,
     handles: HashMap<String, Handle>,
     next_session: u64,
 }
 
-struct KeptSession {
+struct SessionHandles {
     session: Arc<LiveSession>,
     principal: String,
     /// The handles, by type and id.
@@ -130,7 +130,7 @@ impl HandleTable {
 impl HandleState {
     fn expire(&mut self) {
         let now = Instant::now();
-        let is_live = |kept: &KeptSession| now.duration_since(kept.session.last_use()) < HANDLE_TTL;
+        let is_live = |kept: &SessionHandles| now.duration_since(kept.session.last_use()) < HANDLE_TTL;
         if self.sessions.values().all(is_live) {
             return;
         }
@@ -151,7 +151,7 @@ impl HandleState {
         }
         self.make_room(principal);
         self.next_session += 1;
-        let kept = KeptSession {
+        let kept = SessionHandles {
             session: session.clone(),
             principal: principal.to_owned(),
             handles: HashMap::new(),

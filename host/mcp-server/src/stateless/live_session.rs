@@ -8,7 +8,7 @@ use toolwit::tool::ToolId;
 use toolwit::{Error, ToolDefinition};
 
 use super::fixed_method::FixedMethod;
-use super::session_shares::SessionPermit;
+use super::live_session_limits::SessionPermit;
 use crate::principal::Principal;
 
 /// A conversation without a model, in which the entities of some handles live.

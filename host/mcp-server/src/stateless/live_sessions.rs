@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::current_sessions::CurrentSessions;
 use super::handle_table::HandleTable;
 use super::live_session::LiveSession;
-use super::session_shares::SessionShares;
+use super::live_session_limits::LiveSessionLimits;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 use toolwit::{Error, ErrorKind, Phase};
@@ -16,7 +16,7 @@ use toolwit::{Error, ErrorKind, Phase};
 pub(super) struct LiveSessions {
     current: CurrentSessions,
     pub(super) handles: HandleTable,
-    pub(super) shares: SessionShares,
+    pub(super) shares: LiveSessionLimits,
 }
 
 impl LiveSessions {

@@ -3,7 +3,7 @@
 //! The list contains from the start the tools that a session would add: a method of an entity is a fixed tool that
 //! takes a handle. Tools behind a facade or a search are called through `call_tool`.
 
-mod annotated;
+mod annotations;
 mod answer;
 mod catalog;
 mod catalogs;
@@ -12,8 +12,8 @@ mod fixed_method;
 mod handle_table;
 mod handles_in_json;
 mod live_session;
+mod live_session_limits;
 mod live_sessions;
 mod meta_tools;
-mod session_shares;
 
 pub(crate) use answer::Stateless;

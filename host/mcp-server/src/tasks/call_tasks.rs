@@ -88,17 +88,17 @@ impl PrincipalTasks {
 struct CreatedTask {
     at: Instant,
     /// The size of its result.
-    bytes: KeptBytes,
+    bytes: ResultBytes,
 }
 
 /// The size of the result of a task, and the sum for all tasks of a principal.
 #[derive(Clone, Default)]
-struct KeptBytes {
+struct ResultBytes {
     own: Arc<AtomicUsize>,
     sum: Arc<AtomicUsize>,
 }
 
-impl KeptBytes {
+impl ResultBytes {
     fn of(sum: &Arc<AtomicUsize>) -> Self {
         Self {
             own: Arc::default(),
@@ -164,7 +164,7 @@ impl CallTasks {
     }
 
     /// Returns the manager for a new task, and the counter for its result. `None` if the principal has too many tasks.
-    fn reserve(&self, principal: &str) -> Option<(TaskManager, KeptBytes)> {
+    fn reserve(&self, principal: &str) -> Option<(TaskManager, ResultBytes)> {
         let mut principals = self.lock();
         let tasks = principals.entry(principal.to_owned()).or_default();
         let now = Instant::now();
@@ -172,7 +172,7 @@ impl CallTasks {
         if tasks.created.len() >= KEPT_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
             return None;
         }
-        let bytes = KeptBytes::of(&tasks.bytes);
+        let bytes = ResultBytes::of(&tasks.bytes);
         tasks.created.push_back(CreatedTask {
             at: now,
             bytes: bytes.clone(),
@@ -230,7 +230,7 @@ impl CallTasks {
 }
 
 /// Waits for the answer of a call, or for its cancellation. When the task expires, the call is stopped.
-async fn follow(mut call: TaskCall, task: TaskContext, bytes: KeptBytes) -> Result<CallToolResult, TaskExit> {
+async fn follow(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
     let _stopped_at_the_end = call.stop.clone().drop_guard();
     let answer = tokio::select! {
         answer = &mut call.answer => answer,

@@ -17,6 +17,10 @@ use toolwit_sandbox::Plugin;
 /// The number of other packages with the same name that an error lists. Each of many packages with one name has such an error.
 const CLAIMANTS_SHOWN: usize = 3;
 
+/// The maximum number of tools whose search index is built on first use. A call may wait for the index, on an executor thread: the
+/// index of so many tools takes a few milliseconds.
+const LAZY_TOOLS_MAX: usize = 500;
+
 /// A package whose tools are put into the search index.
 struct IndexedPackage {
     path: PathBuf,
@@ -49,7 +53,7 @@ impl IndexedPackage {
     }
 }
 
-/// Builds the first snapshot. Its search index is built when it is first used. Blocks.
+/// Builds the first snapshot. The search index of few tools is built when it is first used. Blocks.
 pub(super) fn first_registry(
     files: &ScannedFiles,
     store: Arc<dyn Store>,
@@ -59,11 +63,15 @@ pub(super) fn first_registry(
     let packages = packages_of(files);
     let indexed = packages.iter().filter_map(|package| IndexedPackage::of(package, files));
     let indexed: Vec<_> = indexed.collect();
+    let tools: usize = indexed.iter().map(|package| package.tools.len()).sum();
     let catalog = LazyCatalog::new(move || {
         let mut catalog = model.into_iter().fold(Catalog::new(), Catalog::with_embedding_model);
         indexed.iter().for_each(|package| package.index(&mut catalog, &health));
         catalog
     });
+    if tools > LAZY_TOOLS_MAX {
+        catalog.get();
+    }
     snapshot(packages, catalog, store, Arc::default())
 }
 

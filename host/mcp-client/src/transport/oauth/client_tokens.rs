@@ -34,14 +34,14 @@ pub(crate) struct ClientTokens {
     credentials: OauthCredentials,
     redaction: Redaction,
     on_rotation: OnRotation,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
     /// The reason why there is no token.
     failure: sync::Mutex<Option<String>>,
 }
 
 /// The current token, and the cached data of its issuer.
 #[derive(Default)]
-struct State {
+struct TokenState {
     token: Option<AccessToken>,
     /// The refresh token that the issuer gave last.
     rotated: Option<Zeroizing<String>>,
@@ -120,7 +120,7 @@ impl ClientTokens {
     }
 
     /// Removes a token that the server refused, and adds the scopes that it requires.
-    async fn refuse(&self, state: &mut State, refused: &HeaderValue, challenge: &Challenge) -> Result<(), String> {
+    async fn refuse(&self, state: &mut TokenState, refused: &HeaderValue, challenge: &Challenge) -> Result<(), String> {
         let is_current = state.token.as_ref().is_some_and(|token| token.header == *refused);
         if !is_current {
             // Another request has renewed the token.
@@ -150,14 +150,14 @@ impl ClientTokens {
     }
 
     /// Requests a token from the issuer.
-    async fn request(&self, state: &mut State) -> Result<AccessToken, String> {
+    async fn request(&self, state: &mut TokenState) -> Result<AccessToken, String> {
         let issuer = &self.credentials.issuer;
         if state.resource.is_none() {
             state.resource = Some(resource(&self.server, issuer, None, &self.redaction).await?);
         }
         let endpoint = match state.endpoint.take() {
             Some(endpoint) => endpoint,
-            None => AuthorizationServer::find(issuer, &self.redaction)
+            None => AuthorizationServer::request_metadata(issuer, &self.redaction)
                 .await?
                 .token_endpoint()?,
         };
@@ -191,7 +191,7 @@ impl ClientTokens {
     }
 
     /// Stores the newest refresh token, if it is not stored yet. After a failure, the next call tries again.
-    fn store(&self, state: &mut State) -> Result<(), String> {
+    fn store(&self, state: &mut TokenState) -> Result<(), String> {
         if let Some(token) = state.rotated.as_ref().filter(|_| state.is_unstored) {
             let stored = (self.on_rotation)(token);
             stored.map_err(|why| format!("the new refresh token is not stored: {why}"))?;

@@ -86,7 +86,7 @@ impl AuthorizationServer {
     /// [`ErrorKind::Io`] if the metadata cannot be read, or is that of another issuer.
     pub async fn discover(issuer: &Url) -> Result<Self, Error> {
         let redaction = Redaction::default();
-        let discovered = Self::find(issuer, &redaction).await;
+        let discovered = Self::request_metadata(issuer, &redaction).await;
         discovered.map_err(|why| failed(issuer, &redaction, &format!("has no usable metadata: {why}")))
     }
 
@@ -116,7 +116,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// The reason why it cannot be used, without secrets.
-    pub(crate) async fn find(issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
+    pub(crate) async fn request_metadata(issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
         let mut candidates = well_known(issuer, "oauth-authorization-server", true);
         candidates.extend(well_known(issuer, "openid-configuration", true));
         let mut appended = issuer.clone();

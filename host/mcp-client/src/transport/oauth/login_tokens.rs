@@ -39,21 +39,21 @@ pub(crate) struct LoginTokens {
     slot: LoginSlot,
     rules: LoginRules,
     redaction: Redaction,
-    state: Mutex<State>,
+    state: Mutex<LoginState>,
     /// The reason why there is no token.
     failure: sync::Mutex<Option<TokenFailure>>,
 }
 
 #[derive(Default)]
-struct State {
+struct LoginState {
     /// Whether the stored login was read.
     is_read: bool,
-    current: Option<Current>,
+    current: Option<CurrentLogin>,
     endpoint: Option<TokenEndpoint>,
 }
 
 /// The login in use.
-struct Current {
+struct CurrentLogin {
     login: StoredLogin,
     token: AccessToken,
     /// Whether the login still has to be stored.
@@ -125,7 +125,7 @@ impl LoginTokens {
 
     async fn current(
         &self,
-        state: &mut State,
+        state: &mut LoginState,
         refusal: Option<(Option<HeaderValue>, Challenge)>,
     ) -> Result<Option<HeaderValue>, TokenFailure> {
         if let Some(current) = state.current.as_mut().filter(|current| current.is_unstored) {
@@ -176,7 +176,7 @@ impl LoginTokens {
     }
 
     /// Takes a newer login from the store, or requests a token with the refresh token.
-    async fn renew(&self, state: &mut State) -> Result<HeaderValue, TokenFailure> {
+    async fn renew(&self, state: &mut LoginState) -> Result<HeaderValue, TokenFailure> {
         // Held until the new login is stored.
         let _renewal = self.slot.begin_renewal().await?;
         let Some(stored) = self.stored().await? else {
@@ -221,7 +221,7 @@ impl LoginTokens {
         Ok(current.token.header.clone())
     }
 
-    async fn store(&self, current: &mut Current) -> Result<(), TokenFailure> {
+    async fn store(&self, current: &mut CurrentLogin) -> Result<(), TokenFailure> {
         let stored = self.slot.write(&current.login).await;
         stored.map_err(|why| TokenFailure::from(format!("the renewed login is not stored: {why}")))?;
         current.is_unstored = false;
@@ -229,7 +229,7 @@ impl LoginTokens {
     }
 
     /// Returns the stored login. Its tokens are added to the redaction.
-    async fn stored(&self) -> Result<Option<Current>, TokenFailure> {
+    async fn stored(&self) -> Result<Option<CurrentLogin>, TokenFailure> {
         let Some(login) = self.slot.read().await? else {
             return Ok(None);
         };
@@ -242,7 +242,7 @@ impl LoginTokens {
         }
         login.secrets().for_each(|secret| self.redaction.add_token(secret));
         let token = AccessToken::new(&login.access_token, login.validity())?;
-        Ok(Some(Current {
+        Ok(Some(CurrentLogin {
             login,
             token,
             is_unstored: false,
@@ -252,7 +252,7 @@ impl LoginTokens {
     async fn endpoint(&self, login: &StoredLogin) -> Result<TokenEndpoint, TokenFailure> {
         let issuer = Url::parse(&login.issuer);
         let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer"))?;
-        let server = AuthorizationServer::find(&issuer, &self.redaction).await?;
+        let server = AuthorizationServer::request_metadata(&issuer, &self.redaction).await?;
         let mut endpoint = server.token_endpoint()?;
         let registered = login.client_authentication.as_deref();
         if let Some(method) = registered.and_then(ClientAuthentication::named) {

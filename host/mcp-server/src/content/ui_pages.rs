@@ -23,7 +23,7 @@ const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of resources
 /// mention them. A client may name the types that it shows.
-pub(crate) fn shows_interfaces(request: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
     let capabilities = request.client_capabilities().unwrap_or_default();
     let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {
         return false;
@@ -35,7 +35,7 @@ pub(crate) fn shows_interfaces(request: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Removes the link to a user interface from the entry of a tool.
-pub(crate) fn without_interface(mut listed: Tool) -> Tool {
+pub(crate) fn without_ui(mut listed: Tool) -> Tool {
     if let Some(meta) = &mut listed.meta {
         meta.0.remove(META);
     }
@@ -47,9 +47,9 @@ pub(crate) fn without_interface(mut listed: Tool) -> Tool {
 ///
 /// A client shows them in a sandbox of its own. They declare no network domains, so that they can reach only the tools
 /// of this server, through the client.
-pub(crate) struct Interfaces<'p>(pub(crate) &'p Principal);
+pub(crate) struct UiPages<'p>(pub(crate) &'p Principal);
 
-impl Interfaces<'_> {
+impl UiPages<'_> {
     /// Returns the entries of the list of resources, in the order of the plugins.
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let registry = self.0.host().registry();

@@ -11,7 +11,7 @@ use crate::open_streams::OpenStreams;
 use crate::principal::Principal;
 
 /// The sessions of a server, and the principal that began each of them.
-pub(super) struct SessionOwners {
+pub(super) struct SessionLimits {
     manager: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, SessionOwner>>,
     sessions_max: usize,
@@ -26,7 +26,7 @@ struct SessionOwner {
     streams: OpenStreams,
 }
 
-impl SessionOwners {
+impl SessionLimits {
     pub(super) fn new(manager: Arc<LocalSessionManager>, sessions_max: usize) -> Self {
         Self {
             manager,

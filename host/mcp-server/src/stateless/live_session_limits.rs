@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Counts the live sessions of each group of principals. Clones share the count. A server over HTTP sets the limits;
 /// over standard input, only the limit of sessions for one principal applies.
 #[derive(Clone, Default)]
-pub(super) struct SessionShares(Arc<Mutex<SessionCounts>>);
+pub(super) struct LiveSessionLimits(Arc<Mutex<SessionCounts>>);
 
 struct SessionCounts {
     /// Maximum number of sessions of all groups.
@@ -28,11 +28,11 @@ impl Default for SessionCounts {
 
 /// The permit of one live session. The session counts until the permit is dropped.
 pub(super) struct SessionPermit {
-    shares: SessionShares,
+    shares: LiveSessionLimits,
     group: String,
 }
 
-impl SessionShares {
+impl LiveSessionLimits {
     /// Sets the maximum number of sessions. `groups` is the number of groups that share them equally.
     pub(super) fn limit(&self, all_max: usize, groups: usize) {
         let mut counts = self.counts();

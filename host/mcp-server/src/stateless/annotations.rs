@@ -10,7 +10,7 @@ use toolwit::tool::{Effect, EffectClass};
 
 /// Returns the tools of the list with the effects that calls would currently have. A grant that changes can change the
 /// effect.
-pub(super) async fn annotated(catalog: &Catalog, principal: &Principal) -> Vec<WireTool> {
+pub(super) async fn with_annotations(catalog: &Catalog, principal: &Principal) -> Vec<WireTool> {
     let mut tools = Vec::with_capacity(catalog.listed().len());
     for listed in catalog.listed() {
         let mut listed = listed.clone();
