@@ -1,4 +1,4 @@
-//! What the shipped plugins declare and what their documentation promises.
+//! The capabilities that the shipped plugins declare, and the rows of their documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

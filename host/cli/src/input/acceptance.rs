@@ -219,7 +219,7 @@ mod tests {
         // The record cannot be replaced, because a directory has the name of its temporary file.
         let blocked = directory
             .path()
-            .join(format!("p.accepted.toml.{}.new", std::process::id()));
+            .join(format!(".p.accepted.toml.{}.new", std::process::id()));
         fs::create_dir(&blocked).unwrap();
         assert!(files.accept(record("one"), Some(&grants("one"))).is_err());
         assert_eq!(in_force(&files), (None, None));

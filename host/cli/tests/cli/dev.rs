@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::ChildStderr;
 
@@ -22,6 +23,13 @@ fn cycle(stderr: &mut BufReader<ChildStderr>) -> String {
     text
 }
 
+/// Saves a file at once, as an editor does: the command never reads a half-written one.
+fn save(workspace: &Workspace, path: &str, text: &str) {
+    let new = workspace.path().join(".saved");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, workspace.path().join(path)).unwrap();
+}
+
 #[test]
 fn a_saved_file_is_built_and_tested_again_until_an_interrupt() {
     let workspace = Workspace::new()
@@ -35,17 +43,17 @@ fn a_saved_file_is_built_and_tested_again_until_an_interrupt() {
         "{first}"
     );
     let case = "[[test]]\nname = \"adds\"\ntool = \"add\"\narguments = { a = 1, b = 1 }\nresult = ";
-    let workspace = workspace.file("plain/tests.toml", format!("{case}2\n"));
+    save(&workspace, "plain/tests.toml", &format!("{case}2\n"));
     let passed = cycle(&mut stderr);
     assert!(passed.contains("1 test passed"), "{passed}");
-    let workspace = workspace.file("plain/tests.toml", format!("{case}3\n"));
+    save(&workspace, "plain/tests.toml", &format!("{case}3\n"));
     let failed = cycle(&mut stderr);
     assert!(failed.contains("0 tests passed"), "{failed}");
     // A broken source is reported, and the next save is built.
-    let workspace = workspace.file("plain/wit/plain.wit", "package demo:plain; world plain {");
+    save(&workspace, "plain/wit/plain.wit", "package demo:plain; world plain {");
     let broken = cycle(&mut stderr);
     assert!(broken.contains("error:"), "{broken}");
-    let _workspace = workspace.file("plain/wit/plain.wit", format!("{PLAIN_WIT}\n"));
+    save(&workspace, "plain/wit/plain.wit", &format!("{PLAIN_WIT}\n"));
     let repaired = cycle(&mut stderr);
     assert!(!repaired.contains("error:"), "{repaired}");
     send("-INT", &child);
