@@ -18,7 +18,7 @@
 //! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
-//! | [`file`] | files that other users or processes may write or read at the same time |
+//! | [`file`](mod@file) | files that other users or processes may write or read at the same time |
 //! | [`text`] | helpers for names, JSON and untrusted text |
 
 // The code that `#[tool]` generates refers to `::toolwit` by default, also in this crate's own tests.
