@@ -38,8 +38,8 @@ struct SourceSearch {
 impl SourceSearch {
     const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
 
-    /// Returns whether a request may belong to the search, and notes the directories.
-    fn sees(&mut self, request: &AccessRequest<'_>) -> bool {
+    /// Returns whether a request may belong to the search, and records the directories.
+    fn may_contain(&mut self, request: &AccessRequest<'_>) -> bool {
         let AccessRequest::File(path, AccessMode::Read) = request else {
             return false;
         };
@@ -88,7 +88,7 @@ impl DenialLog {
         denial: &Denial,
         redactor: &Redactor,
     ) {
-        let is_search = self.source_search.sees(request);
+        let is_search = self.source_search.may_contain(request);
         let denied = denied_access(plugin, request, denial);
         let before = self.accesses.len();
         self.record(denied, DenialNotice::of(request), redactor);
