@@ -121,7 +121,16 @@ mod tests {
             .await
             .unwrap_err();
         assert!(refused.is_builder(), "{refused:?}");
-        assert_eq!(Encryption::of_scheme("https"), Encryption::Required);
-        assert_eq!(Encryption::of_scheme("http"), Encryption::None);
+    }
+
+    #[test]
+    fn only_plain_http_has_no_encryption() {
+        for (scheme, encryption) in [
+            ("https", Encryption::Required),
+            ("http", Encryption::None),
+            ("ftp", Encryption::Required),
+        ] {
+            assert_eq!(Encryption::of_scheme(scheme), encryption, "{scheme}");
+        }
     }
 }

@@ -9,8 +9,8 @@ use crate::journal::{Journal, JournalError};
 pub struct Suspension(pub(super) Arc<Journal>);
 
 impl Suspension {
-    /// Stores the run as it is now, as if the process ended here. Call it before the future of the run is dropped, which would end the
-    /// run. Then drop that future and the conversation: no further request and no further call begins.
+    /// Stores the run as it is now, as if the process ended here. Then drop the future of the run and the conversation:
+    /// no further request and no further call begins. A future that is dropped before this call ends the run instead.
     /// [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a conversation that is built with the same
     /// session.
     ///

@@ -16,7 +16,8 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
 /// If a result holds more than [`ENTITIES_PER_RESULT_MAX`] objects of one type, they share one set of tools, which take the
-/// object's id as an argument. An entity has one set of tools and one live object, whether it is first returned alone or among many.
+/// object's id as an argument. An entity has one live object. If it was returned alone before it joins a group, it keeps its own
+/// tools, and the tools of the group call the same object.
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
 /// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
@@ -135,8 +136,8 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns an entity as a member of a group: an entity that has tools of its own and stays bound to its first
-    /// instance is called through these tools, so that both sets of tools act on one instance.
+    /// Returns the member of a group for an entity. If the entity has its own tools and stays bound to its first instance, the
+    /// member calls these tools, so that both sets of tools act on one instance.
     fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
         let key = EntityIdentity::new(
             entity.namespace(),
@@ -198,8 +199,8 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns the depth of an entity: the recorded depth if it was returned before, otherwise the depth of its parent plus
-    /// one.
+    /// Returns the depth of an entity: the recorded depth, otherwise the larger one of the provider's own depth and the depth of
+    /// its parent plus one.
     fn depth_of(&self, key: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
         let entities = self.context.entities();
         let parent = &self.context.call().tool.definition().id;

@@ -1,5 +1,6 @@
 //! Replacing files that other processes may be reading.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -78,8 +79,10 @@ impl Drop for StagedFile {
 
 /// Returns the path of the new content. A scan of a directory skips hidden files.
 fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.new", std::process::id()));
+    path.with_file_name(name)
 }
 
 /// Makes a rename in the directory of a file survive a loss of power.

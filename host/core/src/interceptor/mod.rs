@@ -1,4 +1,4 @@
-//! Interceptors: rules of the operator around every call of the tools of a conversation.
+//! Interceptors: code that decides on every tool call of a conversation, before and after the call runs.
 
 mod decisions;
 mod interception;

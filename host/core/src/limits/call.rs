@@ -8,7 +8,8 @@ use crate::error::{Error, ErrorKind, Phase};
 /// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls.
 pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 
-/// The limits of one call, shared by instantiation, the guest, its host calls, `id` and `describe`.
+/// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities that the
+/// call returns share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// Fuel, about one unit per instruction. The default suffices for about three seconds of computation.
@@ -21,8 +22,8 @@ pub struct CallLimits {
     pub stack_bytes_max: usize,
     /// Elements over all tables of the instance.
     pub table_elements_max: u64,
-    /// Core instances, memories and tables; the limit applies to each of them. A component of a large toolchain has about a
-    /// dozen.
+    /// Core instances, and separately memories, and separately tables. A component of a large toolchain has about a dozen of
+    /// each.
     pub instances_max: usize,
     /// The result as JSON, in bytes.
     pub result_bytes_max: u64,
@@ -235,7 +236,7 @@ impl LimitRequest {
         }
     }
 
-    /// Rejects limits of zero with which no call could run.
+    /// Rejects limits of zero. Calls, or the calls that use what is limited, could not run with them.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a limit of zero.
@@ -256,7 +257,7 @@ impl LimitRequest {
             Some((name, _)) => Err(Error::new(
                 ErrorKind::Configuration,
                 Phase::Registry,
-                format!("the limit `{name}` is zero, so that no call could run"),
+                format!("the limit `{name}` must not be zero"),
             )
             .with_suggestion("omit it for the default, or set a positive limit")),
             None => Ok(()),

@@ -82,7 +82,7 @@ limits! {
         /// Maximum number of steps of the instantiation of a component, as its sections describe it.
         INSTANTIATION_STEPS_MAX: usize = 200_000, Count;
         /// Maximum work to compile one function, in units of about one instruction, estimated from its code.
-        /// A function in which many variables differ between many paths takes more than its size suggests.
+        /// Many variables and branches make a function more expensive to compile than its size suggests.
         FUNCTION_WORK_MAX: u64 = 4 << 20, Count;
         /// Maximum work to compile a component, in units of about one instruction, estimated from its code.
         COMPONENT_WORK_MAX: u64 = 256 << 20, Count;
@@ -189,7 +189,7 @@ limits! {
         /// Models choose badly among more tools, and each definition costs tokens in every request.
         TOOLS_VISIBLE_MAX: usize = 40, Count, "`ToolwitBuilder::tools_visible_max`";
         /// Maximum time that a search waits for the sources of tools.
-        /// The earlier tools of a slower source are searched.
+        /// For a slower source, the tools of its last list are searched.
         SEARCH_WALL_MAX: Duration = Duration::from_secs(5), Time;
         /// Maximum time that a turn waits for the tools of a source, such as a server.
         /// A slower source continues to start, and its tools come later.
@@ -236,10 +236,10 @@ limits! {
         /// Maximum size of a result in one message; the model reads the rest with `read_result`.
         SHOWN_RESULT_BYTES_MAX: usize = 32 << 10, Bytes, "`LoopLimits::result_bytes_max`";
         /// Maximum size of the artifacts of a call in a session or trace, as JSON.
-        /// The default suffices for records and small images.
+        /// It suffices for records and small images.
         RECORDED_ARTIFACTS_BYTES_MAX: usize = 1 << 20, Bytes, "fixed";
         /// Maximum size of the artifacts of a run in a session or trace, as JSON.
-        /// The default keeps a long session small enough to be read at once.
+        /// It keeps a long session small enough to be read at once.
         RECORDED_RUN_ARTIFACTS_BYTES_MAX: usize = 16 << 20, Bytes, "fixed";
         /// Maximum number of tools that are declared to the model; beyond it, the least recently used are hidden.
         /// Providers reject more.

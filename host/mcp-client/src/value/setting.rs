@@ -217,7 +217,7 @@ impl<'de> Deserialize<'de> for Setting {
             (None, None, Some(key)) => Self::context(key),
             _ => {
                 return Err(de::Error::custom(
-                    "a value has exactly one of the keys `secret`, `env` and `context`",
+                    "a value must have exactly one of the keys `secret`, `env` and `context`",
                 ));
             }
         };

@@ -15,7 +15,7 @@ use crate::token::{Claims, TokenRefusal, TokenVerifier};
 /// removed.
 const SUBJECTS_MAX: usize = 4_096;
 
-/// The callers of the rules for access tokens.
+/// Resolves signed access tokens to callers, by the configured rules.
 pub(super) struct SignedCallers {
     verifier: TokenVerifier,
     required_scopes: Vec<String>,
@@ -71,7 +71,7 @@ impl SignedCallers {
         })
     }
 
-    /// Returns the caller of a subject, with its own limit of requests.
+    /// Returns the caller for the subject of a token. Each subject has its own limit of requests.
     fn subject(&self, number: usize, applied: &AppliedRule, claims: &Claims) -> Caller {
         // The length separates the issuer from the subject, so that two pairs never have the same text.
         let identity = format!("{number} {} {}{}", claims.iss.len(), claims.iss, claims.sub);

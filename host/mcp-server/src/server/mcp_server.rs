@@ -123,8 +123,8 @@ impl McpServer {
         &self.shared.metrics
     }
 
-    /// Sets the number of tokens and rules that share the server equally, and the maximum number of live sessions for
-    /// requests without a session.
+    /// Sets the maximum number of live sessions of the stateless protocol, and the number of tokens and rules among which they
+    /// are divided equally.
     pub(crate) fn share_among(&self, callers: usize, sessions_max: usize) {
         self.shared.stateless.share_among(callers, sessions_max);
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts the live sessions of each group of principals. Clones share the count. A server over HTTP sets the limits;
-/// over standard input, only the limit of sessions for one principal applies.
+/// over standard input, only `SESSIONS_PER_PRINCIPAL_MAX` applies.
 #[derive(Clone, Default)]
 pub(super) struct LiveSessionLimits(Arc<Mutex<SessionCounts>>);
 

@@ -44,11 +44,11 @@ pub struct Inspection {
     pub skipped: Vec<SkippedExport>,
     /// The imports.
     pub imports: Vec<Import>,
-    /// The reason why the WIT file next to the component does not describe the component.
+    /// The reason why the WIT file next to the component is not used: it is unreadable, invalid, or of another component.
     pub wit_problem: Option<String>,
     /// The resources that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
-    /// The index in `shape.functions` of each of `tools`.
+    /// For each of `tools`, the index in `shape.functions` of the function that runs it.
     pub(crate) tool_functions: Vec<usize>,
     pub(crate) shape: Arc<Shape>,
 }
@@ -264,7 +264,7 @@ pub(super) fn wit_of(bytes: &[u8], origin: ComponentOrigin<'_>) -> Option<wit_pa
     wit_with_docs(&check::check(bytes).ok()?, origin).ok()?
 }
 
-/// Returns WIT with docs: from the component if it contains any, also from macros, otherwise from the file next to it.
+/// Returns WIT with docs: the package or the source of a bindings macro in the component, otherwise the file next to it.
 /// The error is the reason why that file cannot be used.
 fn wit_with_docs(
     checked: &CheckedComponent<'_>,

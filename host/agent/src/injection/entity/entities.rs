@@ -78,12 +78,12 @@ impl Entities {
         self.lost.contains(method)
     }
 
-    /// Returns whether a result that holds a method's entity binds the method to the returned instance.
+    /// Returns whether a method is bound to another instance when its entity is returned again.
     pub(crate) fn may_rebind(&self, method: &ToolId) -> bool {
         self.latest.contains(method) || self.is_lost(method)
     }
 
-    /// Returns the tools of an entity, or `None` if no result has returned it.
+    /// Returns the own tools of an entity, or `None` if it has none, such as a member of a group.
     #[must_use]
     pub fn tools_of(&self, key: &EntityIdentity) -> Option<&[ToolId]> {
         self.by_identity.get(key).map(|record| record.tools.as_slice())
@@ -95,7 +95,7 @@ impl Entities {
         self.shared.get(&(namespace.to_owned(), prefix.to_owned()))
     }
 
-    /// Returns the nesting depth of an entity, or `None` if no result has returned it.
+    /// Returns the recorded nesting depth of an entity, or `None` if it has no own tools.
     #[must_use]
     pub fn depth_of(&self, key: &EntityIdentity) -> Option<u32> {
         self.by_identity.get(key).map(|record| record.depth)

@@ -24,7 +24,7 @@ use toolwit_core::{
 #[derive(Clone)]
 pub struct SharedEntities {
     by_id: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
-    /// The serial group of the methods whose calls on one entity run sequentially.
+    /// The serial group of the methods whose calls must not overlap. They run sequentially across all members.
     serial_group: u64,
 }
 
@@ -143,8 +143,7 @@ impl SharedDiscovery {
         Self { entities, members }
     }
 
-    /// Returns the guards that a member's own tool for this method has and the shared method would not run, so that the
-    /// caller can add them.
+    /// Returns the guards of the members' own tools for this method that the shared method lacks. The caller adds them.
     ///
     /// A resume does not record entities again, so a tool from before a resume is looked up by its id.
     pub(crate) fn missing_guards(

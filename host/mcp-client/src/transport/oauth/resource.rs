@@ -100,11 +100,13 @@ pub(crate) async fn resource(
 
 /// Returns the address of the metadata that a server names in a challenge.
 fn metadata_address(server: &Url, url: &str, redaction: &Redaction) -> Result<Url, String> {
-    let parsed = Url::parse(url).ok().filter(|parsed| parsed.origin() == server.origin());
-    parsed.ok_or_else(|| {
-        let url = redaction.quoted(url);
-        format!("the server names metadata at another origin, `{url}`")
-    })
+    let refused = |why: &str| format!("the server names metadata {why}, `{}`", redaction.quoted(url));
+    let parsed = Url::parse(url).map_err(|_| refused("at an invalid URL"))?;
+    if parsed.origin() == server.origin() {
+        Ok(parsed)
+    } else {
+        Err(refused("at another origin"))
+    }
 }
 
 /// Returns whether a resource identifier covers a server: the same origin, and its path or one above it.

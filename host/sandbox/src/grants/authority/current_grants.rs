@@ -101,6 +101,10 @@ impl CurrentGrants {
         // Another thread may have read the file meanwhile.
         if self.is_stale() {
             self.refresh(&mut directories);
+            let load_error = self.lock().load_error.clone();
+            if let (Some(error), Some(file)) = (load_error, &self.file) {
+                tracing::error!(file = %file.display(), %error, "the grants no longer apply");
+            }
         }
     }
 
@@ -247,7 +251,6 @@ impl CurrentGrants {
                 state.load_error = None;
             }
             Err(error) => {
-                tracing::error!(file = %file.display(), %error, "the grants no longer apply");
                 state.load_error = Some(error);
             }
         }

@@ -73,7 +73,7 @@ impl Ledger {
         conversation: ConversationNumber,
         grant_use: GrantUse,
     ) -> Result<(), NoGrantReason> {
-        if grant.scope == GrantScope::Always {
+        if grant.is_permanent() {
             return Ok(());
         }
         let identity = grant.identity();

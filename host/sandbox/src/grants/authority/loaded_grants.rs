@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::directory_opener::{DirectoryOpener, OpenedRule};
 use super::ledger::Admissions;
 use super::rights::{AuthorityRequest, OpenedRights};
-use crate::grants::{EffectiveRights, Grant, GrantScope, GrantedVersion, Grants, NoGrantReason, stale_grants};
+use crate::grants::{EffectiveRights, Grant, GrantedVersion, Grants, NoGrantReason, stale_grants};
 
 /// The rights of a plugin, or the grants about which the ledger must decide first.
 pub(super) enum LoadedRights {
@@ -51,7 +51,7 @@ impl LoadedGrants {
         let grants = &self.grants.grants;
         let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
         let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
-        let is_permanent = |index: &usize| grants[*index].scope == GrantScope::Always;
+        let is_permanent = |index: &usize| grants[*index].is_permanent();
         let are_permanent = applicable.iter().all(is_permanent);
         if !are_permanent && admissions.is_none() {
             let undecided = applicable.iter().filter(|index| !is_permanent(index));
@@ -69,6 +69,8 @@ impl LoadedGrants {
                 Err(reason) => refused = reason,
             }
         }
+        // The order in which `EffectiveRights` applies their rules, which is also that of their directories.
+        unused.sort_by_key(is_permanent);
         let rights = if applicable.is_empty() {
             // Determines the reason only: another digest, or no grant at all.
             let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);

@@ -108,13 +108,16 @@ impl EffectiveRights {
         Self::of_grants(declared, applicable)
     }
 
-    /// Intersects the declared capabilities with the union of some grants.
+    /// Intersects the declared capabilities with the union of some grants. Those for one call or one conversation come before
+    /// permanent ones, otherwise their order stays: of two rules for the same thing, the first one applies.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut rights = Self {
             declared: declared.clone(),
             ..Self::default()
         };
+        let mut grants: Vec<&Grant> = grants.into_iter().collect();
+        grants.sort_by_key(|grant| grant.is_permanent());
         for grant in grants {
             rights.add(&grant.rules);
         }
@@ -131,8 +134,7 @@ impl EffectiveRights {
         }
     }
 
-    /// Adds the rules of a grant. Where two rules give a different answer, such as two values of a setting, the one of the first grant
-    /// applies.
+    /// Adds the rules of a grant. A rule for the same thing as an earlier one, such as another value of a setting, has no effect.
     fn add(&mut self, granted: &GrantRules) {
         let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {

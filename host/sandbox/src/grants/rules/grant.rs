@@ -186,6 +186,11 @@ impl Grant {
         text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     }
 
+    /// Returns whether the grant is valid for more than one conversation.
+    pub(crate) fn is_permanent(&self) -> bool {
+        self.scope == GrantScope::Always
+    }
+
     /// Returns whether the grant applies to a component.
     #[must_use]
     pub fn is_for(&self, plugin: &str, digest: &str) -> bool {

@@ -73,6 +73,19 @@ fn of_two_grants_for_the_same_thing_the_first_applies() {
         let both = EffectiveRights::of_grants(&declares_all(), [&one, &other]);
         assert_eq!(both.rules, one.rules, "{second}");
     }
+    let [always, once] = [
+        "config = { a = \"1\", b = \"1\" }",
+        "config = { a = \"2\" }\nscope = \"once\"\nissued = 1",
+    ]
+    .map(|lines| one_grant(lines).unwrap().grants.remove(0));
+    let config = EffectiveRights::of_grants(&declares_all(), [&always, &once])
+        .rules
+        .config;
+    let values: Vec<_> = config
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(values, [("a", "2"), ("b", "1")], "a grant for one call comes first");
     // Different things add up.
     let [one, other] =
         [r#"config = { a = "1" }"#, r#"config = { b = "2" }"#].map(|lines| one_grant(lines).unwrap().grants.remove(0));
