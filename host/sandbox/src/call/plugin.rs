@@ -1,4 +1,4 @@
-//! The state of a plugin that calls use: its component, the limits and rights of its calls, and its compiled code.
+//! A plugin: its component and compiled code, and the limits and rights of its calls.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -34,9 +34,10 @@ pub struct Plugin {
     no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The limits that its package requests.
-    requested: LimitRequest,
+    requested_limits: LimitRequest,
+    /// The values that its package requires.
     requirements: Vec<Requirement>,
-    /// The limits of a call that requests none.
+    /// The limits of a call that requests no limits itself and is not long-running.
     default_limits: OnceLock<CallLimits>,
     runtime: Arc<Runtime>,
     linked: Arc<LinkOnce>,
@@ -56,7 +57,7 @@ impl Plugin {
             no_rights: OnceLock::new(),
             inspection,
             source,
-            requested: annotations.limits.clone(),
+            requested_limits: annotations.limits.clone(),
             requirements: annotations.requirements.clone(),
             default_limits: OnceLock::new(),
             runtime: runtime.clone(),
@@ -72,7 +73,7 @@ impl Plugin {
             no_rights: OnceLock::new(),
             inspection: LazyInspection::ready(inspection),
             source: self.source.clone(),
-            requested: self.requested.clone(),
+            requested_limits: self.requested_limits.clone(),
             requirements: self.requirements.clone(),
             default_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
@@ -100,7 +101,7 @@ impl Plugin {
         self.inspection.get(&self.name)
     }
 
-    /// Returns whether its inspection has been parsed, if it was cached. The first use of the inspection parses it.
+    /// Returns whether the inspection has been parsed. A cached inspection is parsed when it is first used.
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         self.inspection.is_parsed()
@@ -122,7 +123,7 @@ impl Plugin {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported),
-    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), or
+    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), the errors of [`Plugin::read_component`], or
     /// [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. Compiling
     /// then continues in the background.
     pub async fn prepare(&self) -> Result<Duration, Error> {
@@ -131,8 +132,8 @@ impl Plugin {
         Ok(started.elapsed())
     }
 
-    /// Starts to compile the component in the background, unless compiling has started. [`Plugin::compile_status`] reports the
-    /// progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
+    /// Starts to compile the component in the background, unless it is compiled or being compiled. [`Plugin::compile_status`]
+    /// reports the progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
     pub fn compile(&self) {
         self.linked.start(|| self.link());
     }
@@ -159,7 +160,7 @@ impl Plugin {
         self.source.read(self.digest(), bytes_max)
     }
 
-    /// Returns whether the component is ready for calls in this process.
+    /// Returns whether this process has the compiled component, so that a call need not wait for it.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
         self.linked.get().is_some()
@@ -268,13 +269,16 @@ impl Plugin {
         }
     }
 
-    /// Computes the limits of a call from those of the process, the operator, the package and the caller.
+    /// Computes the limits of a call from those of the process, the operator, the package and the call itself.
+    ///
+    /// # Errors
+    /// Those of [`LimitRequest::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
         let requested = FuelMeter::request(context);
         if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }
-        let request = requested.clone().unwrap_or_default().or(&self.requested);
+        let request = requested.clone().unwrap_or_default().or(&self.requested_limits);
         request.check()?;
         let runtime = &self.runtime;
         if is_long_running {
@@ -288,7 +292,7 @@ impl Plugin {
         })
     }
 
-    /// Returns the compiled component. The first call compiles it.
+    /// Returns the compiled component. The first call compiles it and waits at most `load_wall_max`.
     pub(super) async fn linked(&self, context: &ToolContext) -> Result<Arc<LinkedComponent>, Error> {
         if let Some(linked) = self.linked.get() {
             return Ok(linked);
@@ -297,7 +301,7 @@ impl Plugin {
         Box::pin(self.linked_within(context, self.runtime.engines.limits.load_wall_max)).await
     }
 
-    /// Returns the compiled component as [`Plugin::linked`] does, but waits at most `wall_max`. Compiling continues.
+    /// Returns the compiled component as [`Plugin::linked`] does, but waits at most `wall_max`. Compiling continues after that.
     pub(super) async fn linked_within(
         &self,
         context: &ToolContext,

@@ -21,7 +21,7 @@ use toolwit_core::{Error, ToolId};
 /// The options of a [`Runtime`]: the limits, files and services that its plugins share.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeOptions {
-    /// The limits of the process, which apply to all calls.
+    /// The limits of the process, shared by all plugins.
     pub engine_limits: EngineLimits,
     /// The operator's limits for each call. Limits that are not set have their defaults.
     pub operator_limits: LimitRequest,
@@ -46,14 +46,14 @@ pub struct RuntimeOptions {
     pub protected: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
     pub plugins: Vec<PathBuf>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so that calls
-    /// can be replayed; by default the grants decide.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so
+    /// that calls can be replayed; by default the grants decide.
     pub frozen_at: Option<u64>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Certificates (PEM) of authorities that granted HTTP requests trust in addition to those of the system.
+    /// Root certificates (PEM) that granted HTTP requests trust in addition to those of the system.
     #[cfg(feature = "network")]
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
@@ -74,14 +74,14 @@ impl Runtime {
     /// If the code cache cannot be used, it is disabled and a warning is logged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
-    /// read or are invalid, and for secrets and certificates of the application that cannot be used. A granted rule that
-    /// cannot be enforced is not an error: it allows nothing.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero, for grants
+    /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used. A granted
+    /// rule that cannot be enforced is not an error: it allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
         let code_directory = options.code_cache.directory();
-        let protected = options.protected.into_iter().chain(code_directory).collect();
+        let protected_paths = options.protected.into_iter().chain(code_directory).collect();
         let authorities = AuthorityProvider::new(AuthoritySources {
             grants_file: options.grants,
             granted: options.granted,
@@ -89,7 +89,7 @@ impl Runtime {
             secret_values: options.secret_values,
             keyvalue: options.keyvalue,
             frozen_at: options.frozen_at,
-            protected,
+            protected: protected_paths,
             plugins: options.plugins,
         })?;
         let network = Network::new(options.resolver);
@@ -122,9 +122,9 @@ impl Runtime {
         self.engines.code_cache.as_ref()
     }
 
-    /// Logs a warning for each grant whose plugin is not in `known`, because its name may be mistyped.
-    pub fn warn_about_unknown_grants<'a>(&self, known: impl Iterator<Item = &'a str>) {
-        self.authorities.warn_about_unknown_plugins(known);
+    /// Logs a warning for each grant whose plugin is not in `plugin_names`, because its name may be mistyped.
+    pub fn warn_about_unknown_grants<'a>(&self, plugin_names: impl Iterator<Item = &'a str>) {
+        self.authorities.warn_about_unknown_plugins(plugin_names);
     }
 
     /// Returns the versions of WASI that components can import.
@@ -133,7 +133,7 @@ impl Runtime {
         self.engines.wasi
     }
 
-    /// Returns the upper limits of the process.
+    /// Returns the limits of the process.
     #[must_use]
     pub fn engine_limits(&self) -> &EngineLimits {
         &self.engines.limits

@@ -14,7 +14,8 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 /// Converts the result of a function. `entities` yields the JSON of each handle in the value, in order.
 ///
 /// # Errors
-/// [`ErrorKind::ResultBytes`] for a result over its limit.
+/// [`ErrorKind::ResultBytes`] for a result over its limits, and [`ErrorKind::Internal`] for a value that does not have the
+/// declared type.
 pub(crate) fn tool_result(
     function: &Function,
     value: Option<Val>,
@@ -81,7 +82,7 @@ fn failure(error: Value, docs: Option<&str>) -> ToolResult {
     result
 }
 
-/// Refuses a result over the limits of a call.
+/// Refuses a result whose text or artifacts exceed the limits of a call.
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
@@ -115,7 +116,7 @@ pub(crate) fn require_artifacts_within(result: &ToolResult, limits: &CallLimits)
         .with_limit(ExceededLimit::new("artifact_bytes_max", max, bytes)))
 }
 
-/// Creates the error of a result over its limit.
+/// Creates the error for a result over `result_bytes_max`.
 pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
     let message = format!(
         "the result has {} and may have {}",

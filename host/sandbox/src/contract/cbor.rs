@@ -11,14 +11,16 @@ mod round_trip;
 
 pub(crate) use round_trip::check_round_trip;
 
-/// The maximum depth of a value. The number of its parts is limited too, because a part takes tens of bytes in memory
-/// and can be a single byte of CBOR.
+/// The maximum nesting depth of a value.
+///
+/// The number of its parts (items, map keys and tags) is limited too, by [`ARGUMENT_PARTS_MAX`]: a part can be a single byte
+/// of CBOR, and takes tens of bytes in memory.
 const DEPTH_MAX: usize = 64;
 
-/// The size of the pieces in which strings are copied.
-const PIECE_BYTES: usize = 4 << 10;
+/// The size of the buffer through which strings are copied, in bytes.
+const BUFFER_BYTES: usize = 4 << 10;
 
-/// The reason why bytes are not used as CBOR.
+/// The reason why CBOR cannot be converted to JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CborError {
     #[error("it is not valid CBOR")]
@@ -35,11 +37,13 @@ impl<T> From<ciborium_ll::Error<T>> for CborError {
     }
 }
 
-/// Decodes one CBOR item as JSON. Bytes become base64, the content of a tag stands for the tagged item, and keys that are numbers,
-/// booleans or null become the text of their JSON.
+/// Decodes exactly one CBOR item to JSON.
+///
+/// Byte strings become base64. A tag is dropped and its content remains. Keys that are numbers, booleans or null become the
+/// text of their JSON. Infinities and NaN become null.
 ///
 /// # Errors
-/// [`CborError`].
+/// [`CborError`]. A map with a duplicate key and bytes after the item are invalid.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
     let mut reader = Reader {
         decoder: Decoder::from(bytes),
@@ -99,7 +103,7 @@ impl Reader<'_> {
         while let Some(header) = self.next(length, count)? {
             let key = match self.value(header, depth + 1)? {
                 Value::String(text) => text,
-                // Each level of nested keys would escape the keys below it again, and double their length.
+                // As text, each level of nested keys would escape the quotes of the levels below, and double their length.
                 Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };
@@ -111,7 +115,7 @@ impl Reader<'_> {
         Ok(Value::Object(fields))
     }
 
-    /// Returns the header of the next item of an array or a map; `None` at its end.
+    /// Returns the header of the next item of an array, or of the next key of a map. Returns `None` at the end.
     fn next(&mut self, length: Option<usize>, count: usize) -> Result<Option<Header>, CborError> {
         match length {
             Some(length) if count >= length => Ok(None),
@@ -121,10 +125,10 @@ impl Reader<'_> {
     }
 
     fn bytes(&mut self, length: Option<usize>) -> Result<Vec<u8>, CborError> {
-        let (mut bytes, mut piece) = (Vec::new(), [0; PIECE_BYTES]);
+        let (mut bytes, mut buffer) = (Vec::new(), [0; BUFFER_BYTES]);
         let mut segments = self.decoder.bytes(length);
         while let Some(mut segment) = segments.pull()? {
-            while let Some(read) = segment.pull(&mut piece)? {
+            while let Some(read) = segment.pull(&mut buffer)? {
                 bytes.extend_from_slice(read);
             }
         }
@@ -132,10 +136,10 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, length: Option<usize>) -> Result<String, CborError> {
-        let (mut text, mut piece) = (String::new(), [0; PIECE_BYTES]);
+        let (mut text, mut buffer) = (String::new(), [0; BUFFER_BYTES]);
         let mut segments = self.decoder.text(length);
         while let Some(mut segment) = segments.pull()? {
-            while let Some(read) = segment.pull(&mut piece)? {
+            while let Some(read) = segment.pull(&mut buffer)? {
                 text.push_str(read);
             }
         }
@@ -143,7 +147,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the number that CBOR encodes as the difference to -1.
+/// Returns the negative number `-1 - number`, which is how CBOR encodes it.
 #[allow(clippy::cast_precision_loss, reason = "JSON has no integers of this size")]
 fn negative(number: u64) -> Value {
     match i64::try_from(number) {
@@ -152,7 +156,8 @@ fn negative(number: u64) -> Value {
     }
 }
 
-/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): shortest numbers, and keys in the order of their encoding.
+/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): shortest numbers, and keys in the order of their
+/// encoding.
 pub(crate) fn encode(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::from(&mut bytes);
@@ -168,7 +173,7 @@ fn push(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
         Value::Null => encoder.push(Header::Simple(simple::NULL)),
         Value::Bool(true) => encoder.push(Header::Simple(simple::TRUE)),
         Value::Bool(false) => encoder.push(Header::Simple(simple::FALSE)),
-        Value::Number(number) => encoder.push(header_of(number)),
+        Value::Number(number) => encoder.push(number_header(number)),
         Value::String(text) => encoder.text(text, None),
         Value::Array(items) => {
             encoder.push(Header::Array(Some(items.len())))?;
@@ -189,7 +194,7 @@ fn push_map(encoder: &mut Writer<'_>, fields: &Map<String, Value>) -> Result<(),
     })
 }
 
-fn header_of(number: &Number) -> Header {
+fn number_header(number: &Number) -> Header {
     if let Some(positive) = number.as_u64() {
         Header::Positive(positive)
     } else if let Some(negative) = number.as_i64() {
