@@ -191,7 +191,7 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller);
         let request = self.authority_request(conversation, caller);
         let authority = self.runtime.authorities.authorize(request, context).await?;
-        authority.require(&self.requirements)?;
+        authority.require_values(&self.requirements)?;
         Ok(authority)
     }
 

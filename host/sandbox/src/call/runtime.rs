@@ -35,17 +35,17 @@ pub struct RuntimeOptions {
     /// The versions of WASI that components can import; by default 0.2 only.
     pub wasi: WasiVersions,
     /// Path to the operator's grants file.
-    pub grants: Option<PathBuf>,
+    pub grants_file: Option<PathBuf>,
     /// The grants of the application, in addition to those of the file.
-    pub granted: Vec<NewGrant>,
+    pub application_grants: Vec<NewGrant>,
     /// Path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
-    pub secrets: Option<PathBuf>,
+    pub secrets_file: Option<PathBuf>,
     /// The secrets of the application. They take precedence over those of the file.
     pub secret_values: SecretValues,
     /// Further files and directories that cannot be granted, in addition to the paths in these options.
-    pub protected: Vec<PathBuf>,
+    pub protected_paths: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
-    pub plugins: Vec<PathBuf>,
+    pub plugin_paths: Vec<PathBuf>,
     /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so
     /// that calls can be replayed; by default the grants decide.
     pub frozen_at: Option<u64>,
@@ -81,16 +81,16 @@ impl Runtime {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
         let code_directory = options.code_cache.directory();
-        let protected_paths = options.protected.into_iter().chain(code_directory).collect();
+        let protected_paths = options.protected_paths.into_iter().chain(code_directory).collect();
         let authorities = AuthorityProvider::new(AuthoritySources {
-            grants_file: options.grants,
-            granted: options.granted,
-            secrets_file: options.secrets,
+            grants_file: options.grants_file,
+            application_grants: options.application_grants,
+            secrets_file: options.secrets_file,
             secret_values: options.secret_values,
             keyvalue: options.keyvalue,
             frozen_at: options.frozen_at,
-            protected: protected_paths,
-            plugins: options.plugins,
+            protected_paths,
+            plugin_paths: options.plugin_paths,
         })?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
