@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use crate::values::encode::{EncodeError, encode, side};
+use crate::values::encode::{EncodeError, encode, encode_payload};
 use crate::values::tool_result::read_tool_result;
 use crate::values::types::{Function, WitType};
 use toolwit_core::limits::{ByteCount, CallLimits};
@@ -24,7 +24,8 @@ pub(crate) fn tool_result(
 ) -> Result<ToolResult, Error> {
     let result = match (&function.result, value) {
         (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
-            side(ok.as_deref(), payload.map(|payload| *payload), entities).map(|value| success(function, value))
+            encode_payload(ok.as_deref(), payload.map(|payload| *payload), entities)
+                .map(|value| success(function, value))
         }
         (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
             let payload = payload.map(|payload| *payload);
@@ -32,7 +33,7 @@ pub(crate) fn tool_result(
                 .as_deref()
                 .zip(payload.as_ref())
                 .and_then(|(ty, value)| case_docs(ty, value));
-            side(err.as_deref(), payload, entities).map(|value| failure(value, docs))
+            encode_payload(err.as_deref(), payload, entities).map(|value| failure(value, docs))
         }
         (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
         (None, None) => Ok(ToolResult::value(Value::Null)),

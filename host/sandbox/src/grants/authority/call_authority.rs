@@ -107,8 +107,8 @@ impl CallAuthority {
             .with_denied(vec![denied]))
     }
 
-    /// Decides on an access, and records it. Returns the index of the rule that allows it, for a kind of access that has a
-    /// list of rules.
+    /// Decides on an access, and records it. Returns the number of the rule that allows the access, or `None` if the access
+    /// needs no grant.
     ///
     /// # Errors
     /// The denial, which is recorded for the operator.

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::automaton::{Automaton, SearchState};
-use super::escape::{Escape, EscapeKind};
+use super::escape::{EscapeDecoder, EscapeKind};
 
-/// The number of line breaks that are skipped in the middle of base64. A sender breaks its lines with one or two characters.
-const LINE_BREAKS_MAX: u8 = 2;
+/// The maximum number of line break characters that are skipped at one place in base64: a carriage return and a line feed.
+const LINE_BREAK_BYTES_MAX: u8 = 2;
 
 /// An encoding of text or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) struct Reader {
 
 enum Decoder {
     Plain,
-    Escaped(Escape),
+    Escaped(EscapeDecoder),
     Digits(Digits),
 }
 
@@ -57,7 +57,7 @@ impl Reader {
     pub(super) fn new(encoding: Encoding) -> Self {
         let decoder = match encoding {
             Encoding::Plain => Decoder::Plain,
-            Encoding::Escaped(kind) => Decoder::Escaped(Escape::new(kind)),
+            Encoding::Escaped(kind) => Decoder::Escaped(EscapeDecoder::new(kind)),
             Encoding::Hex { skipped } => Decoder::Digits(Digits::new(4, skipped)),
             Encoding::Base64 { skipped } => Decoder::Digits(Digits::new(6, skipped)),
         };
@@ -93,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// Ends the text: an escape that is not complete is plain text.
+    /// Ends the text. An escape that is not complete is read as plain text.
     pub(super) fn end(&mut self, secrets: &Automaton, found: &mut dyn FnMut(Range<u64>)) {
         let search = &mut self.search;
         if let Decoder::Escaped(escape) = &mut self.decoder {
@@ -101,7 +101,7 @@ impl Reader {
         }
     }
 
-    /// Returns the position from which on the text could be the beginning of a secret, or `None`.
+    /// Returns the position from which on the end of the text could be the beginning of a secret, or `None` if it could not.
     pub(super) fn undecided_from(&self) -> Option<u64> {
         let pending = match &self.decoder {
             Decoder::Plain => None,
@@ -116,11 +116,12 @@ impl Reader {
 #[derive(Default)]
 struct SecretSearch {
     state: SearchState,
-    /// The positions of the last decoded bytes, if they are the beginning of a secret.
+    /// The positions at which the last decoded bytes start, as long as these bytes are the beginning of a secret.
     starts: VecDeque<u64>,
 }
 
 impl SecretSearch {
+    /// Continues the search with a decoded byte, which `range` encodes. Reports a secret that ends with the byte.
     fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, found: &mut dyn FnMut(Range<u64>)) {
         self.state = secrets.step(self.state, byte);
         let depth = secrets.depth(self.state);
@@ -133,11 +134,11 @@ impl SecretSearch {
             self.starts.pop_front();
         }
         // The length of the longest secret that ends here.
-        let length = secrets.matched(self.state);
-        let first = length
+        let length = secrets.matched_length(self.state);
+        let secret_start = length
             .checked_sub(1)
             .and_then(|index| self.starts.iter().rev().nth(index));
-        if let Some(start) = first {
+        if let Some(start) = secret_start {
             found(*start..range.end);
         }
     }
@@ -154,11 +155,13 @@ struct Digits {
     skipped: u8,
     /// The number of digits that are still to be skipped in this run.
     to_skip: u8,
+    /// The decoded bits that do not complete a byte yet.
     bits: u32,
     bit_count: u32,
     /// The position of the last digit.
     last: u64,
-    line_breaks: u8,
+    /// The number of line break characters since the last digit.
+    line_break_bytes: u8,
 }
 
 /// The outcome of decoding one digit.
@@ -167,7 +170,7 @@ enum Digit {
     Incomplete,
     /// The digit completes this byte.
     Decoded(u8, Range<u64>),
-    /// The byte is not a digit: a run of digits ends.
+    /// The byte is not a digit, so a run of digits ends.
     None,
 }
 
@@ -180,7 +183,7 @@ impl Digits {
             bits: 0,
             bit_count: 0,
             last: 0,
-            line_breaks: 0,
+            line_break_bytes: 0,
         }
     }
 
@@ -190,14 +193,14 @@ impl Digits {
         let Some(value) = value else {
             // Lines of base64 end at a complete byte.
             let is_line_break = !is_hex && self.bit_count == 0 && matches!(byte, b'\r' | b'\n');
-            if is_line_break && self.line_breaks < LINE_BREAKS_MAX {
-                self.line_breaks += 1;
+            if is_line_break && self.line_break_bytes < LINE_BREAK_BYTES_MAX {
+                self.line_break_bytes += 1;
                 return Digit::Incomplete;
             }
             *self = Self::new(self.bits_per_digit, self.skipped);
             return Digit::None;
         };
-        self.line_breaks = 0;
+        self.line_break_bytes = 0;
         if self.to_skip > 0 {
             self.to_skip -= 1;
             return Digit::Incomplete;
@@ -215,7 +218,7 @@ impl Digits {
         Digit::Decoded(decoded, start..at + 1)
     }
 
-    /// Returns the position of a digit whose byte is not complete.
+    /// Returns the position of the last digit if its byte is not complete.
     fn begins_at(&self) -> Option<u64> {
         (self.bit_count > 0).then_some(self.last)
     }
