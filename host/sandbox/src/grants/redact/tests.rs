@@ -192,7 +192,9 @@ proptest! {
         cuts in proptest::collection::vec(0_usize..80, 0..8),
     ) {
         let text = format!("{before}{SECRET}{after}");
-        let found = |text: &str| redactor().text(text).contains(REPLACEMENT) && streamed(text, cuts.clone()).contains("********");
+        let found = |text: &str| {
+            redactor().text(text).contains(REPLACEMENT) && streamed(text, cuts.clone()).contains("********")
+        };
         for encoded in [
             STANDARD_NO_PAD.encode(&text),
             URL_SAFE_NO_PAD.encode(&text),
