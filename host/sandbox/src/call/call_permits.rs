@@ -22,7 +22,7 @@ pub(crate) struct CallPermits {
 #[derive(Default)]
 pub(crate) struct CallPermit {
     /// The time that the call waited for the permit.
-    pub(crate) queued: Duration,
+    pub(crate) waiting_time: Duration,
     /// `None` for a nested call, which runs under the permit of the outermost call.
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -49,7 +49,7 @@ impl CallPermits {
         if let Ok(permit) = self.semaphore.clone().try_acquire_owned() {
             return Ok(CallPermit {
                 _permit: Some(permit),
-                queued: Duration::ZERO,
+                waiting_time: Duration::ZERO,
             });
         }
         let started = Instant::now();
@@ -57,7 +57,7 @@ impl CallPermits {
         let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
         Ok(CallPermit {
             _permit: Some(permit),
-            queued: started.elapsed(),
+            waiting_time: started.elapsed(),
         })
     }
 

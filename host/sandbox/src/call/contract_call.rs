@@ -87,24 +87,24 @@ impl ForeignGuest<'_, '_> {
         let RunningCall { linked, clock, .. } = self.call;
         match contract {
             ForeignContract::Act { call: index, .. } => {
-                let called = act::CallTool::new(index, tool, arguments);
-                act::tool_result(self.instance.call_contract(linked, called, clock).await?)
+                let call_tool = act::CallTool::new(index, tool, arguments);
+                act::tool_result(self.instance.call_contract(linked, call_tool, clock).await?)
             }
             ForeignContract::Near {
                 execute,
                 response: NearResponse::Fields,
                 ..
             } => {
-                let called = near::ExecuteFields::new(execute, arguments);
-                near::tool_result(self.instance.call_contract(linked, called, clock).await?)
+                let execute = near::ExecuteFields::new(execute, arguments);
+                near::tool_result(self.instance.call_contract(linked, execute, clock).await?)
             }
             ForeignContract::Near {
                 execute,
                 response: NearResponse::Outcome,
                 ..
             } => {
-                let called = near::ExecuteOutcome::new(execute, arguments);
-                near::tool_result(self.instance.call_contract(linked, called, clock).await?)
+                let execute = near::ExecuteOutcome::new(execute, arguments);
+                near::tool_result(self.instance.call_contract(linked, execute, clock).await?)
             }
         }
     }

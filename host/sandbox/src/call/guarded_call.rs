@@ -111,10 +111,10 @@ impl<'a> GuardedCall<'a> {
             Some(until) => Box::pin(self.plugin.linked_within(self.context, time_until(until))).await?,
         };
         self.limit_to_deadline(&mut limits);
-        let mut queued = work.enter(&self, authority, &limits).await?;
+        let mut waiting_time = work.enter(&self, authority, &limits).await?;
         let permit = self.plugin.permit(self.context, &limits).await?;
-        queued += permit.queued;
-        if !queued.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
+        waiting_time += permit.waiting_time;
+        if !waiting_time.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
             // Boxed, because it rarely runs and would enlarge the future of every call.
             Box::pin(self.plugin.require_current(authority)).await?;
         }
@@ -128,7 +128,7 @@ impl<'a> GuardedCall<'a> {
         };
         let mut instance = work.instance(&call).await?;
         let outcome = work.run(&mut instance, &call).await;
-        let outcome = call.account(&mut instance, outcome, queued);
+        let outcome = call.account(&mut instance, outcome, waiting_time);
         match &outcome {
             // The store of a guest that trapped or was stopped is never entered again. A result over its limit leaves the
             // guest intact.
@@ -176,7 +176,7 @@ impl RunningCall<'_> {
         &self,
         instance: &mut Instance,
         outcome: Result<ToolResult, Error>,
-        queued: Duration,
+        waiting_time: Duration,
     ) -> Result<ToolResult, Error> {
         let log = instance.take_log(&self.authority.redactor);
         if let Some(log) = &log {
@@ -185,7 +185,7 @@ impl RunningCall<'_> {
         let outcome = outcome.map_err(|error| error.with_log(log.clone()));
         let outcome = outcome.and_then(|mut result| {
             let mut usage = instance.usage(&self.clock);
-            usage.queued = queued;
+            usage.queued = waiting_time;
             result.usage = Some(usage);
             result.log = log;
             result.artifacts.extend(instance.take_artifacts());

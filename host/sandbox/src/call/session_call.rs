@@ -199,10 +199,10 @@ impl GuestWork for SessionCall<'_> {
         authority: &Authority,
         limits: &CallLimits,
     ) -> Result<Duration, Error> {
-        let mut waited = Duration::ZERO;
+        let mut waiting_time = Duration::ZERO;
         if self.state.is_none() {
-            let (state, time) = self.session.enter(call.context, limits).await?;
-            waited = time;
+            let (state, time_in_queue) = self.session.enter(call.context, limits).await?;
+            waiting_time = time_in_queue;
             self.decode_with(state)?;
         }
         let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
@@ -211,7 +211,7 @@ impl GuestWork for SessionCall<'_> {
             // Fails if the arguments contain ids of entities, which were dropped with the instance.
             self.decode_with(state)?;
         }
-        Ok(waited)
+        Ok(waiting_time)
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {

@@ -104,11 +104,11 @@ impl PluginTool {
         if is_dynamic && let Some(contract) = self.foreign_contract() {
             let tool = listed_name(&self.definition);
             // Boxed, because components of other hosts are rare and would enlarge the future of every call.
-            let called = async {
+            let contract_call = async {
                 let request = ContractRequest::Call { tool, arguments };
                 call.run(&mut ContractCall::new(contract, request)).await
             };
-            return Box::pin(called).await;
+            return Box::pin(contract_call).await;
         }
         let arguments = if is_dynamic {
             call_arguments(&self.definition, arguments)

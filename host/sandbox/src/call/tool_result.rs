@@ -22,7 +22,7 @@ pub(crate) fn tool_result(
     entities: &mut dyn Iterator<Item = Value>,
     limits: &CallLimits,
 ) -> Result<ToolResult, Error> {
-    let result = match (&function.result, value) {
+    let converted = match (&function.result, value) {
         (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
             encode_payload(ok.as_deref(), payload.map(|payload| *payload), entities)
                 .map(|value| success(function, value))
@@ -39,7 +39,7 @@ pub(crate) fn tool_result(
         (None, None) => Ok(ToolResult::value(Value::Null)),
         _ => Err(EncodeError),
     };
-    let result = result.map_err(|error| {
+    let result = converted.map_err(|error| {
         Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
     })?;
     require_within(&result, limits)?;

@@ -49,7 +49,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
         decoder: Decoder::from(bytes),
         parts: 0,
     };
-    let value = reader.item(0)?;
+    let value = reader.read_item(0)?;
     if reader.decoder.offset() == bytes.len() {
         Ok(value)
     } else {
@@ -63,12 +63,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn item(&mut self, depth: usize) -> Result<Value, CborError> {
+    /// Reads one item.
+    fn read_item(&mut self, depth: usize) -> Result<Value, CborError> {
         let header = self.decoder.pull()?;
-        self.value(header, depth)
+        self.read_value(header, depth)
     }
 
-    fn value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
+    /// Reads the item that begins with a header.
+    fn read_value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
         self.parts += 1;
         if depth > DEPTH_MAX || self.parts > ARGUMENT_PARTS_MAX {
             return Err(CborError::TooLarge);
@@ -80,34 +82,34 @@ impl Reader<'_> {
             Header::Simple(simple::TRUE) => true.into(),
             Header::Simple(simple::FALSE) => false.into(),
             Header::Simple(simple::NULL | simple::UNDEFINED) => Value::Null,
-            Header::Tag(_) => self.item(depth + 1)?,
-            Header::Bytes(length) => STANDARD.encode(self.bytes(length)?).into(),
-            Header::Text(length) => self.text(length)?.into(),
-            Header::Array(length) => self.array(length, depth)?,
-            Header::Map(length) => self.map(length, depth)?,
+            Header::Tag(_) => self.read_item(depth + 1)?,
+            Header::Bytes(length) => STANDARD.encode(self.read_bytes(length)?).into(),
+            Header::Text(length) => self.read_text(length)?.into(),
+            Header::Array(length) => self.read_array(length, depth)?,
+            Header::Map(length) => self.read_map(length, depth)?,
             Header::Simple(_) | Header::Break => return Err(CborError::Invalid),
         })
     }
 
-    fn array(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
+    fn read_array(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
         let mut items = Vec::new();
         // The length is untrusted: no memory is reserved for it.
-        while let Some(header) = self.next(length, items.len())? {
-            items.push(self.value(header, depth + 1)?);
+        while let Some(header) = self.next_header(length, items.len())? {
+            items.push(self.read_value(header, depth + 1)?);
         }
         Ok(Value::Array(items))
     }
 
-    fn map(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
+    fn read_map(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
         let (mut fields, mut count) = (Map::new(), 0);
-        while let Some(header) = self.next(length, count)? {
-            let key = match self.value(header, depth + 1)? {
+        while let Some(header) = self.next_header(length, count)? {
+            let key = match self.read_value(header, depth + 1)? {
                 Value::String(text) => text,
                 // As text, each level of nested keys would escape the quotes of the levels below, and double their length.
                 Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };
-            if fields.insert(key, self.item(depth + 1)?).is_some() {
+            if fields.insert(key, self.read_item(depth + 1)?).is_some() {
                 return Err(CborError::Invalid);
             }
             count += 1;
@@ -116,7 +118,7 @@ impl Reader<'_> {
     }
 
     /// Returns the header of the next item of an array, or of the next key of a map. Returns `None` at the end.
-    fn next(&mut self, length: Option<usize>, count: usize) -> Result<Option<Header>, CborError> {
+    fn next_header(&mut self, length: Option<usize>, count: usize) -> Result<Option<Header>, CborError> {
         match length {
             Some(length) if count >= length => Ok(None),
             Some(_) => Ok(Some(self.decoder.pull()?)),
@@ -124,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    fn bytes(&mut self, length: Option<usize>) -> Result<Vec<u8>, CborError> {
+    fn read_bytes(&mut self, length: Option<usize>) -> Result<Vec<u8>, CborError> {
         let (mut bytes, mut buffer) = (Vec::new(), [0; BUFFER_BYTES]);
         let mut segments = self.decoder.bytes(length);
         while let Some(mut segment) = segments.pull()? {
@@ -135,7 +137,7 @@ impl Reader<'_> {
         Ok(bytes)
     }
 
-    fn text(&mut self, length: Option<usize>) -> Result<String, CborError> {
+    fn read_text(&mut self, length: Option<usize>) -> Result<String, CborError> {
         let (mut text, mut buffer) = (String::new(), [0; BUFFER_BYTES]);
         let mut segments = self.decoder.text(length);
         while let Some(mut segment) = segments.pull()? {

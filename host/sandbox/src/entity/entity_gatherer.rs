@@ -100,7 +100,7 @@ impl Gathering<'_> {
             // instance.
             let description = self.describe(instance, resource, position, handle.handle).await?;
             let entity = self.register(instance, entities, handle, &id, shares_tools).await?;
-            let kept_description = if entity.handle == handle.handle {
+            let earlier_description = if entity.handle == handle.handle {
                 None
             } else {
                 self.describe(instance, resource, position, entity.handle).await?
@@ -118,7 +118,7 @@ impl Gathering<'_> {
                 &id,
                 Descriptions {
                     returned: description,
-                    kept: kept_description,
+                    earlier: earlier_description,
                 },
                 &tools,
             ));

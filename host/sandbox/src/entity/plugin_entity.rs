@@ -14,7 +14,7 @@ use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
 /// The field with the description of the instance on which the tools of an entity act, if that is not the returned instance.
-const KEPT_INSTANCE: &str = "tools_act_on";
+const BOUND_INSTANCE_FIELD: &str = "tools_act_on";
 
 /// The fields that only the host writes.
 const HOST_FIELDS: [&str; 3] = ["type", "id", AVAILABLE_TOOLS];
@@ -24,18 +24,18 @@ pub(crate) struct Descriptions {
     /// The description of the instance that the call returned.
     pub(crate) returned: Option<Value>,
     /// The description of an earlier instance, if the tools stay bound to that instance.
-    pub(crate) kept: Option<Value>,
+    pub(crate) earlier: Option<Value>,
 }
 
 /// Returns the JSON of an entity for the model: its type, id, description and tools. If the tools stay bound to an
 /// earlier instance with another description, that description is added, so that the model sees on which data the tools
 /// act.
 pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descriptions, tools: &[String]) -> Value {
-    let Descriptions { returned, kept } = descriptions;
+    let Descriptions { returned, earlier } = descriptions;
     let mut fields = Map::new();
     fields.insert("type".to_owned(), json!(resource.json_name()));
     fields.insert("id".to_owned(), json!(id));
-    let kept = kept.filter(|kept| Some(kept) != returned.as_ref());
+    let different = earlier.filter(|earlier| Some(earlier) != returned.as_ref());
     match returned {
         Some(Value::Object(described)) => {
             // A list of tools from the guest is ignored, because only the host lists tools.
@@ -48,11 +48,11 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descripti
         }
         None => {}
     }
-    if let Some(mut kept) = kept {
-        if let Value::Object(described) = &mut kept {
+    if let Some(mut earlier) = different {
+        if let Value::Object(described) = &mut earlier {
             described.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()));
         }
-        fields.insert(KEPT_INSTANCE.to_owned(), kept);
+        fields.insert(BOUND_INSTANCE_FIELD.to_owned(), earlier);
     }
     if !tools.is_empty() {
         fields.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));

@@ -183,12 +183,12 @@ impl Decoder<'_> {
 
     /// Decodes the properties of an object, in the order of the fields.
     fn decode_fields(&mut self, fields: &[Field], map: &Map<String, Value>) -> Result<Vec<(String, Val)>, DecodeError> {
-        let mut used = 0;
+        let mut matched_count = 0;
         let mut decoded = Vec::with_capacity(fields.len());
         for Field { label, ty } in fields {
             let value = match map.get(&label.json) {
                 Some(value) => {
-                    used += 1;
+                    matched_count += 1;
                     self.decode(ty, value).map_err(|error| error.within(&label.json))?
                 }
                 None if matches!(ty, WitType::Option(_)) => Val::Option(None),
@@ -196,7 +196,7 @@ impl Decoder<'_> {
             };
             decoded.push((label.wit.clone(), value));
         }
-        if used < map.len() {
+        if matched_count < map.len() {
             let names = || fields.iter().map(|field| field.label.json.as_str());
             let extra = map
                 .keys()

@@ -87,13 +87,13 @@ impl AuthorityProvider {
     /// [`ErrorKind::Configuration`] for a directory that cannot be granted and for a secret that cannot be used, and
     /// [`ErrorKind::MissingKey`] for a secret that does not exist.
     pub(crate) async fn check(self: &Arc<Self>, rules: GrantRules) -> Result<(), Error> {
-        let own = self.clone();
-        let checking = tokio::task::spawn_blocking(move || {
-            own.grants.check(&rules)?;
-            own.secrets.look_up(&rules.secrets, None)?.require_all()?;
+        let provider = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            provider.grants.check(&rules)?;
+            provider.secrets.look_up(&rules.secrets, None)?.require_all()?;
             Ok(())
         });
-        checking.await.map_err(reading_failed)?
+        task.await.map_err(reading_failed)?
     }
 
     /// Logs a warning for each grant whose plugin is not in `plugins`: a mistyped name grants nothing.
@@ -224,9 +224,9 @@ impl AuthorityProvider {
         if !self.grants.is_stale() {
             return Ok(());
         }
-        let own = self.clone();
-        let reading = tokio::task::spawn_blocking(move || own.grants.reread());
-        reading.await.map_err(reading_failed)
+        let provider = self.clone();
+        let task = tokio::task::spawn_blocking(move || provider.grants.reread());
+        task.await.map_err(reading_failed)
     }
 
     /// Looks up the secrets that the plugin may use.
@@ -241,9 +241,9 @@ impl AuthorityProvider {
         if usable_rules.is_empty() {
             return Ok(FoundSecrets::default());
         }
-        let (own, context) = (self.clone(), context.cloned());
-        let looking = tokio::task::spawn_blocking(move || own.secrets.look_up(&usable_rules, context.as_ref()));
-        Ok(looking.await.map_err(reading_failed)??)
+        let (provider, context) = (self.clone(), context.cloned());
+        let task = tokio::task::spawn_blocking(move || provider.secrets.look_up(&usable_rules, context.as_ref()));
+        Ok(task.await.map_err(reading_failed)??)
     }
 }
 

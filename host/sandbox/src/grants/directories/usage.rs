@@ -28,27 +28,27 @@ pub(super) fn measure(directory: &File) -> io::Result<u64> {
         bases: vec![directory.try_clone()?],
         pending: vec![(0, PathBuf::new())],
     };
-    let (mut bytes, mut entries) = (0_u64, 0_u64);
+    let (mut bytes, mut entry_count) = (0_u64, 0_u64);
     while let Some((base, path)) = tree.pending.pop() {
-        let Some((base, path, listed)) = unless_unavailable(tree.open(base, path))? else {
+        let Some((base, path, entries)) = unless_unavailable(tree.open(base, path))? else {
             continue;
         };
         if base >= BASES_MAX {
             return Ok(u64::MAX);
         }
-        for entry in listed {
+        for entry in entries {
             let Ok((name, metadata)) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?))) else {
                 continue;
             };
             if metadata.is_dir() {
                 tree.pending.push((base, path.join(name)));
             }
-            entries += 1;
+            entry_count += 1;
             bytes = bytes.saturating_add(ENTRY_BYTES);
             if metadata.is_file() {
                 bytes = bytes.saturating_add(metadata.len());
             }
-            if entries > DIRECTORY_ENTRIES_MAX {
+            if entry_count > DIRECTORY_ENTRIES_MAX {
                 return Ok(u64::MAX);
             }
         }
@@ -65,21 +65,21 @@ struct Tree {
 }
 
 impl Tree {
-    /// Opens a pending directory. Returns its base, which may be new, and its path from the base.
+    /// Opens a pending directory. Returns the index of its base, which may be new, its path from the base, and its entries.
     fn open(&mut self, base: usize, path: PathBuf) -> io::Result<(usize, PathBuf, ReadDir)> {
         self.bases.truncate(base + 1);
         if path.as_os_str().len() <= PATH_BYTES_MAX {
-            let listed = list(&self.bases[base], &path)?;
-            return Ok((base, path, listed));
+            let entries = list(&self.bases[base], &path)?;
+            return Ok((base, path, entries));
         }
-        let opened = open_dir(&self.bases[base], &path)?;
+        let new_base = open_dir(&self.bases[base], &path)?;
         // Without another pending directory, the old base is not needed any more.
         if self.pending.last().is_none_or(|(other, _)| *other != base) {
             self.bases.pop();
         }
-        let listed = list(&opened, Path::new(""))?;
-        self.bases.push(opened);
-        Ok((self.bases.len() - 1, PathBuf::new(), listed))
+        let entries = list(&new_base, Path::new(""))?;
+        self.bases.push(new_base);
+        Ok((self.bases.len() - 1, PathBuf::new(), entries))
     }
 }
 

@@ -255,11 +255,11 @@ impl GrantsFile {
         if rules.is_empty() {
             return Ok(rules);
         }
-        let changed = document.to_string();
-        Grants::parse(changed.as_bytes())
+        let new_text = document.to_string();
+        Grants::parse(new_text.as_bytes())
             .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         let line: Json = json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules});
-        self.write(&file, changed.as_bytes(), &line).map_err(write_error)?;
+        self.write(&file, new_text.as_bytes(), &line).map_err(write_error)?;
         Ok(rules)
     }
 

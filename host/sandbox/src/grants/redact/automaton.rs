@@ -68,12 +68,12 @@ impl Automaton {
 
     /// Reads a byte, and calls a function for each fallback that it follows.
     fn step_and_report(&self, state: SearchState, byte: u8, mut on_fallback: impl FnMut()) -> SearchState {
-        let mut at = state.0;
-        while at != 0 {
-            if let Some(next) = self.child(at, byte) {
+        let mut index = state.0;
+        while index != 0 {
+            if let Some(next) = self.child(index, byte) {
                 return SearchState(next);
             }
-            at = self.node(at).fallback;
+            index = self.node(index).fallback;
             on_fallback();
         }
         SearchState(self.root_children[usize::from(byte)])
@@ -89,29 +89,29 @@ impl Automaton {
         self.node(state.0).matched_length as usize
     }
 
-    fn node(&self, at: u32) -> &Node {
-        &self.nodes[at as usize]
+    fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
     }
 
-    fn child(&self, at: u32, byte: u8) -> Option<u32> {
-        self.children(at).find(|child| self.node(*child).byte == byte)
+    fn child(&self, parent: u32, byte: u8) -> Option<u32> {
+        self.children(parent).find(|child| self.node(*child).byte == byte)
     }
 
-    fn children(&self, at: u32) -> impl Iterator<Item = u32> {
-        let existing = |at: u32| Some(at).filter(|at| *at != 0);
-        let first = existing(self.node(at).first_child);
-        std::iter::successors(first, move |at| existing(self.node(*at).next_sibling))
+    fn children(&self, parent: u32) -> impl Iterator<Item = u32> {
+        let existing = |index: u32| Some(index).filter(|index| *index != 0);
+        let first = existing(self.node(parent).first_child);
+        std::iter::successors(first, move |child| existing(self.node(*child).next_sibling))
     }
 
     fn insert(&mut self, pattern: &[u8]) {
-        let mut at = 0;
+        let mut index = 0;
         for byte in pattern {
-            at = match self.child(at, *byte) {
+            index = match self.child(index, *byte) {
                 Some(child) => child,
-                None => self.add_child(at, *byte),
+                None => self.add_child(index, *byte),
             };
         }
-        let end = &mut self.nodes[at as usize];
+        let end = &mut self.nodes[index as usize];
         end.matched_length = end.depth;
     }
 

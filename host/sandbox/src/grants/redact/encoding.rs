@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::automaton::{Automaton, SearchState};
 use super::escape::{EscapeDecoder, EscapeKind};
 
-/// The maximum number of line break characters that are skipped at one place in base64: a carriage return and a line feed.
+/// The maximum number of line break characters that are skipped at one place in base64: a carriage return and a line
+/// feed.
 const LINE_BREAK_BYTES_MAX: u8 = 2;
 
 /// An encoding of text or bytes.
@@ -67,25 +68,28 @@ impl Reader {
         }
     }
 
-    /// Reads a piece of the text that begins at the position `from`. Reports the range of each secret that ends in it.
-    pub(super) fn read(&mut self, secrets: &Automaton, piece: &[u8], from: u64, found: &mut dyn FnMut(Range<u64>)) {
+    /// Reads a piece of the text that begins at the position `start`. Reports the range of each secret that ends in
+    /// this piece.
+    pub(super) fn read(&mut self, secrets: &Automaton, piece: &[u8], start: u64, on_found: &mut dyn FnMut(Range<u64>)) {
         let search = &mut self.search;
         match &mut self.decoder {
             Decoder::Plain => {
-                for (at, byte) in (from..).zip(piece) {
-                    search.accept(secrets, *byte, at..at + 1, found);
+                for (position, byte) in (start..).zip(piece) {
+                    search.accept(secrets, *byte, position..position + 1, on_found);
                 }
             }
             Decoder::Escaped(escape) => {
-                for (at, byte) in (from..).zip(piece) {
-                    escape.read(*byte, at, &mut |byte, range| search.accept(secrets, byte, range, found));
+                for (position, byte) in (start..).zip(piece) {
+                    escape.read(*byte, position, &mut |byte, range| {
+                        search.accept(secrets, byte, range, on_found)
+                    });
                 }
             }
             Decoder::Digits(digits) => {
-                for (at, byte) in (from..).zip(piece) {
-                    match digits.read(*byte, at) {
+                for (position, byte) in (start..).zip(piece) {
+                    match digits.read(*byte, position) {
                         Digit::Incomplete => {}
-                        Digit::Decoded(byte, range) => search.accept(secrets, byte, range, found),
+                        Digit::Decoded(byte, range) => search.accept(secrets, byte, range, on_found),
                         Digit::None => search.reset(),
                     }
                 }
@@ -94,10 +98,10 @@ impl Reader {
     }
 
     /// Ends the text. An escape that is not complete is read as plain text.
-    pub(super) fn end(&mut self, secrets: &Automaton, found: &mut dyn FnMut(Range<u64>)) {
+    pub(super) fn end(&mut self, secrets: &Automaton, on_found: &mut dyn FnMut(Range<u64>)) {
         let search = &mut self.search;
         if let Decoder::Escaped(escape) = &mut self.decoder {
-            escape.end(&mut |byte, range| search.accept(secrets, byte, range, found));
+            escape.end(&mut |byte, range| search.accept(secrets, byte, range, on_found));
         }
     }
 
@@ -122,7 +126,7 @@ struct SecretSearch {
 
 impl SecretSearch {
     /// Continues the search with a decoded byte, which `range` encodes. Reports a secret that ends with the byte.
-    fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, found: &mut dyn FnMut(Range<u64>)) {
+    fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, on_found: &mut dyn FnMut(Range<u64>)) {
         self.state = secrets.step(self.state, byte);
         let depth = secrets.depth(self.state);
         if depth == 0 {
@@ -139,7 +143,7 @@ impl SecretSearch {
             .checked_sub(1)
             .and_then(|index| self.starts.iter().rev().nth(index));
         if let Some(start) = secret_start {
-            found(*start..range.end);
+            on_found(*start..range.end);
         }
     }
 
@@ -187,7 +191,7 @@ impl Digits {
         }
     }
 
-    fn read(&mut self, byte: u8, at: u64) -> Digit {
+    fn read(&mut self, byte: u8, position: u64) -> Digit {
         let is_hex = self.bits_per_digit == 4;
         let value = if is_hex { hex_digit(byte) } else { base64_digit(byte) };
         let Some(value) = value else {
@@ -205,8 +209,8 @@ impl Digits {
             self.to_skip -= 1;
             return Digit::Incomplete;
         }
-        let start = if self.bit_count > 0 { self.last } else { at };
-        self.last = at;
+        let start = if self.bit_count > 0 { self.last } else { position };
+        self.last = position;
         self.bits = (self.bits << self.bits_per_digit) | u32::from(value);
         self.bit_count += self.bits_per_digit;
         let Some(rest) = self.bit_count.checked_sub(8) else {
@@ -215,7 +219,7 @@ impl Digits {
         let decoded = (self.bits >> rest).to_be_bytes()[3];
         self.bit_count = rest;
         self.bits &= (1 << rest) - 1;
-        Digit::Decoded(decoded, start..at + 1)
+        Digit::Decoded(decoded, start..position + 1)
     }
 
     /// Returns the position of the last digit if its byte is not complete.

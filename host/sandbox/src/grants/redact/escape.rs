@@ -66,49 +66,49 @@ impl EscapeDecoder {
         (self.pending_bytes > 0).then_some(self.begins_at)
     }
 
-    /// Reads a byte, and passes on the bytes that are decoded.
-    pub(super) fn read(&mut self, byte: u8, at: u64, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+    /// Reads a byte, and reports the bytes that are decoded then.
+    pub(super) fn read(&mut self, byte: u8, position: u64, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         if self.pending_bytes == 0 {
             if byte == self.kind.mark() {
-                self.begins_at = at;
+                self.begins_at = position;
                 self.push(byte);
             } else {
-                decoded(self.kind.plain(byte), at..at + 1);
+                on_decoded(self.kind.plain(byte), position..position + 1);
             }
             return;
         }
         self.push(byte);
-        let range = self.begins_at..at + 1;
+        let range = self.begins_at..position + 1;
         match self.kind.progress(&self.pending[..self.pending_bytes]) {
             Progress::Incomplete if self.pending_bytes < ESCAPE_BYTES_MAX => {}
-            Progress::Incomplete | Progress::Other => self.read_as_plain(decoded),
+            Progress::Incomplete | Progress::Other => self.read_as_plain(on_decoded),
             Progress::Byte(byte) => {
                 self.pending_bytes = 0;
-                decoded(byte, range);
+                on_decoded(byte, range);
             }
             Progress::Character(character) => {
                 self.pending_bytes = 0;
                 for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-                    decoded(byte, range.clone());
+                    on_decoded(byte, range.clone());
                 }
             }
         }
     }
 
     /// Ends the text: the pending bytes are plain text.
-    pub(super) fn end(&mut self, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+    pub(super) fn end(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         while self.pending_bytes > 0 {
-            self.read_as_plain(decoded);
+            self.read_as_plain(on_decoded);
         }
     }
 
     /// Passes on the first pending byte as plain text, and reads the others again.
-    fn read_as_plain(&mut self, decoded: &mut dyn FnMut(u8, Range<u64>)) {
-        let (pending, count, from) = (self.pending, self.pending_bytes, self.begins_at);
+    fn read_as_plain(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
+        let (pending, count, start) = (self.pending, self.pending_bytes, self.begins_at);
         self.pending_bytes = 0;
-        decoded(pending[0], from..from + 1);
-        for (at, byte) in (from + 1..).zip(&pending[1..count]) {
-            self.read(*byte, at, decoded);
+        on_decoded(pending[0], start..start + 1);
+        for (position, byte) in (start + 1..).zip(&pending[1..count]) {
+            self.read(*byte, position, on_decoded);
         }
     }
 
@@ -182,8 +182,8 @@ fn parse_entity(text: &[u8]) -> Progress {
         _ => None,
     };
     let Some((digits, radix)) = number else {
-        let mut named = ENTITIES.iter().filter(|(name, _)| name.as_bytes().starts_with(text));
-        return match named.next() {
+        let mut matching = ENTITIES.iter().filter(|(name, _)| name.as_bytes().starts_with(text));
+        return match matching.next() {
             Some((name, byte)) if name.len() == text.len() => Progress::Byte(*byte),
             Some(_) => Progress::Incomplete,
             None => Progress::Other,

@@ -91,14 +91,14 @@ impl EffectiveRights {
     /// Computes the rights of a plugin under a grants file, as if no grant were used up.
     #[must_use]
     pub fn new(declared: &DeclaredCapabilities, grants: &Grants, plugin: &str, digest: &str) -> Self {
-        let named: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
-        let mut applicable = named
+        let plugin_grants: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
+        let mut applicable = plugin_grants
             .iter()
             .copied()
             .filter(|grant| grant.is_for(plugin, digest))
             .peekable();
         if applicable.peek().is_none() {
-            let reason = if named.is_empty() {
+            let reason = if plugin_grants.is_empty() {
                 NoGrantReason::NotNamed
             } else {
                 NoGrantReason::OtherDigest

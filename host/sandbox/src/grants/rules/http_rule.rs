@@ -277,8 +277,8 @@ impl HttpRule {
 
 /// Splits `HOST[:PORT][/PATH]`. Drops the query and the fragment of the path. The path `/` is returned as `None`.
 pub(super) fn split_location(text: &str) -> Result<(&str, Option<u16>, Option<String>), RuleError> {
-    let at = text.find('/').unwrap_or(text.len());
-    let (authority, path) = text.split_at(at);
+    let path_start = text.find('/').unwrap_or(text.len());
+    let (authority, path) = text.split_at(path_start);
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),

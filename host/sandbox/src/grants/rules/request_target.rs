@@ -227,7 +227,7 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
         return Err(refused("contains characters that a host cannot have"));
     }
     let (host, port) = match authority.rfind(':') {
-        Some(at) if !authority[at..].contains(']') => (&authority[..at], Some(&authority[at + 1..])),
+        Some(colon) if !authority[colon..].contains(']') => (&authority[..colon], Some(&authority[colon + 1..])),
         _ => (authority, None),
     };
     let Some(port) = port else {
