@@ -91,7 +91,7 @@ async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option
 struct VisitedTools(Arc<Mutex<HashSet<String>>>);
 
 impl VisitedTools {
-    /// Returns whether the tool was not visited yet.
+    /// Marks a tool as visited. Returns whether it was not visited before.
     fn insert(&self, tool: &str) -> bool {
         let mut visited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         visited.insert(tool.to_owned())

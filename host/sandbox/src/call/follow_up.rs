@@ -22,7 +22,7 @@ pub(super) async fn run_follow_up(
     let Some(follow_up) = result.follow_up.take() else {
         return Ok(result);
     };
-    let (next, arguments) = match prepared(tool, &follow_up, context) {
+    let (next, arguments) = match resolve_follow_up(tool, &follow_up, context) {
         Ok(resolved) => resolved,
         Err(error) => return Ok(into_failure(result, error)),
     };
@@ -111,7 +111,11 @@ fn into_failure(result: ToolResult, error: Error) -> ToolResult {
 
 /// Waits until the conversation permits a follow-up call, for example by an approval. Returns the arguments with which it may
 /// run.
-async fn permitted(next: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<Arguments, ToolError> {
+async fn wait_for_permission(
+    next: &dyn Tool,
+    arguments: Arguments,
+    context: &ToolContext,
+) -> Result<Arguments, ToolError> {
     let id = format!("{}/follow-up", CallChain::id_of(context));
     let call = StartingCall::new(id, next, arguments, context);
     Ok(context.permit(call).await?.arguments)

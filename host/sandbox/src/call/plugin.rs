@@ -138,10 +138,10 @@ impl Plugin {
         self.linked.start(|| self.link());
     }
 
-    /// Reads the component and keeps it in memory until it is compiled, so that the plugin works even if its file
-    /// changes before that. Does nothing if the component is compiled or its machine code is in the code cache: neither
-    /// needs the file. At most 128 MiB are kept for all plugins of the process; beyond that, a changed file is an error
-    /// of the call. Blocks while it reads the file.
+    /// Reads the component and retains it in memory until it is compiled, so that the plugin works even if its file changes
+    /// before that. Does nothing if the component is compiled or its machine code is in the code cache, because the file is
+    /// not needed then. All plugins of the process retain at most 128 MiB. Beyond that, a call fails if the file has changed.
+    /// Blocks while it reads the file.
     pub fn retain_component(&self) {
         if self.is_compiled() || self.runtime.engines.has_cached_code(self.inspection()) {
             return;
@@ -207,8 +207,8 @@ impl Plugin {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now;
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is unreadable or
-    /// invalid.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is unreadable or invalid, or
+    /// has a secret that cannot be used.
     pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
         Ok(Explanation::new(&self.rights().await?, request))
     }
@@ -226,8 +226,9 @@ impl Plugin {
     /// the host, and their secrets exist. Secrets that a conversation provides are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted,
-    /// [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not exist.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted or a
+    /// secret that cannot be used, [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not
+    /// exist.
     pub async fn check_grant(&self, rules: &GrantRules) -> Result<(), Error> {
         self.runtime.authorities.check(rules.clone()).await
     }

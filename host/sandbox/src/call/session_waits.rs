@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The waiting calls of a process. Without this check, two sessions whose calls wait for each other would wait until their
-/// deadlines.
+/// The waiting calls of a process. [`SessionWaits::begin`] refuses a wait that could never end, such as that of two sessions
+/// whose calls wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct SessionWaits {
     waits: Mutex<Vec<SessionWait>>,

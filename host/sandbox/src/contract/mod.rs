@@ -1,11 +1,9 @@
 //! Contracts of other hosts: the interfaces through which components that were built for these hosts list and run their tools.
 //!
 //! - `act`: `act:tools/tool-provider` of [ACT](https://actcore.dev). A component lists its tools, and takes arguments and
-//!   returns
-//!   results as CBOR.
+//!   returns results as CBOR.
 //! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes and
-//!   returns
-//!   JSON.
+//!   returns JSON.
 //! - `cbor`: converts CBOR to JSON, and JSON to CBOR.
 //!
 //! The types of a contract are fixed, so they are Rust types here, and not types that inspection reads from the component.

@@ -30,12 +30,12 @@ pub(super) async fn collect(
     let budget = Budget::new(bytes_max);
     let mut pending = Vec::new();
     accessor.with(|mut store| start_reading(&mut store.as_context_mut(), ty, value, &budget, &mut pending))?;
-    for (slot, delivered) in pending {
-        let delivered = delivered.await;
+    for (slot, receiver) in pending {
+        let received = receiver.await;
         if budget.is_exceeded() {
             return Err(StreamsTooLarge(bytes_max).into());
         }
-        *slot = delivered.map_err(|_| wasmtime::Error::msg("a future of the result was dropped without a value"))?;
+        *slot = received.map_err(|_| wasmtime::Error::msg("a future of the result was dropped without a value"))?;
     }
     Ok(())
 }
@@ -55,6 +55,7 @@ fn start_reading<'a>(
         return Ok(());
     }
     match (ty, value) {
+        // The handles are replaced by a placeholder until `collect` writes the values.
         (WitType::Stream(item), value) => {
             let Val::Stream(stream) = std::mem::replace(value, Val::Bool(false)) else {
                 return Ok(());
@@ -131,7 +132,7 @@ fn read_items<T: Item>(
     let collector = StreamCollector {
         items: Vec::new(),
         budget: budget.clone(),
-        deliver: Some((sender, convert)),
+        destination: Some((sender, convert)),
     };
     stream.try_into_stream_reader::<T>()?.pipe(store, collector)?;
     Ok(receiver)
@@ -168,7 +169,7 @@ impl Budget {
     }
 
     /// Counts bytes. Returns whether all counted bytes are within the limit.
-    fn take(&self, bytes: u64) -> bool {
+    fn count(&self, bytes: u64) -> bool {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         before.saturating_add(bytes) <= self.max
     }
@@ -182,12 +183,13 @@ impl Budget {
 struct StreamCollector<T, F: FnOnce(Vec<T>) -> Val> {
     items: Vec<T>,
     budget: Budget,
-    deliver: Option<(oneshot::Sender<Val>, F)>,
+    /// The receiver of the value, and the conversion of the items to the value.
+    destination: Option<(oneshot::Sender<Val>, F)>,
 }
 
 impl<T, F: FnOnce(Vec<T>) -> Val> Drop for StreamCollector<T, F> {
     fn drop(&mut self) {
-        if let Some((sender, convert)) = self.deliver.take() {
+        if let Some((sender, convert)) = self.destination.take() {
             // Fails only if the call has ended, which needs no value.
             let _ = sender.send(convert(std::mem::take(&mut self.items)));
         }
@@ -214,7 +216,7 @@ impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<
         let mut read = Vec::with_capacity(count);
         source.read(&mut store, &mut read)?;
         let bytes = read.iter().map(Item::bytes).sum();
-        if !self.budget.take(bytes) {
+        if !self.budget.count(bytes) {
             self.items = Vec::new();
             return Poll::Ready(Ok(StreamResult::Dropped));
         }
@@ -243,7 +245,7 @@ impl<T: Item> FutureConsumer<HostState> for FutureReceiver<T> {
         let mut read: Option<T> = None;
         source.read(store, &mut read)?;
         if let (Some(value), Some(sender)) = (read, self.sender.take()) {
-            self.budget.take(value.bytes());
+            self.budget.count(value.bytes());
             // Fails only if the call has ended, which needs no value.
             let _ = sender.send(value.into_val());
         }

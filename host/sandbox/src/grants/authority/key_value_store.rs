@@ -45,7 +45,7 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// [`KeyValueError::Failed`].
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError>;
 
-    /// Lists at most `keys_max` keys in order, starting after the key `after`.
+    /// Lists at most `keys_max` keys of a bucket in order, starting after the key `after` if there is one.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].

@@ -11,7 +11,7 @@ use toolwit_core::file::{LockedFile, StagedFile, sibling};
 /// The identity that each granted directory had when it was first opened, by its path in the grants file. The record is a
 /// file next to the grants file. Without a grants file, it is in memory.
 ///
-/// The record remains when a writable grant is revoked, so that a link that its plugin left behind cannot lead to a different
+/// The record remains when a writable grant is revoked, so that a link that the plugin left behind cannot lead to a different
 /// directory.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {

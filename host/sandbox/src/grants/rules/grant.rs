@@ -32,8 +32,8 @@ pub struct Grant {
     pub version: GrantedVersion,
     /// The duration of the grant.
     pub scope: GrantScope,
-    /// The time at which the grant was issued, in nanoseconds since 1970. Distinguishes a reissued grant from one that is
-    /// used up.
+    /// The time at which the grant was issued, in nanoseconds since 1970, if it is known. Distinguishes a reissued grant from
+    /// one that is used up.
     pub issued: Option<u64>,
     /// The rules.
     pub rules: GrantRules,

@@ -82,7 +82,7 @@ impl fmt::Display for HostPattern {
 pub struct HttpRule {
     /// The scheme.
     pub scheme: Scheme,
-    /// The host.
+    /// The hosts.
     pub host: HostPattern,
     /// The ports.
     pub ports: Vec<u16>,
