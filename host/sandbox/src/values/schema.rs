@@ -43,7 +43,7 @@ impl Shape {
     }
 }
 
-/// Returns the schema of a successful result, or `None` if the result is text.
+/// Returns the schema of a successful result, or `None` for a `tool-result`.
 fn output_schema(function: &Function, resources: &[Resource]) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
