@@ -59,8 +59,7 @@ pub(crate) trait ResourceGatherer: Send + Sync {
 #[derive(Clone, Copy)]
 pub(crate) struct ResultHandles<'a> {
     pub(crate) handles: &'a [FoundHandle],
-    /// The depth of the new entities: 1 if a function returned them, or one more than the depth of the entity whose method
-    /// returned them.
+    /// The depth of the new entities; see [`LiveEntity::depth`](super::entity_table::LiveEntity::depth).
     pub(crate) depth: u32,
 }
 
@@ -73,8 +72,7 @@ pub(crate) struct GatheredEntities {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     /// The resources that cannot become entities.
     pub(crate) rejected: Vec<RejectedProvider>,
-    /// The trap of a call of `id` on a resource. The result of the call remains valid, but the instance is lost with all
-    /// entities.
+    /// The trap of a call of `id`. The result remains valid, but the instance is lost with all entities.
     pub(crate) trap: Option<Error>,
 }
 
