@@ -66,9 +66,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
-    /// limit of other calls. They are identified by id, such as `render#frames`; a method by its id without an entity. An id that
-    /// no plugin has is reported in the log.
+    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead
+    /// of the time limit of other calls. They are identified by id, such as `render#frames`; a method by its id without an
+    /// entity. An id that no plugin has is reported in the log.
     #[must_use]
     pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
         self.runtime
@@ -113,8 +113,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the file of the metadata database, which also holds the plugins' key-value data. It is created if it does not exist,
-    /// and can never be granted to a plugin.
+    /// Sets the file of the metadata database, which also holds the plugins' key-value data. It is created if it does not
+    /// exist, and can never be granted to a plugin.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file(mut self, path: impl Into<PathBuf>) -> Self {
@@ -125,8 +125,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged and
-    /// the host works without it: it reads all components again, and plugins cannot store values beyond the process.
+    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is
+    /// logged and the host works without it: it reads all components again, and plugins cannot store values beyond the
+    /// process.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
@@ -147,7 +148,7 @@ impl ToolwitBuilder {
     /// Adds a file or directory that can never be granted to a plugin, such as the file of the store.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
-        self.runtime.protected.push(path.into());
+        self.runtime.protected_paths.push(path.into());
         self
     }
 
@@ -165,8 +166,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome of each
-    /// call, and can change or refuse them.
+    /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome
+    /// of each call, and can change or refuse them.
     ///
     /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late
     /// results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
@@ -201,8 +202,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). Then the search also finds
-    /// tools that share no word with the query. Without a model, it compares words only.
+    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). Then the search also
+    /// finds tools that share no word with the query. Without a model, it compares words only.
     #[must_use]
     pub fn embedding_model(mut self, model: impl EmbeddingModel + 'static) -> Self {
         self.embedding_model = Some(Arc::new(model));
@@ -226,8 +227,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. They are discovered in the background, and tools
-    /// that are found enter the registry like those of a changed directory.
+    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. They are discovered in the background, and
+    /// tools that are found enter the registry like those of a changed directory.
     #[must_use]
     pub fn background_discovery(mut self) -> Self {
         self.has_background_discovery = true;
@@ -240,19 +241,20 @@ impl ToolwitBuilder {
     /// The file is read again when it changes. A running call keeps its grants; the next call has the new ones.
     #[must_use]
     pub fn grants(mut self, file: impl Into<PathBuf>) -> Self {
-        self.runtime.grants = Some(file.into());
+        self.runtime.grants_file = Some(file.into());
         self
     }
 
     /// Sets the file with the values of granted secrets; see [`SecretStore`](toolwit_sandbox::SecretStore).
     #[must_use]
     pub fn secrets(mut self, file: impl Into<PathBuf>) -> Self {
-        self.runtime.secrets = Some(file.into());
+        self.runtime.secrets_file = Some(file.into());
         self
     }
 
-    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so that calls can be
-    /// replayed. It replaces the rules `clock` and `random` of the grants. A plugin that imports no clock gets none.
+    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so that
+    /// calls can be replayed. It replaces the rules `clock` and `random` of the grants. A plugin that imports no clock gets
+    /// none.
     #[must_use]
     pub fn frozen_at(mut self, seconds: u64) -> Self {
         self.runtime.frozen_at = Some(seconds);
@@ -283,7 +285,7 @@ impl ToolwitBuilder {
     /// ```
     #[must_use]
     pub fn grant(mut self, grant: NewGrant) -> Self {
-        self.runtime.granted.push(grant);
+        self.runtime.application_grants.push(grant);
         self
     }
 
@@ -340,8 +342,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins, and its name
-    /// is a provider of tool groups. It is not contacted before the first turn of a conversation; see [`ToolSources`](crate::strategy::ToolSources).
+    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of
+    /// plugins, and its name is a provider of tool groups. It is not contacted before the first turn of a conversation; see
+    /// [`ToolSources`](crate::strategy::ToolSources).
     #[must_use]
     pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
         let source: Arc<dyn ToolSource> = Arc::new(source);

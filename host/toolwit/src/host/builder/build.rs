@@ -38,9 +38,9 @@ impl ToolwitBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// are invalid, for secrets of the application, a store or certificates that cannot be used, for tool groups that are invalid, and
-    /// for interceptors that are not installed.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
+    /// read or are invalid, for secrets of the application, a store or certificates that cannot be used, for tool groups that
+    /// are invalid, and for interceptors that are not installed.
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.with_store_file().await?;
@@ -50,7 +50,7 @@ impl ToolwitBuilder {
     }
 
     async fn scan(mut self) -> Result<Toolwit, Error> {
-        self.runtime.plugins.extend(self.paths.iter().cloned());
+        self.runtime.plugin_paths.extend(self.paths.iter().cloned());
         let long_running = self.runtime.long_running.clone();
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
