@@ -239,7 +239,7 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
             EntityBinding::New
         },
         rebinding: Rebinding::Latest,
-        shared: None,
+        group_addition: None,
         namespace: provider.namespace().to_owned(),
     });
 }
