@@ -12,7 +12,7 @@ use toolwit_core::{Tool, ToolId, ToolRegistry};
 /// Offers the tools of a [`ToolRegistry`], and follows its changes: at the beginning of a turn and after each call. The next
 /// request declares newly registered tools, and the new definition of a tool that was registered again.
 ///
-/// An instance belongs to one conversation.
+/// An instance must be used in one conversation only, since it records the tools that the conversation already has.
 pub struct RegisteredTools {
     registry: ToolRegistry,
     offered: Mutex<OfferedTools>,

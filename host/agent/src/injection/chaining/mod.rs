@@ -65,11 +65,11 @@ impl Chaining {
         methods: &EntityMethods<T>,
         accept: impl Fn(&T, &ConversationView<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let of_type = methods.clone();
+        let methods_of_type = methods.clone();
         self.types.push(ChainedType {
             prefix: methods.prefix().to_owned(),
             entity_of_artifact: Arc::new(move |artifact| {
-                let entity = of_type.of_artifact(artifact)?;
+                let entity = methods_of_type.of_artifact(artifact)?;
                 Some(Arc::new(entity) as Arc<dyn ToolProvider>)
             }),
             matches: Arc::new(|provider| rust_object::<T>(provider).is_some()),
@@ -79,7 +79,7 @@ impl Chaining {
         self
     }
 
-    /// Adds the entities of a namespace and prefix, such as the instances of a plugin's resource, with these methods.
+    /// Adds the type of the entities with a namespace and a prefix, such as a resource of a plugin, with the methods of the type.
     #[must_use]
     pub fn with_namespace(
         mut self,

@@ -56,7 +56,7 @@ pub struct DiscoveredEntity {
     pub binding: EntityBinding,
     /// The instance to which its tools are bound when a result returns it again.
     pub rebinding: Rebinding,
-    /// The members to add to a group: those of this group, or this entity if it is already a member of one.
+    /// The members to add to a group: those of this group, or this entity if it is already a member of one. `None` otherwise.
     pub group_addition: Option<GroupAddition>,
     /// Namespace of its type.
     pub namespace: String,

@@ -159,7 +159,7 @@ impl<S: MachineState> StateMachine<S> {
     fn guidance_for(&self, tool: &NamedTool, state: &S, tools: &ToolSet) -> String {
         let ids = tool_identities(&tool.tool);
         let mut states: Vec<_> = self
-            .state_tools(&ids)
+            .entries_of(&ids)
             .map(|state_tool| quoted(&state_tool.state))
             .collect();
         states.dedup();
