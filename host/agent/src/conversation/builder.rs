@@ -159,7 +159,8 @@ impl ConversationBuilder {
     }
 
     /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
-    /// object has no methods, or if it would replace another object of its type because neither has an id.
+    /// object has no methods, or if a tool of the object has the same id as an earlier tool. Objects of one type therefore need
+    /// different ids or names.
     #[must_use]
     pub fn tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.configured(|config| config.with_tool_object(object))
@@ -320,7 +321,8 @@ impl ConversationBuilder {
         self.configured(|config| config.with_delivery(delivery))
     }
 
-    /// Removes all strategies, including the default ones, so that the tools never change.
+    /// Removes all strategies, including the default ones, so that results do not change the tools. The playbook, the state
+    /// machine and the chaining are not affected.
     #[must_use]
     pub fn without_strategies(self) -> Self {
         self.strategies(StrategyChain::new())

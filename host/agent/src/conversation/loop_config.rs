@@ -171,7 +171,8 @@ impl LoopConfig {
     }
 
     /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. Building fails if the object has no
-    /// methods, or if it would replace another object of its type because neither has an id.
+    /// methods, or if a tool of the object has the same id as an earlier tool. Objects of one type therefore need different ids
+    /// or names.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.with_object_tools(object.into().tools())
@@ -228,7 +229,7 @@ impl LoopConfig {
 
     /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
     /// working. Unlike [`with_strategy`](Self::with_strategy), it does not add the initial tools and the guidance of the
-    /// strategies.
+    /// strategies. The playbook, the state machine and the chaining stay.
     #[must_use]
     pub fn with_strategies(mut self, strategies: StrategyChain) -> Self {
         self.strategies = strategies;

@@ -335,7 +335,7 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// A strategy did not inject a tool.
+    /// A tool was not injected: a strategy withheld it, or the application has removed it.
     ToolWithheld {
         /// The tool whose result was evaluated.
         trigger: ToolName,

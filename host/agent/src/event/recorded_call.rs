@@ -35,10 +35,10 @@ pub struct RecordedStart {
     /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_redacted: bool,
-    /// The granted rules that applied.
+    /// The rules of the grant that the call would use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
-    /// The digest of the code that ran, if it is known.
+    /// The digest of the code of the tool, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }

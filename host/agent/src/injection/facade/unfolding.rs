@@ -14,7 +14,7 @@ use toolwit_core::{
 };
 
 /// Maximum number of tool names in the guidance of a tool that an exclusive facade locks.
-const NAMES_SHOWN: usize = 20;
+const NAMES_SHOWN_MAX: usize = 20;
 
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
 /// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
@@ -144,10 +144,10 @@ impl<'a> ExclusiveFacade<'a> {
         ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_folded)
     }
 
-    /// Returns the names of the first [`NAMES_SHOWN`] inner tools, for the model.
+    /// Returns the names of the first [`NAMES_SHOWN_MAX`] inner tools, for the model.
     fn tool_names(&self) -> String {
         let mut inner = self.view.tools().iter().filter(|tool| self.contains(tool));
-        let shown = inner.by_ref().take(NAMES_SHOWN);
+        let shown = inner.by_ref().take(NAMES_SHOWN_MAX);
         let mut names: Vec<_> = shown.map(|inner| format!("`{}`", inner.name)).collect();
         if inner.next().is_some() {
             names.push("and more".to_owned());

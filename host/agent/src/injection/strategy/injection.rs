@@ -16,7 +16,7 @@ pub struct Injection {
     pub add: Vec<Arc<dyn Tool>>,
     /// Tools to remove.
     pub remove: Vec<ToolId>,
-    /// Entities that the result holds.
+    /// Entities that the result holds, and groups of entities.
     pub discovered: Vec<DiscoveredEntity>,
     /// Objects in the result that cannot become tools.
     pub rejected: Vec<RejectedProvider>,
