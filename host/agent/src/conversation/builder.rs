@@ -254,6 +254,7 @@ impl ConversationBuilder {
 
     /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
     /// working. Unlike [`strategy`](Self::strategy), it does not add the initial tools and the guidance of the strategies.
+    /// The playbook, the state machine and the chaining stay.
     #[must_use]
     pub fn strategies(self, strategies: StrategyChain) -> Self {
         self.configured(|config| config.with_strategies(strategies))
