@@ -54,7 +54,7 @@ impl InjectionStrategy for Unfolding {
                 tracing::warn!(facade = %call.name, "a facade has no inner tools");
                 Injection::none()
             }
-            Some(revealed) if !call.result.is_error() => FacadeOpening::new(context, revealed).injection(),
+            Some(revealed) if !call.result.is_error() => FacadeOpening::new(context, revealed).into_injection(),
             _ => Injection::none(),
         }
     }
@@ -180,7 +180,9 @@ impl<'a> FacadeOpening<'a> {
         }
     }
 
-    fn injection(mut self) -> Injection {
+    /// Returns the injection that adds the revealed tools and their context tool. If the facade is nested too deep, the injection
+    /// only withholds it.
+    fn into_injection(mut self) -> Injection {
         if self.ancestors().count() >= FACADE_DEPTH_MAX {
             let reason = format!("it is nested in {FACADE_DEPTH_MAX} facades, which is the limit");
             self.withhold(self.context.call().name.as_str().to_owned(), reason);

@@ -17,7 +17,7 @@ pub struct PastCall {
     pub name: ToolName,
     /// Id of the tool.
     pub tool: ToolId,
-    /// All [identities](toolwit_core::tool_identities) of the tool: the ids of its decorator chain, and those of methods also
+    /// All [identities](toolwit_core::tool_identities) of the tool: the ids of its decorator chain; for a method, also its id
     /// without the entity.
     #[serde(default)]
     pub identities: Vec<ToolId>,
