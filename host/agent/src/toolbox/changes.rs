@@ -94,9 +94,11 @@ impl Toolbox {
     /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded for every
     /// member, since the group has one tool for all of them.
     fn guard_shared_methods(&mut self, discovery: &DiscoveredEntity) {
-        let Some(shared) = &discovery.shared else { return };
+        let Some(addition) = &discovery.group_addition else {
+            return;
+        };
         for method in &discovery.tools {
-            let guards = shared.missing_guards(method, &self.entities, &self.callable);
+            let guards = addition.missing_guards(method, &self.entities, &self.callable);
             self.inherit(&guards, &[shared_method_id(method)]);
         }
     }
