@@ -88,8 +88,8 @@ impl ConversationBuilder {
             long_results,
             turns: 0,
             interrupted,
-            recovered: HashMap::new(),
-            began: HashMap::new(),
+            recovered_outcomes: HashMap::new(),
+            earlier_starts: HashMap::new(),
             journal,
         };
         restore_tools(&mut state, log);

@@ -50,7 +50,7 @@ pub(super) fn record_call(
     requests: &mut EndRequests,
 ) -> ToolResult {
     let wall_ms = millis(finished.wall);
-    let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
+    let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
     let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
     let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
@@ -73,7 +73,7 @@ pub(super) fn record_call(
         arguments,
         result,
         heading,
-        is_final: !is_background,
+        is_complete: !is_background,
     };
     let result = arrived.record(run, |content, artifacts| Event::ToolFinished {
         id: event_id,
@@ -102,10 +102,10 @@ pub(super) struct ArrivedResult {
     pub(super) tool: NamedTool,
     pub(super) arguments: Arguments,
     pub(super) result: ToolResult,
-    /// A line before the result, for the model.
+    /// A line before the result, for the model; may be empty.
     pub(super) heading: String,
     /// Whether the call is complete. A call that continues in the background is complete with its late result.
-    pub(super) is_final: bool,
+    pub(super) is_complete: bool,
 }
 
 impl ArrivedResult {
@@ -119,7 +119,7 @@ impl ArrivedResult {
         let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
         let changes = inject(run, &mut completed);
         let conversation = &mut *run.conversation;
-        if self.is_final {
+        if self.is_complete {
             conversation
                 .toolbox
                 .record_call(completed.to_past_call(conversation.turns));
@@ -190,7 +190,8 @@ fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     evaluated.ok()
 }
 
-/// Emits that a result was truncated, and adds the tool that reads the rest.
+/// Emits that a result was truncated, and adds the tool that reads the rest. Only a journal needs the full result: a resumed
+/// conversation reads it from there.
 fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, full: String) {
     run.emit(&Event::ResultCut {
         id,
@@ -208,7 +209,7 @@ fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, trun
     run.emit_all(&events);
 }
 
-/// A result, and the kind of error if it is one.
+/// The result of a call for the model, and the kind of its error if the call failed.
 struct ToolAnswer {
     result: ToolResult,
     kind: Option<ErrorKind>,
@@ -227,7 +228,7 @@ impl ToolAnswer {
 
 /// Converts the outcome of a call to an answer, and logs errors. An operator error also adds a request to end the run to
 /// `requests`.
-fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
+fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
     let name = &tool.name;
     let error = match outcome {
         CallOutcome::Returned(returned) => match *returned {

@@ -28,7 +28,7 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
             arguments: background.arguments,
             result,
             heading: format!("[result of the background call {}]\n", call.id),
-            is_final: true,
+            is_complete: true,
         };
         let result = arrived.record(run, |content, artifacts| Event::LateResult {
             id,

@@ -198,7 +198,7 @@ impl ToolSession {
         Ok(SessionAnswer {
             tool: Some(answer.tool),
             result: answer.result,
-            has_new_tools: answer.has_new_tools,
+            has_new_tools: answer.has_changed_tools,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::call_ids::CallIds;
-use crate::journal::{CompactionPlan, compacted, pin_last_prompt};
+use crate::journal::{CompactionPlan, compact, pin_last_prompt};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
@@ -139,7 +139,7 @@ impl History {
     /// Replaces the older messages of a plan by a summary.
     pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
         self.close(&interrupted_call());
-        self.messages = compacted(&self.messages, plan, summary);
+        self.messages = compact(&self.messages, plan, summary);
     }
 
     /// Pins the last message of the user. Returns its text.
