@@ -48,7 +48,7 @@ struct ProcessState {
     goal: Option<String>,
     status: ProcessStatus,
     actions: VecDeque<ProcessAction>,
-    tools: BTreeMap<ToolName, ToolUsage>,
+    tool_usage: BTreeMap<ToolName, ToolUsage>,
 }
 
 /// The status of a process.
@@ -91,7 +91,7 @@ impl Process {
                 goal: goal.map(|goal| shortened_goal(&goal)),
                 status: ProcessStatus::Ready,
                 actions: VecDeque::new(),
-                tools: BTreeMap::new(),
+                tool_usage: BTreeMap::new(),
             }),
         }
     }
@@ -108,7 +108,7 @@ impl Process {
         &self.origin
     }
 
-    /// Returns the goal of the conversation; by default the first user message.
+    /// Returns the goal of the conversation, by default its first user message; `None` before that. A long goal is cut.
     #[must_use]
     pub fn goal(&self) -> Option<String> {
         self.lock().goal.clone()
@@ -126,7 +126,7 @@ impl Process {
         self.depth
     }
 
-    /// Returns the time since the process began.
+    /// Returns the time since the process began. Unlike the time budget, it includes questions to a person.
     #[must_use]
     pub fn running_time(&self) -> Duration {
         self.account.age()
@@ -162,7 +162,7 @@ impl Process {
         self.account.used().calls
     }
 
-    /// Returns the last actions, the oldest first.
+    /// Returns the actions, the oldest first: at most the last 1,000.
     #[must_use]
     pub fn actions(&self) -> Vec<ProcessAction> {
         self.lock().actions.iter().cloned().collect()
@@ -171,7 +171,7 @@ impl Process {
     /// Returns the usage of each tool.
     #[must_use]
     pub fn tool_usage(&self) -> BTreeMap<ToolName, ToolUsage> {
-        self.lock().tools.clone()
+        self.lock().tool_usage.clone()
     }
 
     /// Returns the usage of each model, nested agents included.
@@ -206,10 +206,10 @@ impl Process {
     /// Records a call that ended.
     pub(crate) fn record_action(&self, action: ProcessAction) {
         let mut state = self.lock();
-        let tool = state.tools.entry(action.name.clone()).or_default();
-        tool.calls += 1;
-        tool.errors += u64::from(action.is_error);
-        tool.wall_ms = tool.wall_ms.saturating_add(action.wall_ms);
+        let usage = state.tool_usage.entry(action.name.clone()).or_default();
+        usage.calls += 1;
+        usage.errors += u64::from(action.is_error);
+        usage.wall_ms = usage.wall_ms.saturating_add(action.wall_ms);
         state.actions.push_back(action);
         if state.actions.len() > ACTIONS_MAX {
             state.actions.pop_front();

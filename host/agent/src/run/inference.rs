@@ -203,7 +203,7 @@ fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duratio
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
     let requested = if requested == tool_calls { Vec::new() } else { requested };
-    history.respond(content.clone(), tool_calls.clone(), response.blocks.clone());
+    history.append_response(content.clone(), tool_calls.clone(), response.blocks.clone());
     let model = &run.conversation.model;
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account

@@ -23,7 +23,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
         return;
     };
     let toolbox = &mut run.conversation.toolbox;
-    let events = toolbox.begin_turn(injection, &trigger);
+    let events = toolbox.apply_at_turn_start(injection, &trigger);
     // No inference has been made in this turn, so the declared definitions may still change.
     toolbox.refresh_declared();
     if let Some(descriptions) = toolbox.descriptions(&events) {

@@ -12,7 +12,7 @@ use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
 use crate::model::Delivery;
 use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
-/// The names of added tools, by effect.
+/// The names of added tools, by the effect of adding them.
 #[derive(Default)]
 struct Additions {
     new: IndexSet<ToolName>,
@@ -50,7 +50,7 @@ impl Toolbox {
             self.entities.record(discovery);
             self.guard_shared_methods(discovery);
             let names = self.names_of(discovery);
-            events.push(entity_discovered(discovery, names.clone()));
+            events.push(discovery_event(discovery, names.clone()));
             events.extend(self.restore(&names));
             recent.extend(names);
         }
@@ -101,6 +101,7 @@ impl Toolbox {
         }
     }
 
+    /// Adds tools to the callable ones.
     fn add(&mut self, tools: Vec<Arc<dyn Tool>>) -> Additions {
         let mut additions = Additions::default();
         for tool in tools {
@@ -142,7 +143,7 @@ impl Toolbox {
         })
     }
 
-    /// Records that rebound tools have an object again.
+    /// Records that the methods of lost objects have an object again. Returns the event for all rebound tools.
     fn recover_rebound(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -183,6 +184,7 @@ impl Toolbox {
         tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
     }
 
+    /// Records the tool `trigger` as the parent of new tools.
     pub(super) fn record_lineage(&mut self, names: &[ToolName], trigger: &ToolName) {
         let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
         let Some(parent) = id_of(trigger) else { return };
@@ -210,10 +212,10 @@ impl Toolbox {
     }
 }
 
-fn entity_discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
+fn discovery_event(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
     Event::EntityDiscovered {
         kind: discovery.prefix.clone(),
-        id: discovery.identity.as_ref().map(|key| key.id.clone()),
+        id: discovery.identity.as_ref().map(|identity| identity.id.clone()),
         binding: discovery.binding,
         tools,
     }
