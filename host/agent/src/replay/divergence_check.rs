@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::divergence::{Divergence, has_same_arguments, refused_call};
-use super::recording::{RecordedRequest, Recording};
+use super::recording::{Recording, RequestDigest};
 use crate::event::Event;
 use crate::model::ChatRequest;
 
@@ -54,7 +54,7 @@ impl DivergenceCheck {
     }
 
     /// Compares the announced request with the recorded one. A request without an announcement is not compared.
-    pub(super) fn check_request(&self, recorded: Option<&RecordedRequest>, request: &ChatRequest<'_>) {
+    pub(super) fn check_request(&self, recorded: Option<&RequestDigest>, request: &ChatRequest<'_>) {
         let announced = self.lock().announced_digest.take();
         let Some((recorded, announced)) = recorded.zip(announced) else {
             return;

@@ -55,7 +55,7 @@ impl From<RecordingError> for Error {
 pub(super) struct RecordedAnswer {
     pub(super) sequence: u64,
     /// The request that was answered; `None` if the trace has no requests.
-    pub(super) request: Option<RecordedRequest>,
+    pub(super) request: Option<RequestDigest>,
     content: String,
     reasoning: String,
     calls: Vec<ToolCall>,
@@ -65,9 +65,9 @@ pub(super) struct RecordedAnswer {
     is_refused: bool,
 }
 
-/// A request to the model.
+/// The digest of a request to the model.
 #[derive(Clone, Debug)]
-pub(super) struct RecordedRequest {
+pub(super) struct RequestDigest {
     pub(super) sequence: u64,
     pub(super) digest: String,
 }
@@ -83,7 +83,7 @@ pub(super) struct RecordedCall {
 
 impl RecordedAnswer {
     /// Creates the refusal of a request that exceeds the context.
-    fn refused(sequence: u64, request: Option<RecordedRequest>) -> Self {
+    fn refused(sequence: u64, request: Option<RequestDigest>) -> Self {
         Self {
             sequence,
             request,
@@ -153,10 +153,10 @@ impl Recording {
 
     /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer: at most the last
     /// request, and before it one that the provider refused.
-    fn index(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RecordedRequest>) {
+    fn index(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
-                open_requests.push(RecordedRequest {
+                open_requests.push(RequestDigest {
                     sequence: entry.sequence,
                     digest: request.clone(),
                 });
