@@ -39,12 +39,12 @@ impl Journal {
         request: ApprovalRequest,
         context: &ToolContext,
     ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
-        let mut asked = approver.approve(request, context);
-        if let Some(answer) = (&mut asked).now_or_never() {
+        let mut approval = approver.approve(request, context);
+        if let Some(answer) = (&mut approval).now_or_never() {
             return Ok((answer, ApprovalBasis::Approver));
         }
         self.commit().await?;
-        self.first_answer(question, asked).await
+        self.first_answer(question, approval).await
     }
 
     /// Asks a question that is stored already, so that another process may have answered it.
@@ -65,11 +65,11 @@ impl Journal {
     async fn first_answer(
         &self,
         question: u64,
-        asked: impl Future<Output = ApprovalAnswer>,
+        approval: impl Future<Output = ApprovalAnswer>,
     ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
         let answer = tokio::select! {
             biased;
-            answer = asked => answer,
+            answer = approval => answer,
             stored = self.writer().wait_for_answer(question) => return Ok((stored?, ApprovalBasis::Stored)),
         };
         if self.writer().store_answer(question, &answer).await? {

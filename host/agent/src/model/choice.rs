@@ -151,9 +151,9 @@ impl Models {
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),
-            ModelChoice::Name(name) => self.named(name),
+            ModelChoice::Name(name) => self.find_by_name(name),
             ModelChoice::Role(role) => match self.roles.get(role) {
-                Some(name) => self.named(name),
+                Some(name) => self.find_by_name(name),
                 None => Err(unknown_choice(
                     "no model has the role",
                     role,
@@ -162,7 +162,7 @@ impl Models {
                 )),
             },
             ModelChoice::Auto => match self.auto.as_ref().and_then(|rule| rule(task)) {
-                Some(name) => self.named(&name),
+                Some(name) => self.find_by_name(&name),
                 None => self.default_model(),
             },
             ModelChoice::Default => self.default_model(),
@@ -171,7 +171,7 @@ impl Models {
 
     fn default_model(&self) -> Result<Arc<dyn ChatModel>, ModelError> {
         match &self.default {
-            Some(name) => self.named(name),
+            Some(name) => self.find_by_name(name),
             None => Err(ModelError::Configuration {
                 message: "there is no default model".to_owned(),
                 suggestion: "add a model with `Models::with_model`".to_owned(),
@@ -179,7 +179,7 @@ impl Models {
         }
     }
 
-    fn named(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
+    fn find_by_name(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
         let model = self.by_name.get(name).cloned();
         model.ok_or_else(|| unknown_choice("no model is named", name, "models", self.by_name.keys()))
     }

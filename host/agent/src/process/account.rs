@@ -94,7 +94,7 @@ impl Account {
         self.opened.elapsed()
     }
 
-    pub(crate) fn used(&self) -> AccountUsage {
+    pub(crate) fn usage(&self) -> AccountUsage {
         self.lock().used.clone()
     }
 
@@ -117,8 +117,8 @@ impl Account {
     pub(crate) fn take_calls(&self, requested: u32) -> CallAllowance {
         let mut state = self.lock();
         let max = state.budget.calls_max;
-        let left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
-        let own = requested.min(left);
+        let calls_left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
+        let own = requested.min(calls_left);
         let mut allowance = match &self.parent {
             Some(parent) => parent.take_calls(own),
             None => CallAllowance {
@@ -134,12 +134,12 @@ impl Account {
 
     /// Returns the first limit of this account or its parents that is reached. A limit of calls counts as reached when the
     /// limit of a parent has refused calls of this account; [`take_calls`](Self::take_calls) reports the other cases.
-    pub(crate) fn exhausted(&self) -> Option<RunFailure> {
-        let own = self.own_exhausted();
-        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.exhausted()))
+    pub(crate) fn exceeded_limit(&self) -> Option<RunFailure> {
+        let own = self.own_exceeded_limit();
+        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.exceeded_limit()))
     }
 
-    fn own_exhausted(&self) -> Option<RunFailure> {
+    fn own_exceeded_limit(&self) -> Option<RunFailure> {
         let state = self.lock();
         let (budget, used) = (&state.budget, &state.used);
         let tokens = used.total_tokens();

@@ -88,7 +88,7 @@ impl Process {
             depth,
             account: Arc::new(Account::open(budget, parent)),
             state: Mutex::new(ProcessState {
-                goal: goal.map(|goal| shortened_goal(&goal)),
+                goal: goal.map(|goal| truncate_goal(&goal)),
                 status: ProcessStatus::Ready,
                 actions: VecDeque::new(),
                 tool_usage: BTreeMap::new(),
@@ -147,19 +147,19 @@ impl Process {
     /// Returns the tokens used, nested agents included.
     #[must_use]
     pub fn tokens(&self) -> TokenUsage {
-        self.account.used().tokens
+        self.account.usage().tokens
     }
 
     /// Returns the cost, nested agents included.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        self.account.used().cost
+        self.account.usage().cost
     }
 
     /// Returns the number of tool calls that were allowed to run, nested agents included.
     #[must_use]
     pub fn calls(&self) -> u32 {
-        self.account.used().calls
+        self.account.usage().calls
     }
 
     /// Returns the actions, the oldest first: at most the last 1,000.
@@ -177,7 +177,7 @@ impl Process {
     /// Returns the usage of each model, nested agents included.
     #[must_use]
     pub fn model_usage(&self) -> BTreeMap<(ModelUsageKind, String), ModelUsage> {
-        self.account.used().models
+        self.account.usage().models
     }
 
     /// Records that a tool used a model by itself, such as for embeddings.
@@ -194,7 +194,7 @@ impl Process {
         let mut state = self.lock();
         state.status = ProcessStatus::Running;
         if state.goal.is_none() {
-            state.goal = prompt.map(shortened_goal);
+            state.goal = prompt.map(truncate_goal);
         }
     }
 
@@ -221,6 +221,7 @@ impl Process {
     }
 }
 
-fn shortened_goal(goal: &str) -> String {
+/// Returns the beginning of a goal, as the process stores it.
+fn truncate_goal(goal: &str) -> String {
     goal.chars().take(GOAL_CHARS_MAX).collect()
 }

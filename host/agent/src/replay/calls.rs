@@ -115,7 +115,7 @@ impl Decorator for ReplayedTools {
             return if is_repeatable(&access) {
                 tool.call(arguments, context).await
             } else {
-                Err(not_recorded(tool))
+                Err(not_recorded_error(tool))
             };
         }
         let _call = self.0.call_lock.lock().await;
@@ -126,7 +126,7 @@ impl Decorator for ReplayedTools {
         let recorded = self.0.recording.calls.get(id);
         let recorded = recorded.filter(|call| call.tool == tool.definition().id);
         let outcome = recorded.and_then(|call| call.outcome.clone());
-        let outcome = outcome.ok_or_else(|| not_recorded(tool))?;
+        let outcome = outcome.ok_or_else(|| not_recorded_error(tool))?;
         let omitted = outcome.artifacts.iter().filter(|artifact| artifact.omitted.is_some());
         let omitted = omitted.map(|artifact| artifact.kind.clone()).collect();
         self.0.record(id, tool, CallOrigin::Trace, omitted);
@@ -135,7 +135,7 @@ impl Decorator for ReplayedTools {
 }
 
 /// Returns the error for a call that is neither executed nor in the trace.
-fn not_recorded(tool: &dyn Tool) -> ToolError {
+fn not_recorded_error(tool: &dyn Tool) -> ToolError {
     let message = format!(
         "the trace has no result of this call of `{}`, and a replay does not execute it",
         tool.definition().id

@@ -53,8 +53,8 @@ impl Divergence {
 
     /// Describes another request to the model than the one that the event `sequence` announced.
     pub(super) fn of_request(entries: &[TraceEntry], sequence: u64, request: &ChatRequest<'_>) -> Self {
-        let own = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
-        let before = own.take_while(|entry| entry.sequence < sequence);
+        let conversation_entries = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
+        let before = conversation_entries.take_while(|entry| entry.sequence < sequence);
         let events: Vec<_> = before.map(|entry| entry.event.clone()).collect();
         let recorded = messages(&events, &error_text(&interrupted_call()));
         let tools = visible_tools(&events);

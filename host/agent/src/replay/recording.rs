@@ -235,8 +235,8 @@ impl Recording {
 
     /// Returns the turns, in order: the user message, and the JSON Schema of the answer.
     pub(crate) fn turns(&self) -> impl Iterator<Item = (Option<&str>, Option<&Value>)> {
-        let own = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
-        own.filter_map(|entry| match &entry.event {
+        let conversation_entries = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
+        conversation_entries.filter_map(|entry| match &entry.event {
             Event::TurnStarted {
                 prompt, answer_schema, ..
             } => Some((prompt.as_deref(), answer_schema.as_deref())),
@@ -262,11 +262,11 @@ impl Recording {
     /// Returns the values of a setting with which the conversation was recorded; empty if it was not set.
     #[must_use]
     pub fn setting(&self, name: &str) -> &[String] {
-        let found = self.entries.iter().find_map(|entry| match &entry.event {
+        let values = self.entries.iter().find_map(|entry| match &entry.event {
             Event::TraceStarted { settings, .. } => settings.get(name),
             _ => None,
         });
-        found.map_or(&[], Vec::as_slice)
+        values.map_or(&[], Vec::as_slice)
     }
 
     /// Returns the calls that started, in order.

@@ -32,18 +32,18 @@ struct LogState {
 
 impl ReplayLog {
     pub(super) fn new(recording: &Recording, check: Arc<DivergenceCheck>) -> Self {
-        let own = recording
+        let conversation_entries = recording
             .entries()
             .iter()
             .filter(|entry| entry.origin.parent_call.is_none());
-        let run_ids = own.clone().filter_map(|entry| match &entry.event {
+        let run_ids = conversation_entries.clone().filter_map(|entry| match &entry.event {
             Event::TurnStarted { loop_id, .. } => Some(loop_id.clone()),
             _ => None,
         });
         let is_event = |entry: &&TraceEntry| !matches!(entry.event, Event::TraceStarted { .. });
         let log = Self {
             at_ms: recording.started_at_ms(),
-            process: own
+            process: conversation_entries
                 .clone()
                 .find(is_event)
                 .map_or_else(String::new, |entry| entry.origin.process.clone()),

@@ -183,11 +183,11 @@ fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
 fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     let context = InjectionContext::after(call, run.view());
     let strategy = &run.conversation.strategy;
-    let evaluated = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
-    if evaluated.is_err() {
+    let injection = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
+    if injection.is_err() {
         tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");
     }
-    evaluated.ok()
+    injection.ok()
 }
 
 /// Emits that a result was truncated, and adds the tool that reads the rest. Only a journal needs the full result: a resumed
@@ -241,10 +241,10 @@ fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndReq
             }
             Err(ToolError::Operator(error)) => {
                 tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
-                let shown = not_run(error.kind, "the tool's operator must look into it first");
-                let shown = shown.with_denied(error.denied.clone());
+                let error_for_model = not_run(error.kind, "the tool's operator must look into it first");
+                let error_for_model = error_for_model.with_denied(error.denied.clone());
                 requests.add_operator_error(error.with_tool(name.as_str()));
-                return ToolAnswer::error(&shown);
+                return ToolAnswer::error(&error_for_model);
             }
             Err(error) => Error::from(with_expectation(error, &tool.definition, name)),
         },

@@ -144,7 +144,7 @@ impl<'c> RunState<'c> {
 
     /// Returns the usage of the run so far.
     pub(super) fn usage(&self) -> RunUsage {
-        let used = self.account.used();
+        let used = self.account.usage();
         RunUsage {
             tokens: used.tokens,
             cost_usd: used.cost,

@@ -114,12 +114,12 @@ impl<'c> ToolLoop<'c> {
 
     /// Continues the run that an earlier process did not finish.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
-        let planned = match self.run.conversation.interrupted.take() {
+        let resumable = match self.run.conversation.interrupted.take() {
             Some(interrupted) => self.plan_resume(interrupted).await,
             // The caller has checked that there is an interrupted run.
             None => Err(RunFailure::Cancelled),
         };
-        let interrupted = match planned {
+        let interrupted = match resumable {
             Ok(interrupted) => interrupted,
             Err(failure) => {
                 self.is_finished = true;
@@ -223,7 +223,7 @@ impl<'c> ToolLoop<'c> {
         run.stop
             .is_cancelled()
             .then_some(RunFailure::Cancelled)
-            .or_else(|| run.account.exhausted())
+            .or_else(|| run.account.exceeded_limit())
     }
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
@@ -301,15 +301,15 @@ impl<'c> ToolLoop<'c> {
         requests: EndRequests,
     ) -> Result<Option<Ending>, RunFailure> {
         let run = &mut self.run;
-        if let Some(exhausted) = run.account.exhausted() {
+        if let Some(exhausted) = run.account.exceeded_limit() {
             self.refuse_open_calls("the budget of the run is exhausted");
             return Err(exhausted);
         }
         let limits = &run.conversation.limits;
         let max = limits.calls_max;
         let requested = u32::try_from(calls.len()).unwrap_or(u32::MAX);
-        let left = max.saturating_sub(run.tally.calls_requested);
-        let allowance = run.account.take_calls(requested.min(left));
+        let calls_left = max.saturating_sub(run.tally.calls_requested);
+        let allowance = run.account.take_calls(requested.min(calls_left));
         let quota = CallQuota {
             per_response: limits.calls_per_response_max as usize,
             per_run: allowance.allowed as usize,

@@ -27,7 +27,7 @@ impl Toolbox {
     pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
         let guards = self.guards(trigger);
         let removed: Vec<_> = injection.remove.iter().filter_map(|id| self.remove(id)).collect();
-        let added = self.add(injection.add);
+        let additions = self.add(injection.add);
         let mut events = Vec::new();
         if !removed.is_empty() {
             events.push(Event::ToolsRemoved {
@@ -35,10 +35,10 @@ impl Toolbox {
                 names: removed,
             });
         }
-        let new: Vec<_> = added.new.into_iter().collect();
+        let new: Vec<_> = additions.new.into_iter().collect();
         events.extend(self.declare_new(&new, trigger));
-        events.extend(self.recover_rebound(added.rebound, trigger));
-        events.extend(self.redefine(added.redefined, trigger));
+        events.extend(self.recover_rebound(additions.rebound, trigger));
+        events.extend(self.redefine(additions.redefined, trigger));
         let mut recent = new;
         recent.push(trigger.clone());
         let listed = injection.listed.iter().filter_map(|id| self.callable.by_id(id));
@@ -58,7 +58,7 @@ impl Toolbox {
             kind: rejected.prefix,
             reason: rejected.reason,
         }));
-        let excluded = added.excluded.into_iter();
+        let excluded = additions.excluded.into_iter();
         let excluded = excluded.map(|name| (name.to_string(), "it was removed from the conversation".to_owned()));
         let withheld = injection
             .withheld
