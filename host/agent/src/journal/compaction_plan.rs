@@ -58,8 +58,7 @@ pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
     Some(last.content())
 }
 
-/// Returns the messages to replace, or `None` if their replacement would not shorten the history enough to be worth an
-/// inference.
+/// Returns the plan of a compaction, or `None` if it would not shorten the history enough to be worth an inference.
 ///
 /// The newest messages stay: as many as fit into a quarter of `tokens_max`, and at least the last message that is not the
 /// answer to a call, with the messages after it. They begin with a message that is not the answer to a call, so that calls and

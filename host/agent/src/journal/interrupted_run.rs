@@ -28,7 +28,7 @@ pub struct InterruptedRun {
     pub(crate) last_reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
-    /// The questions about open calls that have no answer.
+    /// The questions about open calls that have no decision.
     pub(crate) questions: Vec<RecordedApprovalRequest>,
     /// The recorded outcomes of the calls of the last response that have an answer.
     pub(crate) answered_outcomes: Vec<RecordedOutcome>,
@@ -106,7 +106,7 @@ impl InterruptedRun {
         decided.filter_map(OpenCall::as_unresolved).collect()
     }
 
-    /// Returns the questions about calls that have no answer, in their order. The calls have not begun. The
+    /// Returns the questions about calls that have no decision, in their order. The calls have not begun. The
     /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same
     /// id, arguments and digest.
     #[must_use]
@@ -133,7 +133,7 @@ impl OpenCall {
         })
     }
 
-    /// Returns whether the call began, may have changed something, and has no decision.
+    /// Returns whether the call began, may have changed something, and has neither an outcome nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
         // An edited call would run again with the arguments of the history, not with those that the person edited.
@@ -144,7 +144,7 @@ impl OpenCall {
     }
 }
 
-/// Returns the run that the events begin and do not end.
+/// Returns the run that the events begin and do not end; `None` if no run began or the last one ended.
 pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     let begins = |event: &Event| matches!(event, Event::TurnStarted { .. });
     let start = events.iter().rposition(begins)?;

@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 64;
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Returns the name of every session that is not stored.
+    /// Returns the name that all sessions without a store have.
     pub(super) fn unstored() -> Self {
         Self("trace".to_owned())
     }

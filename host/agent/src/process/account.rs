@@ -134,12 +134,12 @@ impl Account {
 
     /// Returns the first limit of this account or its parents that is reached. A limit of calls counts as reached when the
     /// limit of a parent has refused calls of this account; [`take_calls`](Self::take_calls) reports the other cases.
-    pub(crate) fn exceeded_limit(&self) -> Option<RunFailure> {
-        let own = self.own_exceeded_limit();
-        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.exceeded_limit()))
+    pub(crate) fn reached_limit(&self) -> Option<RunFailure> {
+        let own = self.own_reached_limit();
+        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
     }
 
-    fn own_exceeded_limit(&self) -> Option<RunFailure> {
+    fn own_reached_limit(&self) -> Option<RunFailure> {
         let state = self.lock();
         let (budget, used) = (&state.budget, &state.used);
         let tokens = used.total_tokens();

@@ -86,6 +86,7 @@ impl CallReplay {
 /// Returns whether a call has the same result each time, and changes nothing.
 fn is_repeatable(access: &CallAccess) -> bool {
     let depends_on_outside = |rule: &String| OUTSIDE_RULE_PREFIXES.iter().any(|kind| rule.starts_with(kind));
+    // The result of a server's tool depends on the server.
     access.effect.class == EffectClass::Read
         && access.effect.source != EffectSource::Server
         && !access.grant.iter().any(depends_on_outside)

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The events that are not compared: they have no effect on the run, or a replay answers them itself.
+/// The events that are not compared: those without an effect on the run, and decisions of persons, which a replay repeats
+/// itself.
 const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
@@ -30,9 +31,9 @@ pub struct Difference {
     pub event: String,
     /// The id of its call, if it belongs to one.
     pub call: Option<String>,
-    /// The part that differs, as recorded; `None` if it is missing.
+    /// The fields that differ, as recorded; `None` if the trace does not have the event.
     pub recorded: Option<String>,
-    /// The part that differs, as replayed; `None` if it is missing.
+    /// The fields that differ, as replayed; `None` if the replay does not have the event.
     pub replayed: Option<String>,
 }
 

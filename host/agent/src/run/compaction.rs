@@ -104,7 +104,7 @@ async fn compact(run: &mut RunState<'_>, compaction: &Compaction) -> Result<bool
         summary: summary.to_owned(),
         is_after_refusal,
     })));
-    run.account.exceeded_limit().map_or(Ok(true), Err)
+    run.account.reached_limit().map_or(Ok(true), Err)
 }
 
 /// Returns the estimated size of the next request, in tokens.

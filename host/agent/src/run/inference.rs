@@ -59,7 +59,7 @@ pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFai
 /// # Errors
 /// [`RunFailure`] if a budget is exhausted, the run must stop, or the model or the journal fails.
 pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) -> Result<ModelReply, RunFailure> {
-    if let Some(exhausted) = run.account.exceeded_limit() {
+    if let Some(exhausted) = run.account.reached_limit() {
         return Err(exhausted);
     }
     compact_if_full(run).await?;

@@ -17,7 +17,7 @@ struct LoopGuard {
     observers: Observers,
     /// The journal of the conversation, or of the conversation around it.
     journal: Option<Arc<Journal>>,
-    /// The guard of the loop around this one. It decides last, on exactly what will run.
+    /// The guard of the loop around this one. It decides last, on exactly the arguments with which the call will run.
     outer: Option<Arc<dyn CallGuard>>,
 }
 

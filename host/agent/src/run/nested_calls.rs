@@ -19,8 +19,8 @@ use toolwit_core::{
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
-/// Calls the tools that existed when the outer call began, and those that the strategies can restore. With its grant, a plugin
-/// may thus call a registry tool that the model has not found.
+/// Calls the tools that existed when the outer call began, and those that the strategies can restore. A plugin may
+/// thus call a registry tool that its grant names, even if the model has not found the tool.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
     /// The calling tool.

@@ -30,7 +30,7 @@ pub(crate) struct ToolLoop<'c> {
     started: Instant,
     /// Whether the run ends only when no background call is open.
     awaits_background: bool,
-    /// The roles whose tools the turn has.
+    /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
     /// Whether the end of the run was emitted, or the run was refused before it began.
     is_finished: bool,
@@ -223,7 +223,7 @@ impl<'c> ToolLoop<'c> {
         run.stop
             .is_cancelled()
             .then_some(RunFailure::Cancelled)
-            .or_else(|| run.account.exceeded_limit())
+            .or_else(|| run.account.reached_limit())
     }
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
@@ -259,7 +259,7 @@ impl<'c> ToolLoop<'c> {
             let reply = respond(&mut self.run).await?;
             if reply.calls.is_empty() {
                 let ending = conclude(reply)?;
-                if self.awaits_background && self.late_result_arrives().await? {
+                if self.awaits_background && self.wait_for_late_result().await? {
                     continue;
                 }
                 return Ok(ending);
@@ -272,7 +272,7 @@ impl<'c> ToolLoop<'c> {
     }
 
     /// Waits for a late result within the limits of the run. Returns `false` if no background call is open.
-    async fn late_result_arrives(&mut self) -> Result<bool, RunFailure> {
+    async fn wait_for_late_result(&mut self) -> Result<bool, RunFailure> {
         let RunState { conversation, stop, .. } = &mut self.run;
         tokio::select! {
             biased;
@@ -301,7 +301,7 @@ impl<'c> ToolLoop<'c> {
         requests: EndRequests,
     ) -> Result<Option<Ending>, RunFailure> {
         let run = &mut self.run;
-        if let Some(exhausted) = run.account.exceeded_limit() {
+        if let Some(exhausted) = run.account.reached_limit() {
             self.refuse_open_calls("the budget of the run is exhausted");
             return Err(exhausted);
         }

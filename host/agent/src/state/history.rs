@@ -29,7 +29,8 @@ impl History {
         Ok(history)
     }
 
-    /// Continues an earlier history. The calls of the last response stay unanswered.
+    /// Continues an earlier history. Unanswered calls of the last response stay unanswered; those of earlier responses are
+    /// answered as cancelled.
     ///
     /// # Errors
     /// As [`resume`](History::resume).

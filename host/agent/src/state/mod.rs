@@ -43,7 +43,7 @@ pub(crate) struct ConversationState {
     pub(crate) approvals: Option<Arc<Approvals>>,
     pub(crate) observers: Observers,
     pub(crate) long_results: Arc<LongResults>,
-    /// The tool that reads long results; it is added with the first of them.
+    /// The tool that reads long results, which is added with the first long result.
     pub(crate) read_result: Arc<dyn Tool>,
     /// The number of turns so far.
     pub(crate) turns: u32,

@@ -31,9 +31,9 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsFolded { names })
     }
 
-    /// Hides tools beyond the limit, which counts all declared tools: first those that can no longer be called, then the least
-    /// recently used among the injected ones, then initial ones. If the tools in `recent` alone exceed the limit, the last of
-    /// them are hidden. Tools of the host are never hidden.
+    /// Hides as many tools as exceed the limit on declared tools: first tools that can no longer be called, then injected
+    /// tools, the least recently used first, then initial tools. Tools in `recent` are hidden only if no others are left, the
+    /// last of them first. Tools of the host are never hidden.
     pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
         let recent: HashSet<_> = recent.iter().collect();

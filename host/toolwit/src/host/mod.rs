@@ -54,7 +54,7 @@ pub struct Toolwit {
     interceptors: Interceptors,
     /// Sources of all conversations.
     sources: Arc<[Arc<dyn ToolSource>]>,
-    /// The tool groups. The source of plugins is replaced in each conversation by its own.
+    /// The tool groups. Each conversation replaces their source of plugins by its own.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
     /// The background discovery, which ends with the host.

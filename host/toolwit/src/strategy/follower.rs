@@ -64,7 +64,7 @@ impl Follower {
     /// Keeps in memory the components of the tools that are not compiled yet, so that these tools work for the turn even if the
     /// files change. A few threads share the work: usually the compiled code is cached and nothing has to be read, so a thread
     /// for each plugin would cost more than the work.
-    pub(super) async fn retain(&self, tools: &ToolSet, injection: &Injection) {
+    pub(super) async fn retain_components(&self, tools: &ToolSet, injection: &Injection) {
         let present = tools.iter().map(|named| &named.definition.id);
         let added = injection.add.iter().map(|tool| &tool.definition().id);
         let owners: BTreeSet<_> = present.chain(added).map(ToolId::owner).collect();

@@ -33,7 +33,7 @@ pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> O
     grouped.collect()
 }
 
-/// Creates the facade of an interface, or returns `None` if its definition is not valid.
+/// Creates the facade of an interface, or logs a warning and returns `None` if it cannot be a facade.
 fn interface_facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<dyn Tool>> {
     let (plugin, path) = interface.split_once('/')?;
     let unversioned = path.split_once('@').map_or(path, |(path, _)| path);

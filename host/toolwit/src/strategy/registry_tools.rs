@@ -31,7 +31,7 @@ impl RegistryTools {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Shows the tools whose id `may_use` accepts. The conversation never has the others.
+    /// Shows the tools whose ids `may_use` accepts. The conversation never has the others.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -143,7 +143,7 @@ impl InjectionStrategy for RegistryTools {
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let injection = self.changes(turn);
-        self.follower.retain(turn.tools(), &injection).await;
+        self.follower.retain_components(turn.tools(), &injection).await;
         injection
     }
 }

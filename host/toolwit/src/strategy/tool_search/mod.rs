@@ -55,7 +55,7 @@ struct SharedSearch {
     /// The ids of the tools that were removed from the conversation.
     excluded: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
-    /// The tools of an earlier process that no source has returned yet.
+    /// The ids of tools of an earlier process that no source has returned yet.
     lost: Mutex<BTreeSet<ToolId>>,
     definition: ToolDefinition,
 }
@@ -65,7 +65,7 @@ struct SharedSearch {
 struct FoundTool {
     hit: Hit,
     description: String,
-    /// The description of the tool to which it leads.
+    /// The description of the inner tool or method that was found, if the tool leads to it.
     leads_to: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl ToolSearch {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Searches the tools whose id `may_use` accepts. The conversation never has the others.
+    /// Searches the tools whose ids `may_use` accepts. The conversation never has the others.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -291,7 +291,7 @@ impl InjectionStrategy for ToolSearch {
             .flatten()
             .filter_map(|hit| hit["id"].as_str())
             .collect();
-        // Also after a resume, when this call was made in another process.
+        // The ids are not known yet if the call was made in another process, before a resume.
         lock(&self.shared.earlier_searches).add_found(ids.iter().copied());
         self.shared.injection(ids.into_iter(), context.tools())
     }
@@ -315,7 +315,7 @@ impl InjectionStrategy for ToolSearch {
             None => Injection::none(),
         };
         injection.merge(shared.recover(turn).await);
-        shared.follower.retain(turn.tools(), &injection).await;
+        shared.follower.retain_components(turn.tools(), &injection).await;
         shared.follow(turn.tools());
         let mut messages = turn.user_messages();
         let Some(intent) = messages.next() else {
