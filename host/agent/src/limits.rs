@@ -39,7 +39,7 @@ pub struct LoopLimits {
     /// Estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages; by
     /// default three quarters of the model's context, or unlimited if
     /// [`ChatModel::context_tokens`](crate::model::ChatModel::context_tokens) returns `None`. The system message, the
-    /// first user message, the current one and the newest messages stay.
+    /// first user message, the current one, pinned messages and the newest messages stay.
     pub context_tokens_max: Option<u64>,
     /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,

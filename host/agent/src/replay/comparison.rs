@@ -147,12 +147,18 @@ fn is_ignored_field(name: &str) -> bool {
 fn compare(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
     let names: Vec<_> = one.fields.keys().chain(other.fields.keys()).collect();
     let is_different = |name: &str| one.fields.get(name) != other.fields.get(name);
-    let differing = |fields: &BTreeMap<String, Value>| {
+    let differing_text = |fields: &BTreeMap<String, Value>| {
         let fields = fields.iter().filter(|(name, _)| is_different(name));
         fields_text(&fields.map(|(name, value)| (name.clone(), value.clone())).collect())
     };
     let is_any = names.into_iter().any(|name| is_different(name));
-    is_any.then(|| new_difference(one, Some(differing(&one.fields)), Some(differing(&other.fields))))
+    is_any.then(|| {
+        new_difference(
+            one,
+            Some(differing_text(&one.fields)),
+            Some(differing_text(&other.fields)),
+        )
+    })
 }
 
 fn new_difference(event: &ComparedEvent, recorded: Option<String>, replayed: Option<String>) -> Difference {

@@ -67,8 +67,8 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers a user message or, without a message, the late results of background calls.
     ///
-    /// A run with a message that is refused at once, because a budget is exhausted or the run was cancelled, is not
-    /// recorded: the message does not enter the history, and no turn begins.
+    /// A run with a message is not recorded if it is refused at once: because a budget is exhausted, the run was cancelled or
+    /// the tools of a role cannot be resolved. The message then does not enter the history, and no turn begins.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         if prompt.is_some()
             && let Err(failure) = self.prepare().await
