@@ -75,8 +75,8 @@ impl ModelTable {
     /// `context`, the largest request in tokens, or with all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for other keys, for a price that is negative or not finite, for a section without `input`,
-    /// `output` and `context` or with only some of the prices, and for a context of less than 2,000 tokens.
+    /// [`ErrorKind::Configuration`] for other keys, for a price that is negative or not finite, for a section without prices
+    /// and `context` or with prices but not both `input` and `output`, and for a context of less than 2,000 tokens.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: BTreeMap<String, FileEntry> = toml::from_str(text)
