@@ -92,8 +92,8 @@ impl ConversationBuilder {
             long_results,
             turns: 0,
             interrupted,
-            recovered: HashMap::new(),
-            began: HashMap::new(),
+            recovered_outcomes: HashMap::new(),
+            earlier_starts: HashMap::new(),
             journal,
         };
         restore_from_events(&mut state, events);

@@ -179,7 +179,7 @@ impl Conversation {
                     let context = self.state.context.clone().with_cancel(cancel.clone());
                     let mut run = ToolLoop::new(&mut self.state, &context);
                     if let Some(schema) = schema {
-                        run = run.answering(schema.clone());
+                        run = run.with_answer_schema(schema.clone());
                     }
                     Some(run.run(Some(prompt)).await)
                 }

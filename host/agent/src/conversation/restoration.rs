@@ -116,7 +116,7 @@ impl Restoration<'_> {
             redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
-            Event::ToolAdmitted { tool } => toolbox.admit(&tool),
+            Event::ToolAdmitted { tool } => toolbox.admit_id(&tool),
             Event::ToolsRemoved { names, .. } => toolbox.remove_named(&names),
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),

@@ -120,7 +120,8 @@ impl<'c> UserTurn<'c> {
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
     pub async fn run_json(self, schema: &AnswerSchema) -> Result<TypedOutcome<Value>, RunError> {
-        self.run_answering(schema.schema(), |text| schema.parse(text)).await
+        self.run_with_answer_schema(schema.schema(), |text| schema.parse(text))
+            .await
     }
 
     /// Runs the turn with the schema in its prompt, and parses the answer.
@@ -197,7 +198,7 @@ async fn run_with_schema(
     schema: &Value,
 ) -> Result<RunOutcome, RunError> {
     let run = ToolLoop::new(state, context).with_roles(roles);
-    run.answering(schema.clone()).run(Some(prompt)).await
+    run.with_answer_schema(schema.clone()).run(Some(prompt)).await
 }
 
 fn malformed(message: String, outcome: RunOutcome) -> RunError {
