@@ -79,7 +79,7 @@ impl ClientHandler for Handler {
     ) {
         let mut data = params.data;
         // Redacted before it becomes JSON text, in which a secret may be escaped.
-        self.redaction.value(&mut data);
+        self.redaction.redact_value(&mut data);
         let text = self.redaction.beginning(&data.to_string(), LOG_CHARS_MAX);
         tracing::debug!(level = ?params.level, message = text, "an MCP server logged a message");
     }

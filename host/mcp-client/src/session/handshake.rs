@@ -69,7 +69,7 @@ pub(super) async fn connect(
                 .source()
                 .and_then(|source| source.downcast_ref::<LoginRequired>())
                 .cloned();
-            let error = redaction.error(error.with_log(log.map(Into::into)));
+            let error = redaction.redact_error(error.with_log(log.map(Into::into)));
             // The redaction replaces sources by their texts.
             Err(match required {
                 Some(required) => error.with_source(required),
@@ -262,7 +262,7 @@ impl Start<'_> {
             Error::new(error.kind, error.phase, message)
         })?;
         let name = name.to_lowercase();
-        if setting.is_secret() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
+        if setting.is_sensitive() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
             self.redaction.add(&value);
             if let Some((_, token)) = value.split_once(' ') {
                 self.redaction.add(token);

@@ -68,7 +68,7 @@ impl InputProvider {
             return ElicitResult::new(ElicitationAction::Decline);
         }
         let mut schema = serde_json::to_value(requested_schema).unwrap_or_default();
-        self.redaction.value(&mut schema);
+        self.redaction.redact_value(&mut schema);
         let question = ServerQuestion {
             server: self.server.clone(),
             message: self.redaction.beginning(&message, DESCRIPTION_CHARS_MAX),
@@ -88,7 +88,7 @@ impl InputProvider {
         if !self.requests.offers_inference() {
             return Err(refused("the client does not offer its model"));
         }
-        self.redaction.value(&mut parameters);
+        self.redaction.redact_value(&mut parameters);
         let result = self.requests.infer(&self.server, parameters).await;
         result.map_err(|why| refused(&why))
     }

@@ -244,7 +244,7 @@ fn read(
     let mut schema = |schema: &Map<String, Value>| {
         let mut schema = Value::Object(schema.clone());
         relax(&mut schema);
-        redaction.value(&mut schema);
+        redaction.redact_value(&mut schema);
         schemas.read(&schema.to_string())
     };
     let mut input = schema(&tool.input_schema).map_err(|why| format!("its input schema {why}"))?;

@@ -171,7 +171,7 @@ impl ServerSession {
                 Err(error) => {
                     connection.notices.mark_tools_changed();
                     let why = format!("its tools cannot be listed: {error}");
-                    let redacted = |error| connection.redaction().error(error);
+                    let redacted = |error| connection.redaction().redact_error(error);
                     return Err(match error {
                         RequestError::LoginRequired(required, why) => login_required(required, &why),
                         RequestError::Timeout(_) => redacted(too_slow(&self.config.name, &why)),

@@ -96,16 +96,16 @@ impl<'r> ResultContent<'r> {
     /// [`ErrorKind::ResultBytes`] if it is too large.
     pub(super) fn into_result(self, structured: Option<Value>, is_error: bool) -> Result<ToolResult, ToolError> {
         let redaction = self.redaction;
-        let text = redaction.text(joined(self.texts));
+        let text = redaction.redact_text(joined(self.texts));
         let structured = structured.map(|mut value| {
-            redaction.value(&mut value);
+            redaction.redact_value(&mut value);
             value
         });
         let artifacts: Vec<_> = self
             .artifacts
             .into_iter()
             .map(|mut artifact| {
-                redaction.value(&mut artifact.value);
+                redaction.redact_value(&mut artifact.value);
                 artifact
             })
             .collect();

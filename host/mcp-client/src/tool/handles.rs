@@ -15,9 +15,9 @@ use toolwit_core::{
 
 /// The tools of a server that one caller can currently use. The methods of entities call them with a fixed handle.
 #[derive(Default)]
-pub(crate) struct HandleTools(Mutex<Vec<Weak<dyn Tool>>>);
+pub(crate) struct UsableTools(Mutex<Vec<Weak<dyn Tool>>>);
 
-impl HandleTools {
+impl UsableTools {
     /// Replaces the tools.
     pub(crate) fn set(&self, tools: &[Arc<dyn Tool>]) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools.iter().map(Arc::downgrade).collect();
@@ -56,7 +56,7 @@ impl ReturnedHandle {
 
     /// Adds the entities of this handle to a result, at most [`ENTITIES_PER_RESULT_MAX`]. The model can pass further
     /// handles to the tools that take them.
-    pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<HandleTools>) {
+    pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<UsableTools>) {
         let handles = self.values(result.value.as_ref());
         if handles.is_empty() {
             return;
@@ -158,13 +158,13 @@ impl ToolProvider for HandleEntity {
 struct HandleMethod {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,
-    usable: Arc<HandleTools>,
+    usable: Arc<UsableTools>,
     property: String,
     handle: String,
 }
 
 impl HandleMethod {
-    fn new(tool: Arc<dyn Tool>, usable: Arc<HandleTools>, property: &str, handle: &str) -> Self {
+    fn new(tool: Arc<dyn Tool>, usable: Arc<UsableTools>, property: &str, handle: &str) -> Self {
         let mut definition = tool.definition().clone();
         let method = name_part(definition.name());
         definition.names = entity_tool_names(&prefix(property), handle, &method);

@@ -10,7 +10,7 @@ use rmcp::model::{ClientRequest, ServerResult};
 
 use super::content::tool_result;
 use super::errors::{outcome, unreachable};
-use super::handles::{HandleTools, ReturnedHandle};
+use super::handles::{UsableTools, ReturnedHandle};
 use super::meta;
 use crate::session::{Connection, Exchange, ListedTool, RequestError, ServerSession, SessionPool};
 use toolwit_core::limits::MCP_PROGRESS_WALL_MAX;
@@ -30,14 +30,14 @@ pub(crate) struct McpTool {
     /// The validator of arguments. It is compiled at the first call, because a server can have a thousand tools.
     input: OnceLock<Result<InputValidator, Error>>,
     handles: Vec<ReturnedHandle>,
-    handle_tools: Arc<HandleTools>,
+    usable_tools: Arc<UsableTools>,
 }
 
 impl McpTool {
-    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool, handle_tools: Arc<HandleTools>) -> Self {
+    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool, usable_tools: Arc<UsableTools>) -> Self {
         Self {
             handles: ReturnedHandle::of(&listed.definition, &pool.config.handles),
-            handle_tools,
+            usable_tools,
             pool,
             name: listed.name.clone(),
             definition: listed.definition.clone(),
@@ -85,7 +85,7 @@ impl Tool for McpTool {
             && !result.is_error()
         {
             for handle in &self.handles {
-                handle.add_entities(result, &self.pool.config.name, &self.handle_tools);
+                handle.add_entities(result, &self.pool.config.name, &self.usable_tools);
             }
         }
         result

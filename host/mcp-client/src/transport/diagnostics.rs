@@ -68,7 +68,7 @@ impl Diagnostics {
         let text = if kept.is_cut {
             // The first character may be cut.
             let text = printable(text.trim_start_matches(char::REPLACEMENT_CHARACTER));
-            redaction.text(redaction.without_cut_beginning(&text).to_owned())
+            redaction.redact_text(redaction.without_cut_beginning(&text).to_owned())
         } else {
             redaction.printable(&text)
         };
