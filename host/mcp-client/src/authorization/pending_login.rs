@@ -7,7 +7,7 @@ use serde::Serialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::authorization_code::Expected;
+use super::authorization_code::ExpectedResponse;
 use super::redirect::RedirectListener;
 use super::registration::LoginClient;
 use crate::login::{LoginSlot, StoredLogin};
@@ -16,10 +16,10 @@ use crate::value::Redaction;
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum time in which the user logs in.
+/// The maximum time in which the user logs in and the tokens are obtained.
 const LOGIN_WALL_MAX: Duration = Duration::from_secs(600);
 
-/// A login that waits for the user's browser. Dropping it ends the login.
+/// A login that waits for the user's browser. Dropping it cancels the login.
 pub struct PendingLogin {
     pub(super) name: String,
     pub(super) server: Url,
@@ -75,14 +75,14 @@ impl PendingLogin {
     /// Waits for the browser, requests the tokens and stores them.
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] if the browser does not return in time, and [`ErrorKind::Io`] with the reason why there are no tokens.
+    /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why there are no tokens.
     pub async fn finish(self) -> Result<LoginReport, Error> {
         let name = self.name.clone();
         let failed = |kind, why: &str| {
             let message = format!("the login at the MCP server `{name}` failed: {why}");
             Error::new(kind, Phase::Load, message)
         };
-        match tokio::time::timeout(LOGIN_WALL_MAX, self.tokens()).await {
+        match tokio::time::timeout(LOGIN_WALL_MAX, self.receive_tokens()).await {
             Ok(report) => report.map_err(|why| failed(ErrorKind::Io, &why)),
             Err(_) => {
                 let why = format!("the browser did not return within {}", Span(LOGIN_WALL_MAX));
@@ -91,8 +91,8 @@ impl PendingLogin {
         }
     }
 
-    async fn tokens(self) -> Result<LoginReport, String> {
-        let expected = Expected {
+    async fn receive_tokens(self) -> Result<LoginReport, String> {
+        let expected = ExpectedResponse {
             state: self.state,
             issuer: self.issuer.clone(),
             is_issuer_named: self.is_issuer_named,

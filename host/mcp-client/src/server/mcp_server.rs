@@ -95,7 +95,7 @@ impl McpServer {
             .iter()
             .map(|tool| (tool.name.clone(), tool.reason.clone()))
             .collect();
-        if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
+        if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
             let changed = caller.pinned.changed().iter().map(|name| (name, CHANGED_REASON));
             let surplus = caller.pinned.surplus().iter().map(|name| (name, SURPLUS_REASON));
             withheld.extend(
@@ -115,7 +115,7 @@ impl McpServer {
     #[must_use]
     pub fn changed_tools(&self, context: &ToolContext) -> Vec<String> {
         let mut callers = self.callers();
-        let caller = callers.get(&self.shared.pool.caller(context));
+        let caller = callers.get(&self.shared.pool.caller_digest(context));
         caller
             .map(|caller| caller.pinned.changed().to_vec())
             .unwrap_or_default()
@@ -124,7 +124,7 @@ impl McpServer {
     /// Trusts the changed definitions of tools for this caller, who can use them from the next turn on. If tools are withheld because
     /// the server listed too many, the pins of tools that it no longer lists are removed, so that new tools can be used.
     pub fn accept_changes(&self, context: &ToolContext) {
-        if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
+        if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
             caller.pinned.accept_changes();
         }
     }
@@ -137,7 +137,7 @@ impl McpServer {
     /// Pins the new tools of a list, and returns the tools that the caller can use.
     fn admitted_tools(&self, context: &ToolContext, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
         let mut callers = self.callers();
-        let caller = callers.record(&self.shared.pool.caller(context), session);
+        let caller = callers.record(&self.shared.pool.caller_digest(context), session);
         let usable_tools = caller.usable_tools.clone();
         let create = |listed: &_| {
             let tool = McpTool::new(self.shared.pool.clone(), listed, usable_tools.clone());
@@ -177,7 +177,7 @@ impl ToolSource for McpServer {
 
     fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         let session = self.shared.pool.of(context);
-        let listing = session.known_listing()?;
+        let listing = session.last_listing()?;
         let mut tools = self.admitted_tools(context, &session, &listing);
         tools.extend(self.reading_tools().ok()?);
         Some(tools)
