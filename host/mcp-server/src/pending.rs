@@ -68,7 +68,7 @@ impl PendingRequests {
         Some(PendingRequest { number, memory })
     }
 
-    /// Adjusts the memory of a request to its message, which was read. Returns `None` if the message needs too much.
+    /// Adjusts the memory of a request to its message, after the message was read. Returns `None` if the message needs too much.
     pub(crate) fn adjust(&self, mut request: PendingRequest, message: &[u8]) -> Option<PendingRequest> {
         let bytes = json_weight(message);
         let (needed, held) = (units(bytes.saturating_add(REQUEST_BYTES)), request.memory.num_permits());

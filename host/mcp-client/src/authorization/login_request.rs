@@ -13,7 +13,7 @@ use super::required_scopes::ScopeSources;
 use crate::config::{HttpEndpoint, ServerConfig, ServerEndpoint};
 use crate::login::{LoginSlot, StoredLogin};
 use crate::session::ClientOptions;
-use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, challenge, identifier};
+use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, default_identifier, request_challenge};
 use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
@@ -132,7 +132,7 @@ impl<'a> LoginRequest<'a> {
         let listener = RedirectListener::bind(self.port).await?;
         let redirect = listener.url();
         let client = LoginClient::find_or_register(&http.login, secret, &issuer, &redirect, &redaction).await?;
-        let resource = resource.map_or_else(|| identifier(&http.url), |resource| resource.identifier);
+        let resource = resource.map_or_else(|| default_identifier(&http.url), |resource| resource.identifier);
         let (state, verifier) = (pkce::random_text()?, pkce::random_text()?);
         redaction.add(&state);
         redaction.add(&verifier);
@@ -238,5 +238,5 @@ async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>,
         HeaderName::from_static("mcp-method"),
         HeaderValue::from_static("tools/list"),
     );
-    challenge(server, &message, headers, redaction).await
+    request_challenge(server, &message, headers, redaction).await
 }

@@ -254,7 +254,7 @@ impl Connection {
             }
             ServiceError::UnexpectedResponse => RequestError::Unexpected,
             _ => {
-                let end = self.diagnostics.end().await;
+                let end = self.diagnostics.end_reason().await;
                 RequestError::Closed(end.unwrap_or_else(|| "the server closed it".to_owned()))
             }
         }

@@ -305,7 +305,7 @@ impl ServerStart<'_> {
             return unauthorized(name, "it requires authorization")
                 .with_suggestion("set `bearer` or `oauth` of the server");
         }
-        let why = match (error, self.diagnostics.end().await) {
+        let why = match (error, self.diagnostics.end_reason().await) {
             (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,
             (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
             (ClientInitializeError::JsonRpcError(error), _) => {

@@ -33,7 +33,7 @@ use crate::wire::{self, Revision};
 const NAME: &str = "toolwit";
 
 /// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
-const METHODS: [&str; 16] = [
+const STANDARD_METHODS: [&str; 16] = [
     "tools/call",
     "tools/list",
     "prompts/get",
@@ -59,7 +59,7 @@ const INITIALIZE: &str = "initialize";
 const SET_LEVEL: &str = "logging/setLevel";
 
 /// The methods that revision 2026-07-28 does not have.
-const REMOVED: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
+const REMOVED_METHODS: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
@@ -145,8 +145,8 @@ impl ServerHandler for Connection {
         let requested = request.protocol_version.clone();
         // A later version has no `initialize`. A client that requests it continues with the newest version that has
         // `initialize`.
-        let is_known = self.supported_protocol_versions().contains(&requested) && requested <= newest;
-        let negotiated = if is_known { requested } else { newest };
+        let is_supported = self.supported_protocol_versions().contains(&requested) && requested <= newest;
+        let negotiated = if is_supported { requested } else { newest };
         let mut client = request;
         client.protocol_version = negotiated.clone();
         context.peer.set_peer_info(client);
@@ -338,8 +338,8 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let is_removed = REMOVED.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
-        if METHODS.contains(&request.method.as_str()) && !is_removed {
+        let is_removed = REMOVED_METHODS.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
+        if STANDARD_METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",
                 request.method
