@@ -193,7 +193,7 @@ impl ServerStart<'_> {
         Ok(headers)
     }
 
-    /// Returns the source of tokens, after it has obtained the first_error token. `None` for a server with a fixed token.
+    /// Returns the source of tokens, after it has obtained the first token. `None` for a server whose token is configured.
     async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
         let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {

@@ -72,7 +72,7 @@ impl HttpListener {
         self.address
     }
 
-    /// Returns the URL of the protocol, such as `http://127.0.0.1:8080/mcp`.
+    /// Returns the URL at which the protocol is served, such as `http://127.0.0.1:8080/mcp`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{MCP}", self.address)
@@ -115,7 +115,7 @@ impl HttpListener {
         session_config.completed_cache_ttl = ANSWER_KEPT;
         sessions.session_config = session_config;
         let sessions = Arc::new(sessions);
-        // The router has checked the host, and the size of the body.
+        // The router checks the host and the size of the body before it passes a request to this service.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_cancellation_token(cancel.child_token());
@@ -123,7 +123,7 @@ impl HttpListener {
         let service = StreamableHttpService::new(move || Ok(handlers.connection()), sessions.clone(), config);
         let options = &self.options;
         let callers = Callers::new(options, server.local());
-        server.share_among(callers.len(), options.sessions_max);
+        server.share_among(callers.group_count(), options.sessions_max);
         Router {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,

@@ -127,7 +127,7 @@ impl Router {
         let stream = streams.as_ref().map(OpenStreams::open);
         let can_begin = session.is_none() && *request.method() == Method::POST;
         let (mut parts, body) = request.into_parts();
-        let reserved = caller.pending.reserve(body::bytes_at_most(&body));
+        let reserved = caller.pending.reserve(body::size_max(&body));
         let reserved = reserved.ok_or_else(too_many_pending)?;
         let body = body::read(body).await.map_err(|error| match error {
             BodyError::TooLarge => rejected("body", StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
@@ -165,7 +165,7 @@ impl Router {
         }
         drop(beginning);
         let kept = if session.is_some() { ANSWER_KEPT } else { Duration::ZERO };
-        let answer = response::pending(answer, pending, stream, kept);
+        let answer = response::track_pending(answer, pending, stream, kept);
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 

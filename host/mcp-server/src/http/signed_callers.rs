@@ -19,19 +19,19 @@ const SUBJECTS_MAX: usize = 4_096;
 pub(super) struct SignedCallers {
     verifier: TokenVerifier,
     required_scopes: Vec<String>,
-    rules: Vec<AppliedRule>,
+    rules: Vec<LimitedRule>,
     known: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
 }
 
 /// A rule with the limits of its subjects.
-pub(super) struct AppliedRule {
+pub(super) struct LimitedRule {
     pub(super) rule: TokenRule,
     pub(super) requests_per_minute: u32,
     pub(super) pending: Arc<PendingRequests>,
 }
 
 impl SignedCallers {
-    pub(super) fn new(verifier: TokenVerifier, required_scopes: Vec<String>, rules: Vec<AppliedRule>) -> Self {
+    pub(super) fn new(verifier: TokenVerifier, required_scopes: Vec<String>, rules: Vec<LimitedRule>) -> Self {
         Self {
             verifier,
             required_scopes,
@@ -72,7 +72,7 @@ impl SignedCallers {
     }
 
     /// Returns the caller for the subject of a token. Each subject has its own limit of requests.
-    fn subject(&self, number: usize, applied: &AppliedRule, claims: &Claims) -> Caller {
+    fn subject(&self, number: usize, applied: &LimitedRule, claims: &Claims) -> Caller {
         // The length separates the issuer from the subject, so that two pairs never have the same text.
         let identity = format!("{number} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
         let identity = blake3::hash(identity.as_bytes());

@@ -24,7 +24,7 @@ impl Deliveries {
 }
 
 /// Sends notifications to the client of a session, in order.
-pub(super) async fn to_session(peer: &Peer<RoleServer>, notifications: Vec<ServerNotification>) {
+pub(super) async fn send_to_session(peer: &Peer<RoleServer>, notifications: Vec<ServerNotification>) {
     let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
         for notification in notifications {
             // Fails if the client has no open stream. Such a client misses the notification.
@@ -37,7 +37,7 @@ pub(super) async fn to_session(peer: &Peer<RoleServer>, notifications: Vec<Serve
 }
 
 /// Sends notifications to a subscription, in order. Returns whether the subscription still exists.
-pub(super) async fn to_subscription(sink: &SubscriptionSink, notifications: Vec<ServerNotification>) -> bool {
+pub(super) async fn send_to_subscription(sink: &SubscriptionSink, notifications: Vec<ServerNotification>) -> bool {
     let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
         for notification in notifications {
             match sink.send(notification).await {
