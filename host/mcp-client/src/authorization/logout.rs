@@ -78,7 +78,8 @@ impl<'a> Logout<'a> {
         let method = method_name.and_then(ClientAuthentication::named);
         let endpoint = TokenEndpoint {
             url,
-            authentication: method.map_or_else(|| issuer.token_endpoint().map(|endpoint| endpoint.authentication), Ok)?,
+            authentication: method
+                .map_or_else(|| issuer.token_endpoint().map(|endpoint| endpoint.authentication), Ok)?,
         };
         let setting = http.login.client_secret.as_ref();
         let configured_secret = setting.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));

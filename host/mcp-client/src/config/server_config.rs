@@ -116,7 +116,10 @@ impl ServerConfig {
     /// [`ErrorKind::Configuration`] for an invalid name, and for a program that is empty or contains a NUL character.
     pub fn process(name: &str, program: &str) -> Result<Self, Error> {
         if program.is_empty() || program.contains('\0') {
-            return Err(invalid(name, "its program must not be empty or contain a NUL character"));
+            return Err(invalid(
+                name,
+                "its program must not be empty or contain a NUL character",
+            ));
         }
         let endpoint = ProcessEndpoint {
             program: program.to_owned(),
@@ -338,7 +341,8 @@ fn check_name(name: &str) -> Result<(), Error> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > SERVER_NAME_BYTES_MAX || !name.chars().all(is_allowed) {
         let name: String = name.escape_debug().take(SERVER_NAME_BYTES_MAX).collect();
-        let why = format!("a name must consist of 1 to {SERVER_NAME_BYTES_MAX} ASCII letters, digits, `-`, `_` and `.`");
+        let why =
+            format!("a name must consist of 1 to {SERVER_NAME_BYTES_MAX} ASCII letters, digits, `-`, `_` and `.`");
         return Err(invalid(&name, &why));
     }
     Ok(())

@@ -75,7 +75,13 @@ impl LoginSlot {
     ) -> Result<T, String> {
         let store = self.store.clone();
         let accessed = tokio::task::spawn_blocking(move || access(&*store)).await;
-        let interrupted = || Error::new(ErrorKind::Io, Phase::Registry, "the access to the store of logins was interrupted");
+        let interrupted = || {
+            Error::new(
+                ErrorKind::Io,
+                Phase::Registry,
+                "the access to the store of logins was interrupted",
+            )
+        };
         accessed
             .unwrap_or_else(|_| Err(interrupted()))
             .map_err(|error| error.message.clone())

@@ -135,7 +135,12 @@ impl McpServer {
     }
 
     /// Pins the new tools of a list, and returns the tools that the caller can use.
-    fn admitted_tools(&self, context: &ToolContext, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
+    fn admitted_tools(
+        &self,
+        context: &ToolContext,
+        session: &Arc<ServerSession>,
+        listing: &Listing,
+    ) -> Vec<Arc<dyn Tool>> {
         let mut callers = self.callers();
         let caller = callers.record(&self.shared.pool.caller_digest(context), session);
         let usable_tools = caller.usable_tools.clone();

@@ -215,7 +215,10 @@ impl Connection {
     }
 
     /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated with its state.
-    async fn answer_input_requests(&self, required: InputRequiredResult) -> Result<Option<InputResponses>, RequestError> {
+    async fn answer_input_requests(
+        &self,
+        required: InputRequiredResult,
+    ) -> Result<Option<InputResponses>, RequestError> {
         let requests = required.input_requests.unwrap_or_default();
         if requests.is_empty() && required.request_state.is_none() {
             return Err(RequestError::Unexpected);

@@ -255,7 +255,10 @@ fn read_tool(
         _ => return Err("its input schema must have `\"type\": \"object\"`".to_owned()),
     }
     // Results are not checked against the output schema, so a schema that cannot be used is left out.
-    let output = tool.output_schema.as_deref().and_then(|output| read_schema(output).ok());
+    let output = tool
+        .output_schema
+        .as_deref()
+        .and_then(|output| read_schema(output).ok());
     let description = tool
         .description
         .as_deref()

@@ -10,7 +10,7 @@ use rmcp::model::{ClientRequest, ServerResult};
 
 use super::content::tool_result;
 use super::errors::{failed_outcome, unusable_server};
-use super::handles::{UsableTools, ReturnedHandle};
+use super::handles::{ReturnedHandle, UsableTools};
 use super::meta;
 use crate::session::{Connection, Exchange, ListedTool, RequestError, ServerSession, SessionPool};
 use toolwit_core::limits::MCP_PROGRESS_WALL_MAX;

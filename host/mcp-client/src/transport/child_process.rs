@@ -152,11 +152,13 @@ impl Transport<RoleClient> for ChildTransport {
                 Ok(None) => return None,
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                     let max = ByteCount(MCP_MESSAGE_BYTES_MAX as u64);
-                    self.diagnostics.record_end(format!("it sent a message of more than {max}"));
+                    self.diagnostics
+                        .record_end(format!("it sent a message of more than {max}"));
                     return None;
                 }
                 Err(error) => {
-                    self.diagnostics.record_end(format!("its output cannot be read: {error}"));
+                    self.diagnostics
+                        .record_end(format!("its output cannot be read: {error}"));
                     return None;
                 }
             };
@@ -168,7 +170,8 @@ impl Transport<RoleClient> for ChildTransport {
                 Ok(JsonRpcMessage::Request(_)) if !self.requests.admit() => {}
                 Ok(message) => return Some(message),
                 Err(error @ MessageError::TooManyParts) => {
-                    self.diagnostics.record_end(format!("a message cannot be used: {error}"));
+                    self.diagnostics
+                        .record_end(format!("a message cannot be used: {error}"));
                     return None;
                 }
                 Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests) => {

@@ -235,7 +235,9 @@ impl HttpSender {
                     stream::once(async { Ok(sse::message_event(text)) }).boxed()
                 }
                 Ok(_) => stream::empty().boxed(),
-                Err(failure) => stream::once(async move { Ok(sse::message_event(error_message(&id, &failure))) }).boxed(),
+                Err(failure) => {
+                    stream::once(async move { Ok(sse::message_event(error_message(&id, &failure))) }).boxed()
+                }
             }
         };
         response.flatten_stream().boxed()

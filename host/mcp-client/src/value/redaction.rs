@@ -159,7 +159,9 @@ impl Redaction {
         if self.secrets().longest_first().is_empty() {
             return error;
         }
-        error.redacted(&|text| self.redact_text(text.to_owned()), &|value| self.redact_value(value))
+        error.redacted(&|text| self.redact_text(text.to_owned()), &|value| {
+            self.redact_value(value)
+        })
     }
 }
 

@@ -34,7 +34,12 @@ pub(crate) struct CallRequest<'r> {
 
 /// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
 /// notifications. The text that a guest writes to its standard output becomes a debug message of the client's log.
-pub(crate) async fn call(tools: &ToolSession, name: &str, arguments: Arguments, call_request: CallRequest<'_>) -> CallOutcome {
+pub(crate) async fn call(
+    tools: &ToolSession,
+    name: &str,
+    arguments: Arguments,
+    call_request: CallRequest<'_>,
+) -> CallOutcome {
     let CallRequest {
         principal,
         request,

@@ -132,7 +132,9 @@ impl InputRound {
         if state.requests.is_empty() {
             return Ok(None);
         }
-        let sealed = states.seal(&state.question_state, binding).map_err(wire::invalid_params)?;
+        let sealed = states
+            .seal(&state.question_state, binding)
+            .map_err(wire::invalid_params)?;
         let requests = std::mem::take(&mut state.requests);
         Ok(Some(InputRequiredResult::new(Some(requests), Some(sealed))))
     }

@@ -14,16 +14,15 @@ pub(crate) fn complete(
     argument: &ArgumentInfo,
 ) -> Result<CompletionInfo, String> {
     let values = match reference {
-        Reference::Prompt(prompt) => {
-            let known = content.prompt(&prompt.name);
-            known
-                .ok_or_else(|| format!("no prompt is named `{}`", prompt.name.escape_debug()))?
-                .values(&argument.name)
-        }
+        Reference::Prompt(prompt) => content
+            .prompt(&prompt.name)
+            .ok_or_else(|| format!("no prompt is named `{}`", prompt.name.escape_debug()))?
+            .values(&argument.name),
         Reference::Resource(template) => {
-            let known = content.template(&template.uri);
-            let template = known.ok_or_else(|| format!("no resource has the URI `{}`", template.uri.escape_debug()))?;
-            Some(template.values(&argument.name))
+            let resource = content.template(&template.uri);
+            let resource =
+                resource.ok_or_else(|| format!("no resource has the URI `{}`", template.uri.escape_debug()))?;
+            Some(resource.values(&argument.name))
         }
         _ => None,
     };

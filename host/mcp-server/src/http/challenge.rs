@@ -5,7 +5,7 @@ use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 
 use super::callers::Refusal;
 use super::options::ProtectedResource;
-use super::router::{MCP, PROTECTED_RESOURCE, Rejection, rejected};
+use super::router::{MCP_PATH, PROTECTED_RESOURCE_PATH, Rejection, rejected};
 
 /// Describes to clients how they can be authorised (RFC 6750, RFC 9728).
 pub(super) struct Challenger {
@@ -18,8 +18,8 @@ pub(super) struct Challenger {
 impl Challenger {
     pub(super) fn new(resource: Option<&ProtectedResource>, scopes: Vec<String>) -> Self {
         let metadata = resource.map(|resource| {
-            let server = resource.resource.trim_end_matches('/').trim_end_matches(MCP);
-            format!("{server}{PROTECTED_RESOURCE}{MCP}")
+            let server = resource.resource.trim_end_matches('/').trim_end_matches(MCP_PATH);
+            format!("{server}{PROTECTED_RESOURCE_PATH}{MCP_PATH}")
         });
         Self { metadata, scopes }
     }
@@ -28,7 +28,9 @@ impl Challenger {
     pub(super) fn rejection(&self, refusal: &Refusal) -> Rejection {
         let unauthorized = |message: &str| rejected("token", StatusCode::UNAUTHORIZED, message);
         match refusal {
-            Refusal::Missing => self.with_challenge(unauthorized("a valid bearer token is required"), None, &self.scopes),
+            Refusal::Missing => {
+                self.with_challenge(unauthorized("a valid bearer token is required"), None, &self.scopes)
+            }
             Refusal::Invalid(why) => {
                 let rejection = unauthorized(&format!("a valid bearer token is required: {why}"));
                 self.with_challenge(rejection, Some("invalid_token"), &self.scopes)

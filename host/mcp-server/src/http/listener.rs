@@ -20,8 +20,8 @@ use super::challenge::Challenger;
 use super::connections::{Connections, OpenConnection};
 use super::options::HttpOptions;
 use super::origin::OriginRules;
-use super::router::{ANSWER_KEPT, MCP, Router};
-use super::session_limits::SessionLimits;
+use super::router::{ANSWER_RETENTION, MCP_PATH, Router};
+use super::session_limits::HttpSessions;
 use crate::server::McpServer;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -75,7 +75,7 @@ impl HttpListener {
     /// Returns the URL at which the protocol is served, such as `http://127.0.0.1:8080/mcp`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{MCP}", self.address)
+        format!("http://{}{MCP_PATH}", self.address)
     }
 
     /// Answers requests until the token is cancelled. Running requests then have three seconds to end.
@@ -112,7 +112,7 @@ impl HttpListener {
         let mut sessions = LocalSessionManager::default();
         let mut session_config = SessionConfig::default();
         session_config.keep_alive = Some(SESSION_IDLE_MAX);
-        session_config.completed_cache_ttl = ANSWER_KEPT;
+        session_config.completed_cache_ttl = ANSWER_RETENTION;
         sessions.session_config = session_config;
         let sessions = Arc::new(sessions);
         // The router checks the host and the size of the body before it passes a request to this service.
@@ -128,7 +128,7 @@ impl HttpListener {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,
             challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
-            owners: SessionLimits::new(sessions, options.sessions_max),
+            sessions: HttpSessions::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),
             metrics: server.metrics().clone(),
             service,

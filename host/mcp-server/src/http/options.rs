@@ -134,7 +134,10 @@ impl HttpOptions {
 
     /// Returns the addresses of the authorization servers. Those that are not URLs are left out.
     pub(super) fn issuers(&self) -> Vec<Url> {
-        let servers = self.protected_resource.iter().flat_map(|resource| &resource.authorization_servers);
+        let servers = self
+            .protected_resource
+            .iter()
+            .flat_map(|resource| &resource.authorization_servers);
         servers.filter_map(|server| Url::parse(server).ok()).collect()
     }
 

@@ -338,7 +338,8 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let is_removed = REMOVED_METHODS.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
+        let is_removed =
+            REMOVED_METHODS.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
         if STANDARD_METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",

@@ -46,7 +46,9 @@ impl ContentRequests<'_> {
             wire::invalid_params(format!("no prompt is named `{}`", name.escape_debug()))
         })?;
         let arguments = request.arguments.unwrap_or_default();
-        let values = prompt.arguments(arguments.clone()).map_err(wire::invalid_params)?;
+        let values = prompt
+            .check_arguments(arguments.clone())
+            .map_err(wire::invalid_params)?;
         let request_name = format!("prompts/get {}", prompt.name());
         let binding = QuestionBinding {
             principal: self.principal.name(),
@@ -161,7 +163,7 @@ async fn ask_missing_arguments(
     mut values: BTreeMap<String, String>,
     client: &McpClient,
 ) -> Result<BTreeMap<String, String>, ErrorData> {
-    while let Some(MissingArgument { name, question }) = prompt.missing(&values) {
+    while let Some(MissingArgument { name, question }) = prompt.first_missing(&values) {
         let refused = |problem: &str| wire::invalid_params(format!("the argument `{name}` is missing{problem}"));
         let question = question.ok_or_else(|| refused(""))?;
         let form = ClientRequest::Form {

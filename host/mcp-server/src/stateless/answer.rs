@@ -290,14 +290,22 @@ impl Stateless {
         Ok(last_entity)
     }
 
-    fn replace_in(&self, scope: &CallScope<'_>, value: &mut Value, last_entity: &mut Option<Entity>) -> Result<(), String> {
+    fn replace_in(
+        &self,
+        scope: &CallScope<'_>,
+        value: &mut Value,
+        last_entity: &mut Option<Entity>,
+    ) -> Result<(), String> {
         match value {
             Value::String(text) => {
                 let Some(entity) = self.sessions.handles.entity(text, scope.principal.name()) else {
                     let kind = scope.catalog.kinds().find(|kind| looks_like_handle(text, &kind.name));
                     return kind.map_or(Ok(()), |kind| Err(unknown_handle(scope.catalog, kind)));
                 };
-                if last_entity.as_ref().is_some_and(|last| !last.shares_session_with(&entity)) {
+                if last_entity
+                    .as_ref()
+                    .is_some_and(|last| !last.shares_session_with(&entity))
+                {
                     return Err(other_session(scope.catalog, &entity.kind));
                 }
                 text.clone_from(&entity.id);

@@ -108,7 +108,8 @@ impl HandleTable {
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         let mut state = self.state();
         let mut entry = state.sessions.iter();
-        if let Some(number) = entry.find_map(|(number, entry)| Arc::ptr_eq(&entry.session, session).then_some(*number)) {
+        if let Some(number) = entry.find_map(|(number, entry)| Arc::ptr_eq(&entry.session, session).then_some(*number))
+        {
             state.remove(number);
         }
     }

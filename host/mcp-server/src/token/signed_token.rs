@@ -62,7 +62,11 @@ impl<'t> SignedToken<'t> {
         if header.crit.is_some() {
             return Err("it has extensions that are not supported");
         }
-        let is_type = |stated: &String| ACCEPTED_TYPES.iter().any(|accepted| accepted.eq_ignore_ascii_case(stated));
+        let is_type = |stated: &String| {
+            ACCEPTED_TYPES
+                .iter()
+                .any(|accepted| accepted.eq_ignore_ascii_case(stated))
+        };
         if !header.typ.as_ref().is_none_or(is_type) {
             return Err("it is not an access token");
         }

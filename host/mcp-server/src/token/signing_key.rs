@@ -77,8 +77,9 @@ impl SigningKey {
             _ => return None,
         };
         let signing_key = Self { id: key.kid, material };
-        let is_own =
-            |algorithm: Value| SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == signing_key.algorithm());
+        let is_own = |algorithm: Value| {
+            SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == signing_key.algorithm())
+        };
         key.alg.is_none_or(is_own).then_some(signing_key)
     }
 

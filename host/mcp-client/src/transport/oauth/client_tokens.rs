@@ -122,13 +122,19 @@ impl ClientTokens {
     }
 
     /// Removes a token that the server refused, and adds the scopes that it requires.
-    async fn handle_refusal(&self, state: &mut TokenState, refused: &HeaderValue, challenge: &Challenge) -> Result<(), String> {
+    async fn handle_refusal(
+        &self,
+        state: &mut TokenState,
+        refused: &HeaderValue,
+        challenge: &Challenge,
+    ) -> Result<(), String> {
         let is_current = state.token.as_ref().is_some_and(|token| token.header == *refused);
         if !is_current {
             // Another request has renewed the token.
             return Ok(());
         }
-        let has = |scope: &String| self.credentials.scopes.contains(scope) || state.required_step_up_scopes.contains(scope);
+        let has =
+            |scope: &String| self.credentials.scopes.contains(scope) || state.required_step_up_scopes.contains(scope);
         let missing: Vec<String> = challenge.scopes.iter().filter(|scope| !has(scope)).cloned().collect();
         if let Some(scope) = missing
             .iter()
@@ -143,7 +149,8 @@ impl ClientTokens {
             return Err("the issuer gives fewer scopes than the server requires".to_owned());
         }
         if let Some(url) = &challenge.resource_metadata {
-            let identifier = resource_identifier(&self.server, &self.credentials.issuer, Some(url), &self.redaction).await?;
+            let identifier =
+                resource_identifier(&self.server, &self.credentials.issuer, Some(url), &self.redaction).await?;
             state.resource = Some(identifier);
         }
         state.required_step_up_scopes.extend(missing);
@@ -165,7 +172,11 @@ impl ClientTokens {
         };
         let endpoint = state.endpoint.insert(endpoint).clone();
         let credentials = &self.credentials;
-        let mut form = match state.newest_refresh_token.as_ref().or(credentials.refresh_token.as_ref()) {
+        let mut form = match state
+            .newest_refresh_token
+            .as_ref()
+            .or(credentials.refresh_token.as_ref())
+        {
             Some(token) => Form::grant("refresh_token").with("refresh_token", token),
             None => Form::grant("client_credentials"),
         };
@@ -183,7 +194,10 @@ impl ClientTokens {
             .await;
         let issued = issued.map_err(|error| error.to_string())?;
         if let Some(token) = issued.refresh_token {
-            let previous = state.newest_refresh_token.as_ref().or(credentials.refresh_token.as_ref());
+            let previous = state
+                .newest_refresh_token
+                .as_ref()
+                .or(credentials.refresh_token.as_ref());
             if previous.is_some_and(|previous| *previous != token) {
                 state.newest_refresh_token = Some(token);
                 state.is_unstored = true;

@@ -163,7 +163,8 @@ impl LoginTokens {
             return Ok(());
         };
         let login_failure = |why: String| TokenFailure::login(why);
-        let issuer = Url::parse(&login.issuer).map_err(|_| login_failure("the login has no valid issuer".to_owned()))?;
+        let issuer =
+            Url::parse(&login.issuer).map_err(|_| login_failure("the login has no valid issuer".to_owned()))?;
         let identifier = resource_identifier(&self.server, &issuer, Some(url), &self.redaction).await;
         let identifier = identifier.map_err(login_failure)?;
         if identifier != login.resource {

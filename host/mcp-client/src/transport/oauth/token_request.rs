@@ -201,7 +201,11 @@ impl ClientIdentity {
 }
 
 /// Returns the token if it can be used as a bearer token.
-fn check_access_token(token: Zeroizing<String>, token_type: &str, redaction: &Redaction) -> Result<Zeroizing<String>, String> {
+fn check_access_token(
+    token: Zeroizing<String>,
+    token_type: &str,
+    redaction: &Redaction,
+) -> Result<Zeroizing<String>, String> {
     if !token_type.eq_ignore_ascii_case("bearer") {
         let token_type = redaction.quoted(token_type);
         return Err(format!("the issuer gives tokens of the type `{token_type}`"));
