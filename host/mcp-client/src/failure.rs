@@ -24,8 +24,8 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
-/// A server requires that the user logs in, or logs in again. An error of a call or a connection that a login can fix has this error as its
-/// [source](std::error::Error::source).
+/// A server requires that the user logs in, or logs in again. An error of a call or a connection that a login can fix has this
+/// error as its [source](std::error::Error::source).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` requires a login")]
 #[non_exhaustive]

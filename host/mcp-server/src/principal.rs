@@ -15,7 +15,8 @@ use crate::tasks::TaskSupport;
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
-    /// The name that all subjects of a token rule share, for common tools, limits and counters. For other principals, it is their name.
+    /// The name that all subjects of a token rule share, for common tools, limits and counters. For other principals, it is
+    /// their name.
     group: Arc<str>,
     host: Toolwit,
     context: ToolContext,
@@ -121,8 +122,8 @@ impl Principal {
         &self.approvals
     }
 
-    /// Returns the builder of a conversation with its tools. It never hides tools and never cuts results, since the limits of the
-    /// client are unknown.
+    /// Returns the builder of a conversation with its tools. It never hides tools and never cuts results, since the limits of
+    /// the client are unknown.
     pub(crate) fn conversation(&self) -> ConversationBuilder {
         let rule = self.may_use.clone();
         let limits = LoopLimits {

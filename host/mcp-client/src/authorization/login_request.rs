@@ -42,7 +42,8 @@ pub struct LoginRequest<'a> {
 }
 
 impl<'a> LoginRequest<'a> {
-    /// Creates a request for a login at a server. The login is stored in the [store](ClientOptions::with_logins) of the options.
+    /// Creates a request for a login at a server. The login is stored in the [store](ClientOptions::with_logins) of the
+    /// options.
     #[must_use]
     pub fn new(config: &'a ServerConfig, options: &'a ClientOptions) -> Self {
         Self {
@@ -53,7 +54,8 @@ impl<'a> LoginRequest<'a> {
         }
     }
 
-    /// Sets scopes that are requested in addition to those of the configuration or the server, and to those of the earlier login.
+    /// Sets scopes that are requested in addition to those of the configuration or the server, and to those of the earlier
+    /// login.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
@@ -193,8 +195,8 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
     Ok(http)
 }
 
-/// Returns the address of the configured issuer, or else that of the first issuer in the metadata of the server. The metadata must also name
-/// a configured issuer. A server without metadata is its own issuer, as in revision 2025-03-26.
+/// Returns the address of the configured issuer, or else that of the first issuer in the metadata of the server. The metadata
+/// must also name a configured issuer. A server without metadata is its own issuer, as in revision 2025-03-26.
 fn issuer_address(
     http: &HttpEndpoint,
     resource: Option<&ProtectedResource>,
@@ -220,7 +222,8 @@ fn issuer_address(
     })
 }
 
-/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if it requires none.
+/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if it requires
+/// none.
 async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>, String> {
     let revision = "2026-07-28";
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {

@@ -42,7 +42,8 @@ impl<'a> Logout<'a> {
     /// not revoke the tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be locked or removed.
+    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be locked
+    /// or removed.
     pub async fn run(self) -> Result<Revocation, Error> {
         let http = login_endpoint(self.config)?;
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);

@@ -39,8 +39,8 @@ struct RegistrationRefusal {
 }
 
 impl LoginClient {
-    /// Returns the configured client, or else the client of the metadata document if the issuer supports such documents, or else a client
-    /// that the issuer now registers.
+    /// Returns the configured client, or else the client of the metadata document if the issuer supports such documents, or
+    /// else a client that the issuer now registers.
     ///
     /// # Errors
     /// If a client must be registered, and the issuer does not do it.

@@ -28,7 +28,8 @@ pub struct ProcessEndpoint {
     pub arguments: Vec<Setting>,
     /// Environment variables. The process has no others, except the inherited ones.
     pub variables: Vec<(String, Setting)>,
-    /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host has them.
+    /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host has
+    /// them.
     pub inherited: Vec<String>,
     /// Working directory; by default that of the host.
     pub directory: Option<PathBuf>,

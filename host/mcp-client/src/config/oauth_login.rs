@@ -5,8 +5,8 @@ use url::Url;
 use crate::value::{Setting, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How a user logs in to a server over HTTP, in a browser. Everything is optional: by default, the server names the issuer and the scopes,
-/// and the issuer registers the client.
+/// How a user logs in to a server over HTTP, in a browser. Everything is optional: by default, the server names the issuer and
+/// the scopes, and the issuer registers the client.
 ///
 /// ```
 /// use toolwit_mcp_client::{OauthLogin, ServerConfig};

@@ -17,8 +17,8 @@ use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 /// The maximum length of the name of a server, in bytes.
 const SERVER_NAME_BYTES_MAX: usize = 64;
 
-/// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource) has
-/// them. Programs such as `npx` do not start without them, and none holds a secret.
+/// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource)
+/// has them. Programs such as `npx` do not start without them, and none holds a secret.
 const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -36,8 +36,8 @@ const INHERITED_VARIABLES: [&str; 12] = [
 
 /// The configuration of a server.
 ///
-/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests. A process
-/// inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
+/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests. A
+/// process inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
 ///
 /// ```
 /// use toolwit_mcp_client::{ServerConfig, Setting};
@@ -102,7 +102,8 @@ pub enum RevisionChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its first definition.
+    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its first
+    /// definition.
     #[default]
     Withhold,
     /// Its new definition is used.

@@ -122,9 +122,9 @@ impl McpConfig {
         })
     }
 
-    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the same
-    /// under `servers`. `${NAME}` and `${NAME:-default}` in values are environment variables. Disabled servers are left out. Unknown keys
-    /// are ignored, because each client has its own.
+    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the
+    /// same under `servers`. `${NAME}` and `${NAME:-default}` in values are environment variables. Disabled servers are left
+    /// out. Unknown keys are ignored, because each client has its own.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for any other text, and for an invalid server.

@@ -25,8 +25,8 @@ pub(super) struct CallerTools {
 pub(super) struct CallerTable(Vec<CallerTools>);
 
 impl CallerTable {
-    /// Returns the tools of a caller, and records its session. A caller that has none yet is added; above the maximum, the least recent
-    /// caller is removed. Callers whose session was dropped lose their tools and keep their pins.
+    /// Returns the tools of a caller, and records its session. A caller that has none yet is added; above the maximum, the
+    /// least recent caller is removed. Callers whose session was dropped lose their tools and keep their pins.
     pub(super) fn record(&mut self, caller: &str, session: &Arc<ServerSession>) -> &mut CallerTools {
         let mut tools = match self.0.iter().position(|tools| tools.caller == caller) {
             Some(position) => self.0.remove(position),

@@ -12,7 +12,8 @@ use toolwit_core::limits::MCP_TOOLS_MAX;
 /// tool whose definition changes is withheld, because users approved its first definition.
 #[derive(Default)]
 pub(super) struct PinnedTools {
-    /// The digest of the pinned definition of each tool, by the tool's name at the server. Empty if the policy is to follow changes.
+    /// The digest of the pinned definition of each tool, by the tool's name at the server. Empty if the policy is to follow
+    /// changes.
     pins: BTreeMap<String, String>,
     /// The usable tools of the last list, by the digests of their definitions.
     tools: HashMap<String, Arc<dyn Tool>>,
@@ -78,8 +79,8 @@ impl PinnedTools {
         &self.surplus
     }
 
-    /// Trusts the changed definitions: the next list pins them. If tools are withheld because too many others are pinned, the pins of
-    /// tools that were not usable in the last list are removed.
+    /// Trusts the changed definitions: the next list pins them. If tools are withheld because too many others are pinned, the
+    /// pins of tools that were not usable in the last list are removed.
     pub(super) fn accept_changes(&mut self) {
         for name in self.changed.drain(..) {
             self.pins.remove(&name);

@@ -180,8 +180,8 @@ impl Connection {
         }
     }
 
-    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. For each round of answers, the call is
-    /// sent again. All rounds together have the time limit of one call.
+    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. For each round of
+    /// answers, the call is sent again. All rounds together have the time limit of one call.
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -214,7 +214,8 @@ impl Connection {
         Err(RequestError::TooManyRounds)
     }
 
-    /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated with its state.
+    /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated with
+    /// its state.
     async fn answer_input_requests(
         &self,
         required: InputRequiredResult,

@@ -31,7 +31,8 @@ use toolwit_core::{Error, ToolContext};
 /// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first_error.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of the configuration.
+/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of the
+/// configuration.
 const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
 
 type Service = RunningService<RoleClient, Handler>;

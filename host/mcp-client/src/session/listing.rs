@@ -30,7 +30,8 @@ const DEFAULT_TTL: Duration = Duration::from_secs(300);
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments itself.
+/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments
+/// itself.
 const UNCHECKED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
@@ -190,7 +191,8 @@ impl Pages {
     }
 }
 
-/// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it compiles schemas.
+/// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it compiles
+/// schemas.
 fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
@@ -282,7 +284,8 @@ fn relax(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(relax),
         Value::Object(fields) => {
-            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. Its value is then not a string.
+            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. Its value is then not a
+            // string.
             fields.retain(|name, field| {
                 !UNCHECKED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
             });

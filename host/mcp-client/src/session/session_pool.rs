@@ -76,7 +76,8 @@ impl SessionPool {
         }
     }
 
-    /// Returns the session of a caller, and creates it if necessary. Above the maximum, the least recently used session is disconnected.
+    /// Returns the session of a caller, and creates it if necessary. Above the maximum, the least recently used session is
+    /// disconnected.
     pub(crate) fn of(&self, context: &ToolContext) -> Arc<ServerSession> {
         let caller = self.caller_digest(context);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,8 +105,8 @@ impl SessionPool {
         settings.flat_map(|(_, setting)| setting.context_keys()).collect()
     }
 
-    /// Returns a digest of the context values that a connection uses, which identifies the caller. Without such values, it is empty: all
-    /// callers share one session.
+    /// Returns a digest of the context values that a connection uses, which identifies the caller. Without such values, it is
+    /// empty: all callers share one session.
     pub(crate) fn caller_digest(&self, context: &ToolContext) -> String {
         let keys = self.credential_keys();
         if keys.is_empty() {

@@ -77,7 +77,8 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if the media type is not one of that class.
+    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if the media type is not one of that
+    /// class.
     fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
         self.texts.push(format!(
             "[{class}: {}, {}]",

@@ -9,8 +9,8 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolError, ToolResult};
 /// The notice of a call that may have taken effect.
 const MAYBE_DONE: &str = "it may have taken effect";
 
-/// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can react to it.
-/// Refused arguments and every other failure are errors.
+/// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can react to
+/// it. Refused arguments and every other failure are errors.
 pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
     if let RequestError::LoginRequired(required, why) = error {
         return Err(unusable_server(&login_required(required, &why), tool));

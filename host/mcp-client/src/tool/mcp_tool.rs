@@ -99,7 +99,8 @@ pub(super) type CallAnswer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<S
 /// which is sent once more in a new session.
 ///
 /// # Errors
-/// If there is no connection: the server cannot be used, or the caller cancels. The failure of a sent request is a part of the answer.
+/// If there is no connection: the server cannot be used, or the caller cancels. The failure of a sent request is a part of the
+/// answer.
 pub(super) async fn with_connection<T>(
     pool: &Arc<SessionPool>,
     tool: &str,

@@ -86,7 +86,8 @@ impl HttpSender {
         })
     }
 
-    /// Adds the token of a source to each request. The token of a configured OAuth client replaces a configured header `authorization`.
+    /// Adds the token of a source to each request. The token of a configured OAuth client replaces a configured header
+    /// `authorization`.
     pub(crate) fn with_tokens(mut self, tokens: Option<TokenSource>) -> Self {
         if matches!(tokens, Some(TokenSource::Client(_))) {
             self.headers.remove(AUTHORIZATION);
@@ -133,7 +134,8 @@ impl HttpSender {
         Ok(response)
     }
 
-    /// Sends a request with a token, if there is a source of tokens. If the server refuses it, sends the request once more with another token.
+    /// Sends a request with a token, if there is a source of tokens. If the server refuses it, sends the request once more with
+    /// another token.
     async fn send_with_token(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let Some(tokens) = &self.tokens else {
             return request.send().await.map_err(request_failed);

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 /// The parts of a result that can be large. They are deserialized one by one, apart from the rest of the result.
 ///
-/// The protocol library finds the type of a result by trials, and copies the complete result for each type that it tries. So the large
-/// parts are taken out first.
+/// The protocol library finds the type of a result by trials, and copies the complete result for each type that it tries. So
+/// the large parts are taken out first.
 #[derive(Default)]
 pub(super) struct LargeParts {
     tools: Option<Vec<Tool>>,

@@ -39,7 +39,8 @@ pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, Mess
 /// Checks the text of a message, and returns it in a form that the protocol library can parse.
 ///
 /// # Errors
-/// [`MessageError::TooManyRequests`] for a request beyond the limit, and [`MessageError::TooManyParts`] or [`MessageError::NotJson`].
+/// [`MessageError::TooManyRequests`] for a request beyond the limit, and [`MessageError::TooManyParts`] or
+/// [`MessageError::NotJson`].
 pub(super) fn checked_text(text: String, requests: &RequestLimit) -> Result<String, MessageError> {
     let value = parse_value(text.as_bytes())?;
     drop(text);

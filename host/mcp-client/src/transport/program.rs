@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Finds the file of a program, which must be executable. A path is relative to `directory`. A name is looked up in the absolute directories
-/// of `path`: in a relative one, the current directory would decide what is executed.
+/// Finds the file of a program, which must be executable. A path is relative to `directory`. A name is looked up in the
+/// absolute directories of `path`: in a relative one, the current directory would decide what is executed.
 pub(super) fn find(program: &str, path: Option<&str>, directory: Option<&Path>) -> Option<PathBuf> {
     let program_path = Path::new(program);
     if program_path.components().count() > 1 || program_path.is_absolute() {

@@ -54,7 +54,8 @@ impl Redaction {
         }
     }
 
-    /// Adds a token that was obtained, unless it is too short to be redacted. The oldest token is removed if there are too many.
+    /// Adds a token that was obtained, unless it is too short to be redacted. The oldest token is removed if there are too
+    /// many.
     pub(crate) fn add_token(&self, token: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if token.len() < VALUE_BYTES_MIN || secrets.has(token) {
@@ -112,7 +113,8 @@ impl Redaction {
             .map_or(text, |part| &text[part.len()..])
     }
 
-    /// Removes the beginning of a secret from the end of a text that was cut there. A beginning that is too short to be redacted stays.
+    /// Removes the beginning of a secret from the end of a text that was cut there. A beginning that is too short to be
+    /// redacted stays.
     pub(crate) fn without_cut_end<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.starts_with(part);
         let starts = text.char_indices().map(|(at, _)| at);
@@ -120,7 +122,8 @@ impl Redaction {
             .map_or(text, |part| &text[..text.len() - part.len()])
     }
 
-    /// Returns the longest of the parts at these positions of a text that is a part of a secret, as `is_part(part, secret)` decides.
+    /// Returns the longest of the parts at these positions of a text that is a part of a secret, as `is_part(part, secret)`
+    /// decides.
     fn longest_part<'t>(
         &self,
         positions: impl Iterator<Item = usize>,

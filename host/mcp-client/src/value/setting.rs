@@ -67,8 +67,8 @@ impl Setting {
         self
     }
 
-    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. A `${` without a `}` is
-    /// literal text.
+    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. A `${` without a
+    /// `}` is literal text.
     #[must_use]
     pub fn expand(text: &str) -> Self {
         let mut parts = Vec::new();
@@ -104,7 +104,8 @@ impl Setting {
         })
     }
 
-    /// Returns whether a part of the value comes from a secret, an environment variable or the context. Such a value must not be shown.
+    /// Returns whether a part of the value comes from a secret, an environment variable or the context. Such a value must not
+    /// be shown.
     #[must_use]
     pub fn is_sensitive(&self) -> bool {
         self.0.iter().any(|part| !matches!(part, Part::Text(_)))

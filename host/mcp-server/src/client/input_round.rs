@@ -93,8 +93,8 @@ impl InputRound {
         state.requests.insert(APPROVAL.to_owned(), form);
     }
 
-    /// Returns the answers to requests. `None` if one is missing or has the wrong form: then the call ends with the requests that have
-    /// no answer.
+    /// Returns the answers to requests. `None` if one is missing or has the wrong form: then the call ends with the requests
+    /// that have no answer.
     pub(crate) fn ask(&self, requests: BTreeMap<String, InputRequest>) -> Option<BTreeMap<String, Value>> {
         let mut state = self.state();
         let mut answers = BTreeMap::new();

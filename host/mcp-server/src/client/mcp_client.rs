@@ -96,13 +96,13 @@ impl McpClient {
 
     /// Sends requests to the client, and returns its answers under the same keys.
     ///
-    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers. The tool then
-    /// runs again from its start: it must ask before it changes anything. An answer to an earlier question is returned at once, so
-    /// that a tool can ask several times, with different keys.
+    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers. The
+    /// tool then runs again from its start: it must ask before it changes anything. An answer to an earlier question is
+    /// returned at once, so that a tool can ask several times, with different keys.
     ///
     /// # Errors
-    /// If a request is invalid, the client does not offer a capability that a request needs, it does not answer, or it answers when it
-    /// repeats the call. The tool must return this error.
+    /// If a request is invalid, the client does not offer a capability that a request needs, it does not answer, or it answers
+    /// when it repeats the call. The tool must return this error.
     pub async fn ask<K: Into<String>>(
         &self,
         requests: impl IntoIterator<Item = (K, ClientRequest)>,
@@ -187,8 +187,8 @@ impl McpClient {
         self.round.as_deref().filter(|_| self.slot.task().is_none())
     }
 
-    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client cannot receive
-    /// is dropped, and so is one of a call that became a task.
+    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client cannot
+    /// receive is dropped, and so is one of a call that became a task.
     pub fn log(&self, level: LogLevel, logger: &str, data: Value) {
         let has_stream = self.slot.task().is_none();
         if has_stream && self.log_min.is_some_and(|min| level >= min) {

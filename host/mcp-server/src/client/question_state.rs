@@ -96,8 +96,8 @@ impl QuestionStates {
     /// Opens a sealed state. Each state can be opened once.
     ///
     /// # Errors
-    /// If it was not sealed here for this request, was opened already, or has expired, or if too many states of the principal or its group
-    /// were opened.
+    /// If it was not sealed here for this request, was opened already, or has expired, or if too many states of the principal
+    /// or its group were opened.
     pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<QuestionState, &'static str> {
         let state = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
         let (content, seal) = state.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;

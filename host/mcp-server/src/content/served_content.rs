@@ -67,7 +67,8 @@ impl ServedContent {
     /// Parses the text of a content file. Paths in it are relative to `directory`.
     ///
     /// # Errors
-    /// If the text is not TOML of this form, a name or URI is repeated, or an entry is invalid, such as with an unknown placeholder.
+    /// If the text is not TOML of this form, a name or URI is repeated, or an entry is invalid, such as with an unknown
+    /// placeholder.
     pub fn from_toml(text: &str, directory: &Path) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: ContentFile = toml::from_str(text).map_err(|error| {
@@ -132,7 +133,8 @@ impl ServedContent {
         self.resources.iter().find(|resource| resource.uri() == uri)
     }
 
-    /// Returns the contents at a URI, or `None` if no resource has it. A resource without variables takes precedence over templates.
+    /// Returns the contents at a URI, or `None` if no resource has it. A resource without variables takes precedence over
+    /// templates.
     ///
     /// # Errors
     /// The reason, for the log of the server.

@@ -54,7 +54,8 @@ impl Source {
         }
     }
 
-    /// Returns the stamp of a file whose path has no placeholders. `None` for text, and for a file whose metadata cannot be read.
+    /// Returns the stamp of a file whose path has no placeholders. `None` for text, and for a file whose metadata cannot be
+    /// read.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         let Self::File { directory, path } = self else {
             return None;

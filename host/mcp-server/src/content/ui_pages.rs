@@ -21,8 +21,8 @@ const MIME_TYPE: &str = "text/html;profile=mcp-app";
 /// The extension that a client declares to show user interfaces.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of resources
-/// mention them. A client may name the types that it shows.
+/// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of
+/// resources mention them. A client may name the types that it shows.
 pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
     let capabilities = request.client_capabilities().unwrap_or_default();
     let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {

@@ -32,10 +32,12 @@ pub(super) const MCP_PATH: &str = "/mcp";
 /// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
 pub(super) const PROTECTED_RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// How long a session keeps an answer for a client that lost its connection. The memory of the answer counts as pending in this time.
+/// How long a session keeps an answer for a client that lost its connection. The memory of the answer counts as pending in this
+/// time.
 pub(super) const ANSWER_RETENTION: Duration = Duration::from_secs(10);
 
-/// Maximum memory of the message that begins a session, in bytes. The message contains the name and the capabilities of the client.
+/// Maximum memory of the message that begins a session, in bytes. The message contains the name and the capabilities of the
+/// client.
 const BEGINNING_BYTES_MAX: usize = 128 << 10;
 
 /// The header with the id of a session.

@@ -2,11 +2,11 @@
 
 use crate::principal::Principal;
 
-/// A rule by which access tokens of an authorization server authorise a principal. It applies to all tokens, or only to those with a certain
-/// subject, client or scope.
+/// A rule by which access tokens of an authorization server authorise a principal. It applies to all tokens, or only to those
+/// with a certain subject, client or scope.
 ///
-/// Each subject is a caller of its own, with sessions, handles and a rate limit. The subjects of a rule share its part of the unanswered
-/// requests, of their memory and of the sessions.
+/// Each subject is a caller of its own, with sessions, handles and a rate limit. The subjects of a rule share its part of the
+/// unanswered requests, of their memory and of the sessions.
 #[derive(Clone, Debug)]
 pub struct TokenRule {
     principal: Principal,

@@ -55,7 +55,8 @@ const STANDARD_METHODS: [&str; 16] = [
 /// The method that begins a session. Revision 2026-07-28 has none.
 const INITIALIZE: &str = "initialize";
 
-/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their own.
+/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their
+/// own.
 const SET_LEVEL: &str = "logging/setLevel";
 
 /// The methods that revision 2026-07-28 does not have.

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 /// The time in which a client takes notifications. They are small, so that only a client that has stopped reading exceeds it.
 const DELIVERY_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// The tasks that send notifications, one for each delivery to a client, so that a client that has stopped reading delays no other. Such a
-/// client misses the notifications that it does not take in time. Dropping this value ends the tasks.
+/// The tasks that send notifications, one for each delivery to a client, so that a client that has stopped reading delays no
+/// other. Such a client misses the notifications that it does not take in time. Dropping this value ends the tasks.
 #[derive(Default)]
 pub(super) struct Deliveries(JoinSet<()>);
 

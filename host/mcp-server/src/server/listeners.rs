@@ -25,8 +25,8 @@ pub(super) struct Listeners {
     subscriptions: Mutex<Subscriptions>,
 }
 
-/// The subscriptions of all clients, in the order in which they began. They have keys of their own, because their ids in the protocol are
-/// unique for each client only.
+/// The subscriptions of all clients, in the order in which they began. They have keys of their own, because their ids in the
+/// protocol are unique for each client only.
 #[derive(Default)]
 struct Subscriptions {
     sinks: BTreeMap<SubscriptionKey, SubscriptionSink>,
@@ -82,8 +82,8 @@ impl Listeners {
         lock(&self.subscriptions).sinks.remove(&key);
     }
 
-    /// Notifies all clients that the tools changed, and with them the documentation of plugins. A session is notified of the tools only if
-    /// its own list has changed.
+    /// Notifies all clients that the tools changed, and with them the documentation of plugins. A session is notified of the
+    /// tools only if its own list has changed.
     fn announce_tools(self: &Arc<Self>, deliveries: &mut Deliveries) {
         let tools = ServerNotification::ToolListChangedNotification(Default::default());
         let resources = ServerNotification::ResourceListChangedNotification(Default::default());

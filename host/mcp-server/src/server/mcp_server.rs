@@ -123,8 +123,8 @@ impl McpServer {
         &self.shared.metrics
     }
 
-    /// Sets the number of groups of principals (tokens and token rules), and the maximum number of live sessions of the stateless
-    /// protocol. Each group gets an equal share of the sessions.
+    /// Sets the number of groups of principals (tokens and token rules), and the maximum number of live sessions of the
+    /// stateless protocol. Each group gets an equal share of the sessions.
     pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
         self.shared.stateless.share_among(groups, sessions_max);
     }

@@ -136,8 +136,8 @@ impl Stateless {
         }
     }
 
-    /// Sets the number of groups of principals that share the live sessions and the memory of answered questions equally, and the maximum
-    /// number of live sessions.
+    /// Sets the number of groups of principals that share the live sessions and the memory of answered questions equally, and
+    /// the maximum number of live sessions.
     pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
         self.sessions.counter.set_limits(sessions_max, groups);
         self.questions.share_among(groups);
@@ -271,8 +271,8 @@ impl Stateless {
         Ok(wire::call_result(&result, shape, notes))
     }
 
-    /// Replaces the handles in arguments by the ids of their entities. Returns the last of these entities, or `target` if there are none. All
-    /// of them belong to one session, which is that of `target`.
+    /// Replaces the handles in arguments by the ids of their entities. Returns the last of these entities, or `target` if there
+    /// are none. All of them belong to one session, which is that of `target`.
     ///
     /// # Errors
     /// A message for the model, if a handle is unknown or belongs to another session.

@@ -10,8 +10,8 @@ use super::live_session::LiveSession;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 
-/// How long calls without a handle share a session. Objects of one session can be used together, but if a guest traps, all of its objects
-/// in the session end. A limited time limits how many those are.
+/// How long calls without a handle share a session. Objects of one session can be used together, but if a guest traps, all of
+/// its objects in the session end. A limited time limits how many those are.
 const AGE_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Maximum number of calls without a handle in one session.

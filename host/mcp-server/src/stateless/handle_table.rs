@@ -17,7 +17,8 @@ pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 /// The random bytes of a handle: 144 bits cannot be guessed.
 const RANDOM_BYTES: usize = 18;
 
-/// Maximum number of live sessions with handles of one principal. Beyond it, the least recently used session ends with its handles.
+/// Maximum number of live sessions with handles of one principal. Beyond it, the least recently used session ends with its
+/// handles.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 100;
 
 /// Maximum number of handles of one session.
@@ -84,8 +85,8 @@ impl HandleTable {
         })
     }
 
-    /// Returns the handles of entities of a session, in the order of the entities. An entity without a handle gets a new one, unless the
-    /// session has too many or the system has no randomness: then it has `None`.
+    /// Returns the handles of entities of a session, in the order of the entities. An entity without a handle gets a new one,
+    /// unless the session has too many or the system has no randomness: then it has `None`.
     pub(super) fn issue(
         &self,
         session: &Arc<LiveSession>,

@@ -54,8 +54,8 @@ impl LiveSession {
         *self.last_use.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns the tool that calls a method of an entity: one that is bound to the entity, or one that the entities of its type share. `None`
-    /// if the session has neither.
+    /// Returns the tool that calls a method of an entity: one that is bound to the entity, or one that the entities of its type
+    /// share. `None` if the session has neither.
     pub(super) async fn method(
         &self,
         method: &FixedMethod,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts and limits the live sessions of each group of principals. Clones share the count. There are no limits until a server over HTTP sets
-/// them. Over standard input, only `SESSIONS_PER_PRINCIPAL_MAX` of `handle_table` applies.
+/// Counts and limits the live sessions of each group of principals. Clones share the count. There are no limits until a server
+/// over HTTP sets them. Over standard input, only `SESSIONS_PER_PRINCIPAL_MAX` of `handle_table` applies.
 #[derive(Clone, Default)]
 pub(super) struct LiveSessionCounter(Arc<Mutex<CounterState>>);
 
@@ -34,7 +34,8 @@ pub(super) struct SessionPermit {
 }
 
 impl LiveSessionCounter {
-    /// Sets the maximum number of sessions. `groups` is the number of groups that share them equally; each can have at least one.
+    /// Sets the maximum number of sessions. `groups` is the number of groups that share them equally; each can have at least
+    /// one.
     pub(super) fn set_limits(&self, all_max: usize, groups: usize) {
         let mut state = self.state();
         state.all_max = all_max;

@@ -20,12 +20,12 @@ pub(super) struct LiveSessions {
 }
 
 impl LiveSessions {
-    /// Returns the session for a call without a handle. If there are too many sessions to begin one, the least recently used session of
-    /// the principal's group that runs no call ends.
+    /// Returns the session for a call without a handle. If there are too many sessions to begin one, the least recently used
+    /// session of the principal's group that runs no call ends.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if there are too many sessions, and the group has none without a running call; otherwise an error if a new session
-    /// cannot be built.
+    /// [`ErrorKind::Busy`] if there are too many sessions, and the group has none without a running call; otherwise an error if
+    /// a new session cannot be built.
     pub(super) async fn current(&self, principal: &Principal, packages: &Registry) -> Result<Arc<LiveSession>, Error> {
         if let Some(session) = self.current.for_call(principal, packages) {
             return Ok(session);

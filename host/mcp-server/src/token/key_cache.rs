@@ -83,7 +83,8 @@ impl KeyCache {
         stated.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
     }
 
-    /// Returns keys of the issuer that contain the key of a token. They are requested if the cached ones are too old, or lack the key.
+    /// Returns keys of the issuer that contain the key of a token. They are requested if the cached ones are too old, or lack
+    /// the key.
     pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
         let has_key = |keys: &Arc<IssuerKeys>| keys.requested_at.elapsed() < STALE_MAX && keys.key(token).is_some();
         let usable = self.cached_keys().filter(has_key);

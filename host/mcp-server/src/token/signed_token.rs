@@ -11,8 +11,8 @@ use super::signing_key::{SignatureAlgorithm, SigningKey};
 /// The maximum length of a token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// The accepted types of a token. Some issuers state no type, or `jwt`, which is the type of any token. Other types, such as that of a
-/// logout token, are refused.
+/// The accepted types of a token. Some issuers state no type, or `jwt`, which is the type of any token. Other types, such as
+/// that of a logout token, are refused.
 const ACCEPTED_TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
 
 /// The header of a token. Keys and addresses of keys in it are not read.

@@ -18,8 +18,8 @@ const RESOURCE_LINK: &str = "resource_link";
 /// - The kinds `image/…` and `audio/…` are media types. The value is base64, or an object with base64 under `data`.
 /// - `resource` is an object with `uri`, `mime_type` and `text` or base64 under `blob`.
 /// - `resource_link` is an object with `uri`, `name`, `description` and `mime_type`.
-/// - Every other artifact, and one whose value does not have this form, becomes a resource with its JSON. `number` makes the URI of the
-///   resource unique in the result.
+/// - Every other artifact, and one whose value does not have this form, becomes a resource with its JSON. `number` makes the
+///   URI of the resource unique in the result.
 pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
     let converted = match artifact.kind.as_str() {
         RESOURCE => resource(&artifact.value).map(ContentBlock::resource),

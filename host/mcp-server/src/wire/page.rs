@@ -24,8 +24,8 @@ pub(crate) fn page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsRe
     Ok(result)
 }
 
-/// Returns the items of a list at a cursor, and the cursor of the next ones. A cursor holds the digest of the names of its list, so
-/// that all pages come from one list.
+/// Returns the items of a list at a cursor, and the cursor of the next ones. A cursor holds the digest of the names of its
+/// list, so that all pages come from one list.
 ///
 /// # Errors
 /// If the cursor was not issued by the server, or the list has changed.

@@ -18,8 +18,8 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// Returns the challenge of a response with the status 401, or with 403 because of the scopes. `None` for other responses. The challenge
-    /// is empty if no header states any requirements.
+    /// Returns the challenge of a response with the status 401, or with 403 because of the scopes. `None` for other responses.
+    /// The challenge is empty if no header states any requirements.
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return None;

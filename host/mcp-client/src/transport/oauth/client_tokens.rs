@@ -55,8 +55,9 @@ struct TokenState {
 }
 
 impl ClientTokens {
-    /// Creates a source for a server. Its tokens are added to the redaction, and a new refresh token is passed to `on_rotation`. While
-    /// `on_rotation` fails, no access token is returned, because a refresh token that is not stored is lost when the process ends.
+    /// Creates a source for a server. Its tokens are added to the redaction, and a new refresh token is passed to
+    /// `on_rotation`. While `on_rotation` fails, no access token is returned, because a refresh token that is not stored is
+    /// lost when the process ends.
     pub(crate) fn new(
         server: Url,
         credentials: OauthCredentials,

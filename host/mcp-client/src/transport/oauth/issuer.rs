@@ -151,8 +151,8 @@ impl AuthorizationServer {
         })
     }
 
-    /// Returns the endpoint of token requests, with the first supported method of `client_secret_basic`, `client_secret_post` and `none`. If
-    /// the issuer lists none of them, the method is `client_secret_basic`.
+    /// Returns the endpoint of token requests, with the first supported method of `client_secret_basic`, `client_secret_post`
+    /// and `none`. If the issuer lists none of them, the method is `client_secret_basic`.
     ///
     /// # Errors
     /// If the issuer does not have this endpoint, or it cannot be used.
@@ -184,7 +184,8 @@ impl AuthorizationServer {
     /// Returns the URL at which a user logs in.
     ///
     /// # Errors
-    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC 7636).
+    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC
+    /// 7636).
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
         let methods = &self.metadata.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {
@@ -253,7 +254,8 @@ fn failed(issuer: &Url, redaction: &Redaction, why: &str) -> Error {
     Error::new(ErrorKind::Io, Phase::Load, message)
 }
 
-/// Returns the possible addresses of a well-known document: with the path of `base` and, unless the path is required, without it.
+/// Returns the possible addresses of a well-known document: with the path of `base` and, unless the path is required, without
+/// it.
 pub(super) fn well_known(base: &Url, name: &str, is_path_required: bool) -> Vec<Url> {
     let path = base.path().trim_end_matches('/');
     let mut paths = vec![format!("/.well-known/{name}{path}")];

@@ -31,7 +31,8 @@ pub(crate) struct LoginRules {
     pub(crate) client_secret: Option<Zeroizing<String>>,
 }
 
-/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a time.
+/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a
+/// time.
 ///
 /// A newer login of another process is used when the current token expires, or the server refuses it.
 pub(crate) struct LoginTokens {

@@ -82,8 +82,8 @@ impl ProtectedResource {
     }
 }
 
-/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707): the identifier in its metadata, or the default
-/// identifier if it has no metadata.
+/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707): the identifier in its metadata, or
+/// the default identifier if it has no metadata.
 ///
 /// # Errors
 /// If the metadata cannot be read, is for another server, or does not name the issuer.
