@@ -196,7 +196,8 @@ impl Pages {
 fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
-    // The limits on schemas are those for the dynamic tools of one component. They apply to each group of so many tools.
+    // The limits on schemas are those for the dynamic tools of one component. So they apply to each group of `DYNAMIC_TOOLS_MAX`
+    // tools.
     for group in listed.chunks(DYNAMIC_TOOLS_MAX) {
         let mut schemas = UntrustedSchemas::default();
         for tool in group {

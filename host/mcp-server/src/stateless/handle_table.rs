@@ -108,8 +108,8 @@ impl HandleTable {
     /// Removes a session with its handles, if it has handles.
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         let mut state = self.state();
-        let mut entry = state.sessions.iter();
-        if let Some(number) = entry.find_map(|(number, entry)| Arc::ptr_eq(&entry.session, session).then_some(*number))
+        let mut entries = state.sessions.iter();
+        if let Some(number) = entries.find_map(|(number, entry)| Arc::ptr_eq(&entry.session, session).then_some(*number))
         {
             state.remove(number);
         }

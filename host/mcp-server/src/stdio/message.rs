@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn requests_notifications_and_answers_pass() {
         let passes = |line: &str| match parse(line.as_bytes()) {
-            IncomingLine::Message { request, .. } => request,
+            IncomingLine::Message { request_id, .. } => request_id,
             other => panic!("{other:?}"),
         };
         assert_eq!(
