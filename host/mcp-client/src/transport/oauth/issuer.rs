@@ -311,7 +311,7 @@ mod tests {
                 code_challenge_methods_supported: vec!["S256".to_owned()],
                 ..IssuerMetadata::default()
             };
-            let server = AuthorizationServer::checked(metadata, &issuer, &Redaction::default());
+            let server = AuthorizationServer::with_checked_issuer(metadata, &issuer, &Redaction::default());
             server.is_ok_and(|server| {
                 let is_ok = server.token_endpoint().is_ok();
                 assert_eq!(is_ok, server.authorization_endpoint().is_ok());
@@ -340,7 +340,7 @@ mod tests {
             code_challenge_methods_supported: vec!["plain".to_owned()],
             ..IssuerMetadata::default()
         };
-        let server = AuthorizationServer::checked(metadata, &url("https://i"), &Redaction::default());
+        let server = AuthorizationServer::with_checked_issuer(metadata, &url("https://i"), &Redaction::default());
         let server = server.ok().unwrap();
         assert!(server.authorization_endpoint().unwrap_err().contains("PKCE"));
     }

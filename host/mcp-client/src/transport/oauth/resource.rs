@@ -165,6 +165,6 @@ mod tests {
         let address = |url: &str| metadata_address(&server, url, &Redaction::default());
         assert!(address("https://h/m").is_ok());
         assert!(address("https://evil.example/m").is_err());
-        assert_eq!(identifier(&url("https://h/?q")), "https://h");
+        assert_eq!(default_identifier(&url("https://h/?q")), "https://h");
     }
 }
