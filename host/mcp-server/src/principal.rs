@@ -122,8 +122,8 @@ impl Principal {
         &self.approvals
     }
 
-    /// Returns the builder of a conversation with its tools. It never hides tools and never cuts results, since the limits of
-    /// the client are unknown.
+    /// Returns the builder of a conversation with the principal's tools. The conversation never hides tools and never cuts
+    /// results, since the limits of the client are unknown.
     pub(crate) fn conversation(&self) -> ConversationBuilder {
         let rule = self.may_use.clone();
         let limits = LoopLimits {

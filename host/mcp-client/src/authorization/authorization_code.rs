@@ -66,7 +66,9 @@ impl AuthorizationResponse {
                 return Err(format!("the response is that of another issuer, `{issuer}`"));
             }
             None if expected.is_issuer_named => {
-                return Err("the response does not name its issuer, although the metadata of the issuer promises it".to_owned());
+                return Err(
+                    "the response does not name its issuer, although the metadata of the issuer promises it".to_owned(),
+                );
             }
             _ => {}
         }

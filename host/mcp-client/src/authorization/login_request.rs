@@ -91,8 +91,8 @@ impl<'a> LoginRequest<'a> {
         earlier: Option<&StoredLogin>,
     ) -> Result<(Option<Zeroizing<String>>, Redaction), String> {
         let redaction = Redaction::default();
-        let stored = earlier.into_iter().flat_map(StoredLogin::secrets);
-        stored.for_each(|secret| redaction.add_token(secret));
+        let stored_secrets = earlier.into_iter().flat_map(StoredLogin::secrets);
+        stored_secrets.for_each(|secret| redaction.add_token(secret));
         let secret = http.login.client_secret.as_ref();
         let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
         let secret = secret.transpose().map_err(|error| error.message.clone())?;

@@ -111,8 +111,8 @@ impl PendingLogin {
         } = self.client;
         let mut endpoint = self.token_endpoint;
         endpoint.authentication = authentication.unwrap_or(endpoint.authentication);
-        let issued = identity.request_tokens(&endpoint, form, &self.redaction).await;
-        let issued = issued.map_err(|error| error.to_string())?;
+        let issued_tokens = identity.request_tokens(&endpoint, form, &self.redaction).await;
+        let issued_tokens = issued_tokens.map_err(|error| error.to_string())?;
         let text = |token: &Zeroizing<String>| token.as_str().to_owned();
         let mut login = StoredLogin {
             server: self.server.to_string(),
@@ -121,17 +121,17 @@ impl PendingLogin {
             client_id: identity.id,
             client_secret: identity.secret.as_ref().filter(|_| is_registered).map(text),
             client_authentication: authentication.map(|method| method.name().to_owned()),
-            scopes: issued.scopes.unwrap_or(self.scopes),
-            access_token: text(&issued.access?),
+            scopes: issued_tokens.scopes.unwrap_or(self.scopes),
+            access_token: text(&issued_tokens.access?),
             expires_at: None,
-            refresh_token: issued.refresh_token.as_ref().map(text),
+            refresh_token: issued_tokens.refresh_token.as_ref().map(text),
         };
-        login.expire_after(issued.validity);
+        login.expire_after(issued_tokens.validity);
         self.slot.write(&login).await?;
         Ok(LoginReport {
             issuer: login.issuer.clone(),
             scopes: login.scopes.iter().map(|scope| self.redaction.quoted(scope)).collect(),
-            validity: issued.validity,
+            validity: issued_tokens.validity,
             is_renewable: login.refresh_token.is_some(),
         })
     }

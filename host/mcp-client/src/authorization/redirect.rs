@@ -83,8 +83,8 @@ impl RedirectListener {
             }
         };
         end.cancel();
-        let ended = async { while connections.join_next().await.is_some() {} };
-        drop(tokio::time::timeout(END_WALL_MAX, ended).await);
+        let all_ended = async { while connections.join_next().await.is_some() {} };
+        drop(tokio::time::timeout(END_WALL_MAX, all_ended).await);
         code
     }
 }
@@ -126,21 +126,21 @@ impl CallbackPage {
 
 async fn serve(stream: TcpStream, page: Arc<CallbackPage>, end: CancellationToken) {
     let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(page.answer(&request)));
-    let served = http1::Builder::new()
+    let http_connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WALL_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut served = std::pin::pin!(served);
-    let ended = tokio::select! {
+    let mut http_connection = std::pin::pin!(http_connection);
+    let outcome = tokio::select! {
         biased;
-        ended = served.as_mut() => ended,
+        outcome = http_connection.as_mut() => outcome,
         () = end.cancelled() => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            http_connection.as_mut().graceful_shutdown();
+            http_connection.await
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = outcome {
         tracing::debug!(%error, "a connection of a browser ended");
     }
 }

@@ -39,7 +39,7 @@ pub struct ProcessEndpoint {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpEndpoint {
-    /// Its URL.
+    /// The URL of the server.
     pub url: Url,
     /// Headers of every request.
     pub headers: Vec<(String, Setting)>,

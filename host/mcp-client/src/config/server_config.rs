@@ -102,11 +102,11 @@ pub enum RevisionChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its first
-    /// definition.
+    /// The tool is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its
+    /// first definition.
     #[default]
     Withhold,
-    /// Its new definition is used.
+    /// The new definition is used.
     Follow,
 }
 

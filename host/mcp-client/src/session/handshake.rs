@@ -54,15 +54,15 @@ pub(super) async fn connect(
         diagnostics: Diagnostics::default(),
         tokens: None,
     };
-    let started = tokio::time::timeout(config.startup_timeout, start.start()).await;
-    let started = started.unwrap_or_else(|_| {
+    let outcome = tokio::time::timeout(config.startup_timeout, start.start()).await;
+    let outcome = outcome.unwrap_or_else(|_| {
         let why = format!("it did not answer within {}", Span(config.startup_timeout));
         Err(too_slow(&config.name, &why).with_suggestion("raise `startup_timeout` of the server"))
     });
     let ServerStart {
         redaction, diagnostics, ..
     } = start;
-    match started {
+    match outcome {
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
             let log = diagnostics.stderr(&redaction);

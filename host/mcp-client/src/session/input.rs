@@ -38,7 +38,7 @@ impl InputProvider {
         }
     }
 
-    /// Returns the name and the capabilities of the client. It declares only the requests that are answered.
+    /// Returns the name and the capabilities of the client. Only capabilities for requests that are answered are declared.
     pub(super) fn client_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.requests.answers_questions() {

@@ -95,8 +95,8 @@ pub(super) async fn list_tools(
     let Pages { tools, ttl, notes } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
     let (config, handles) = (config.clone(), config.handles.clone());
     let redaction = connection.redaction().clone();
-    let validated = tokio::task::spawn_blocking(move || validate(tools, &config, &redaction)).await;
-    let (tools, mut withheld) = validated.map_err(|_| RequestError::Unexpected)?;
+    let validation = tokio::task::spawn_blocking(move || validate(tools, &config, &redaction)).await;
+    let (tools, mut withheld) = validation.map_err(|_| RequestError::Unexpected)?;
     withheld.extend(notes);
     withheld.extend(unused_handles(&tools, &handles));
     let ttl = ttl.map(|ttl| ttl.clamp(TTL_MIN, TTL_MAX));
@@ -196,8 +196,8 @@ impl Pages {
 fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
-    // The limits on schemas are those for the dynamic tools of one component. So they apply to each group of `DYNAMIC_TOOLS_MAX`
-    // tools.
+    // The limits on schemas are those for the dynamic tools of one component. So they apply to each group of
+    // `DYNAMIC_TOOLS_MAX` tools.
     for group in listed.chunks(DYNAMIC_TOOLS_MAX) {
         let mut schemas = UntrustedSchemas::default();
         for tool in group {

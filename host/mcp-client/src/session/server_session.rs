@@ -127,12 +127,12 @@ impl ServerSession {
         let is_http = matches!(self.config.endpoint, ServerEndpoint::Http(_));
         let connect = || handshake::connect(&self.config, &self.options, context);
         // A process that does not start will not start a moment later.
-        let connected = connect
+        let outcome = connect
             .retry(delays)
             .when(|error| is_http && error.kind == ErrorKind::Io)
             .await;
         let mut state = self.state();
-        match connected {
+        match outcome {
             Ok(connection) => {
                 tracing::info!(
                     server = self.config.name,

@@ -76,10 +76,10 @@ async fn list_resources(
     };
     let redaction = connection.redaction();
     let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
-    let described =
+    let short_description =
         |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
     let items = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
-        json!({"uri": resource.uri, "name": resource.name, "description": described(resource.description), "mime_type": resource.mime_type})
+        json!({"uri": resource.uri, "name": resource.name, "description": short_description(resource.description), "mime_type": resource.mime_type})
     });
     let items: Vec<_> = items.collect();
     let (templates, has_more_templates) = match templates {
@@ -88,7 +88,7 @@ async fn list_resources(
     };
     is_cut |= has_more_templates || templates.len() > MCP_LISTED_MAX;
     let templates = templates.into_iter().take(MCP_LISTED_MAX).map(|template| {
-        json!({"uri_template": template.uri_template, "name": template.name, "description": described(template.description)})
+        json!({"uri_template": template.uri_template, "name": template.name, "description": short_description(template.description)})
     });
     let mut value = json!({"resources": items, "templates": templates.collect::<Vec<_>>()});
     add_continuation(&mut value, resources.next_cursor, is_cut);

@@ -35,7 +35,7 @@ const END_WALL_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct ProcessCommand {
     pub(crate) program: String,
     pub(crate) arguments: Vec<Zeroizing<String>>,
-    /// Its complete environment.
+    /// The complete environment of the process.
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
     pub(crate) directory: Option<PathBuf>,
 }

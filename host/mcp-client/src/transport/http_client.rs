@@ -227,10 +227,10 @@ impl HttpSender {
     ) -> Events {
         let sender = self.clone();
         let response = async move {
-            let posted = sender.post(&uri, &message, session.as_deref(), headers);
-            let posted = tokio::time::timeout(sender.wall_max, posted).await;
-            let posted = posted.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
-            match posted {
+            let outcome = sender.post(&uri, &message, session.as_deref(), headers);
+            let outcome = tokio::time::timeout(sender.wall_max, outcome).await;
+            let outcome = outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
+            match outcome {
                 Ok(StreamableHttpPostResponse::Sse(events, _)) => events,
                 Ok(StreamableHttpPostResponse::Json(message, _)) => {
                     let text = serde_json::to_string(&message).unwrap_or_default();
@@ -291,9 +291,9 @@ impl StreamableHttpClient for HttpSender {
             ClientJsonRpcMessage::Request(_) => self.wall_max,
             _ => NOTIFICATION_WALL_MAX,
         };
-        let posted = self.post(&uri, &message, session_id.as_deref(), custom_headers);
-        let posted = tokio::time::timeout(wall_max, posted).await;
-        posted.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
+        let outcome = self.post(&uri, &message, session_id.as_deref(), custom_headers);
+        let outcome = tokio::time::timeout(wall_max, outcome).await;
+        outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
     }
 
     async fn delete_session(

@@ -65,7 +65,7 @@ impl Outbox {
         (sender, outbox)
     }
 
-    /// Sends messages in order, one question at a time. It never returns. It must be polled by the task that handles the
+    /// Sends messages in order, one question at a time. Never returns. Must be polled by the task that handles the
     /// request, so that the messages are sent on the stream of the request.
     pub(crate) async fn send(&mut self) -> Infallible {
         while let Some(message) = self.messages.recv().await {

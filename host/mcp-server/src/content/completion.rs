@@ -27,11 +27,11 @@ pub(crate) fn complete(
         _ => None,
     };
     let typed = argument.value.to_lowercase();
-    let fits = |value: &&String| value.to_lowercase().starts_with(&typed);
-    let fitting: Vec<String> = values.unwrap_or_default().iter().filter(fits).cloned().collect();
-    let total = fitting.len();
-    let shown = fitting.into_iter().take(CompletionInfo::MAX_VALUES).collect();
-    let mut info = CompletionInfo::new(shown)?;
+    let is_match = |value: &&String| value.to_lowercase().starts_with(&typed);
+    let matching: Vec<String> = values.unwrap_or_default().iter().filter(is_match).cloned().collect();
+    let total = matching.len();
+    let suggestions = matching.into_iter().take(CompletionInfo::MAX_VALUES).collect();
+    let mut info = CompletionInfo::new(suggestions)?;
     info.total = u32::try_from(total).ok();
     info.has_more = Some(total > CompletionInfo::MAX_VALUES);
     Ok(info)

@@ -16,13 +16,13 @@ impl PluginDocs<'_> {
     /// Returns the entries of the list of resources, in the order of the plugins.
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let registry = self.0.host().registry();
-        let listed = registry.packages().iter().filter(|package| self.is_visible(package));
-        let listed = listed.map(|package| {
+        let packages = registry.packages().iter().filter(|package| self.is_visible(package));
+        let entries = packages.map(|package| {
             Resource::new(uri(package), package.name.clone())
                 .with_description(format!("Documentation of the plugin {}", package.name))
                 .with_mime_type("text/markdown")
         });
-        listed.collect()
+        entries.collect()
     }
 
     /// Returns the documentation at a URI.

@@ -53,7 +53,7 @@ impl UiPages<'_> {
     /// Returns the entries of the list of resources, in the order of the plugins.
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let registry = self.0.host().registry();
-        let listed = registry.packages().iter().flat_map(|package| {
+        let entries = registry.packages().iter().flat_map(|package| {
             let names = self.names(package).into_iter();
             names.map(|name| {
                 Resource::new(uri(&package.name, &name), name)
@@ -61,7 +61,7 @@ impl UiPages<'_> {
                     .with_mime_type(MIME_TYPE)
             })
         });
-        listed.collect()
+        entries.collect()
     }
 
     /// Reads the user interface at a URI. `None` if there is none, or the principal may not use its tools. Blocks the thread.

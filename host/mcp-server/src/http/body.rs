@@ -19,7 +19,7 @@ const BODY_WALL_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
     TooLarge,
-    /// It has more JSON values and names than a request may have.
+    /// The body has more JSON values and names than a request may have.
     TooManyParts,
     TooSlow,
     /// The connection failed.

@@ -29,15 +29,15 @@ pub(super) struct Caller {
 /// The reason why a request has no caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It has no bearer token.
+    /// The request has no bearer token.
     Missing,
-    /// Its token is not valid.
+    /// The token is not valid.
     Invalid(&'static str),
-    /// Its token lacks one of these scopes.
+    /// The token lacks at least one of these scopes.
     Scopes(Vec<String>),
-    /// Its token is valid, but no rule applies to it.
+    /// The token is valid, but no rule applies to it.
     NoRule,
-    /// Its token cannot be checked at the moment.
+    /// The token cannot be checked at the moment.
     Unavailable,
 }
 
@@ -102,11 +102,11 @@ impl Callers {
         let token = bearer_token(headers).ok_or(Refusal::Missing)?;
         let digest = blake3::hash(token.as_bytes());
         // Every token is compared, in constant time, so that the time reveals nothing about them.
-        let found = self.tokens.iter().fold(
+        let token_caller = self.tokens.iter().fold(
             None,
             |found, (token_digest, caller)| if *token_digest == digest { Some(caller) } else { found },
         );
-        match (found, &self.signed) {
+        match (token_caller, &self.signed) {
             (Some(caller), _) => Ok(caller.clone()),
             (None, Some(signed)) => signed.caller(token).await,
             (None, None) => Err(Refusal::Invalid("it is unknown")),

@@ -72,7 +72,7 @@ impl HttpListener {
         self.address
     }
 
-    /// Returns the URL at which the protocol is served, such as `http://127.0.0.1:8080/mcp`.
+    /// Returns the URL at which the protocol is http_connection, such as `http://127.0.0.1:8080/mcp`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{MCP_PATH}", self.address)
@@ -102,8 +102,8 @@ impl HttpListener {
             }
         }
         drop(self.listener);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(SHUTDOWN_MAX, ended).await.is_err() {
+        let all_ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN_MAX, all_ended).await.is_err() {
             tracing::warn!("some requests did not end in time");
         }
     }
@@ -158,21 +158,21 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Optio
 /// Answers the requests of one connection, until it ends or the server is stopped.
 async fn serve_connection(stream: TcpStream, router: &Router, connection: &OpenConnection, cancel: &CancellationToken) {
     let service = service_fn(async |request| Ok::<_, Infallible>(router.answer(request, connection).await));
-    let served = http1::Builder::new()
+    let http_connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WALL_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut served = std::pin::pin!(served);
-    let ended = tokio::select! {
+    let mut http_connection = std::pin::pin!(http_connection);
+    let outcome = tokio::select! {
         biased;
-        ended = served.as_mut() => ended,
+        outcome = http_connection.as_mut() => outcome,
         () = cancel.cancelled() => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            http_connection.as_mut().graceful_shutdown();
+            http_connection.await
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = outcome {
         tracing::debug!(%error, "a connection ended");
     }
 }

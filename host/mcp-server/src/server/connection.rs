@@ -79,8 +79,8 @@ impl Connection {
     /// Returns the principal of a request.
     fn principal<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> &'r Principal {
         let parts = request.extensions.get::<http::request::Parts>();
-        let authorised = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
-        authorised.map_or(self.shared.local(), |principal| principal)
+        let token_principal = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
+        token_principal.map_or(self.shared.local(), |principal| principal)
     }
 
     /// Returns the prompts and resources for a request.
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Returns the session of the connection. It begins with the first request that needs it.
+    /// Returns the session of the connection. The session begins with the first request that needs it.
     async fn session(&self, request: &RequestContext<RoleServer>) -> Result<&Arc<ClientSession>, ErrorData> {
         let principal = self.principal(request);
         let begin = || async {
@@ -161,7 +161,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let mut listed = match Revision::of(&context) {
+        let mut page = match Revision::of(&context) {
             Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await?,
             Revision::Stateless => {
                 let principal = self.principal(&context);
@@ -169,9 +169,9 @@ impl ServerHandler for Connection {
             }
         };
         if !supports_ui(&context) {
-            listed.tools = listed.tools.into_iter().map(without_ui).collect();
+            page.tools = page.tools.into_iter().map(without_ui).collect();
         }
-        Ok(listed)
+        Ok(page)
     }
 
     async fn call_tool(
@@ -185,8 +185,8 @@ impl ServerHandler for Connection {
             Revision::Session => {
                 let session = self.session(&context).await?;
                 let arguments = request.arguments.unwrap_or_default();
-                let called = session.call(&request.name, arguments, &context).await;
-                called.map(CallToolResponse::from)
+                let outcome = session.call(&request.name, arguments, &context).await;
+                outcome.map(CallToolResponse::from)
             }
             Revision::Stateless => task_call::call(&self.shared, principal, request, &context).await,
         };
@@ -247,8 +247,8 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.content(&context).resource(request.uri).await;
-        read.map(ReadResourceResponse::Complete)
+        let contents = self.content(&context).resource(request.uri).await;
+        contents.map(ReadResourceResponse::Complete)
     }
 
     async fn complete(

@@ -7,7 +7,8 @@ use rmcp::model::ServerNotification;
 use rmcp::service::{Peer, SubscriptionSendError, SubscriptionSink};
 use tokio::task::JoinSet;
 
-/// The time in which a client takes notifications. They are small, so that only a client that has stopped reading exceeds it.
+/// The maximum time in which a client takes notifications. They are small, so that only a client that has stopped reading
+/// exceeds it.
 const DELIVERY_WALL_MAX: Duration = Duration::from_secs(5);
 
 /// The tasks that send notifications, one for each delivery to a client, so that a client that has stopped reading delays no

@@ -72,15 +72,15 @@ impl HandleTable {
         state.expire();
         let HandleState { sessions, handles, .. } = &*state;
         let handle = handles.get(handle)?;
-        let entry = sessions.get(&handle.session)?;
-        if entry.principal != principal {
+        let session_handles = sessions.get(&handle.session)?;
+        if session_handles.principal != principal {
             return None;
         }
-        entry.session.record_use();
+        session_handles.session.record_use();
         Some(Entity {
             kind: handle.kind.clone(),
             id: handle.id.clone(),
-            session: entry.session.clone(),
+            session: session_handles.session.clone(),
             session_number: handle.session,
         })
     }
@@ -102,14 +102,19 @@ impl HandleTable {
     /// Returns the sessions.
     pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
         let state = self.state();
-        state.sessions.values().map(|entry| entry.session.clone()).collect()
+        state
+            .sessions
+            .values()
+            .map(|session_handles| session_handles.session.clone())
+            .collect()
     }
 
     /// Removes a session with its handles, if it has handles.
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         let mut state = self.state();
         let mut entries = state.sessions.iter();
-        if let Some(number) = entries.find_map(|(number, entry)| Arc::ptr_eq(&entry.session, session).then_some(*number))
+        if let Some(number) = entries
+            .find_map(|(number, session_handles)| Arc::ptr_eq(&session_handles.session, session).then_some(*number))
         {
             state.remove(number);
         }
@@ -133,40 +138,46 @@ impl HandleTable {
 impl HandleState {
     fn expire(&mut self) {
         let now = Instant::now();
-        let is_live = |entry: &SessionHandles| now.duration_since(entry.session.last_use()) < HANDLE_TTL;
+        let is_live =
+            |session_handles: &SessionHandles| now.duration_since(session_handles.session.last_use()) < HANDLE_TTL;
         if self.sessions.values().all(is_live) {
             return;
         }
-        self.sessions.retain(|_, entry| is_live(entry));
+        self.sessions.retain(|_, session_handles| is_live(session_handles));
         let sessions = &self.sessions;
         self.handles.retain(|_, handle| sessions.contains_key(&handle.session));
     }
 
     /// Returns the number of a session. A session that is not in the table is added.
     fn number_or_add(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
-        let entry = self
+        let session_handles = self
             .sessions
             .iter()
-            .find(|(_, entry)| Arc::ptr_eq(&entry.session, session));
-        if let Some((number, entry)) = entry {
-            entry.session.record_use();
+            .find(|(_, session_handles)| Arc::ptr_eq(&session_handles.session, session));
+        if let Some((number, session_handles)) = session_handles {
+            session_handles.session.record_use();
             return *number;
         }
         self.make_room(principal);
         self.next_session += 1;
-        let entry = SessionHandles {
+        let session_handles = SessionHandles {
             session: session.clone(),
             principal: principal.to_owned(),
             handles: HashMap::new(),
         };
-        self.sessions.insert(self.next_session, entry);
+        self.sessions.insert(self.next_session, session_handles);
         self.next_session
     }
 
     /// Ends the least recently used session of a principal that has too many.
     fn make_room(&mut self, principal: &str) {
-        let own = self.sessions.iter().filter(|(_, entry)| entry.principal == principal);
-        let mut own: Vec<_> = own.map(|(number, entry)| (entry.session.last_use(), *number)).collect();
+        let own = self
+            .sessions
+            .iter()
+            .filter(|(_, session_handles)| session_handles.principal == principal);
+        let mut own: Vec<_> = own
+            .map(|(number, session_handles)| (session_handles.session.last_use(), *number))
+            .collect();
         if own.len() < SESSIONS_PER_PRINCIPAL_MAX {
             return;
         }
@@ -182,15 +193,15 @@ impl HandleState {
     }
 
     fn issue(&mut self, session: u64, entity: (EntityKind, String)) -> Option<String> {
-        let entry = self.sessions.get_mut(&session)?;
-        if let Some(handle) = entry.handles.get(&entity) {
+        let session_handles = self.sessions.get_mut(&session)?;
+        if let Some(handle) = session_handles.handles.get(&entity) {
             return Some(handle.clone());
         }
-        if entry.handles.len() >= HANDLES_PER_SESSION_MAX {
+        if session_handles.handles.len() >= HANDLES_PER_SESSION_MAX {
             return None;
         }
         let handle = random_handle(&entity.0.name)?;
-        entry.handles.insert(entity.clone(), handle.clone());
+        session_handles.handles.insert(entity.clone(), handle.clone());
         let (kind, id) = entity;
         self.handles.insert(handle.clone(), Handle { session, kind, id });
         Some(handle)

@@ -12,12 +12,12 @@ const HANDLE: &str = "handle";
 
 /// Returns the entities in a result: the JSON objects that represent live objects of the result.
 pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, String)> {
-    let mut found = Vec::new();
+    let mut entities = Vec::new();
     let kinds = kinds_of(result, catalog);
     if let Some(value) = result.value.as_ref().filter(|_| !kinds.is_empty()) {
-        collect(value, &kinds, &mut found);
+        collect(value, &kinds, &mut entities);
     }
-    found
+    entities
 }
 
 /// Writes handles into the entities of a result, and the names of the tools that take them. `handles` are in the order of
@@ -58,16 +58,16 @@ fn is_server_field(name: &str) -> bool {
 }
 
 /// Collects the entities in a value.
-fn collect(value: &Value, kinds: &[(EntityKind, Option<String>)], found: &mut Vec<(EntityKind, String)>) {
+fn collect(value: &Value, kinds: &[(EntityKind, Option<String>)], entities: &mut Vec<(EntityKind, String)>) {
     let entity = entity(value, kinds);
     let is_entity = entity.is_some();
-    found.extend(entity.map(|(kind, id)| (kind.clone(), id)));
+    entities.extend(entity.map(|(kind, id)| (kind.clone(), id)));
     match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, kinds, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, kinds, entities)),
         Value::Object(fields) => fields
             .iter()
             .filter(|(name, _)| !(is_entity && is_server_field(name)))
-            .for_each(|(_, field)| collect(field, kinds, found)),
+            .for_each(|(_, field)| collect(field, kinds, entities)),
         _ => {}
     }
 }

@@ -42,10 +42,10 @@ pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Argum
         return ToolResult::error("`need` must describe the tool: `a tool that …`");
     };
     let query = Query::new(need).with_task(text("task").unwrap_or_default());
-    let found = catalog.packages.search(&query, |id| principal.may_use(id));
+    let search_hits = catalog.packages.search(&query, |id| principal.may_use(id));
     let mut names: Vec<&str> = Vec::new();
     let mut hits = Vec::new();
-    for hit in found {
+    for hit in search_hits {
         let inner = hit.leads_to.as_ref().map(|inner| inner.id.as_str());
         for tool in [Some(hit.id.as_str()), inner]
             .into_iter()

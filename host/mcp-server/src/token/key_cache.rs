@@ -57,12 +57,12 @@ pub(super) enum KeyError {
 impl IssuerKeys {
     /// Returns the key of a token: the one that it names, or the only one of its algorithm.
     pub(super) fn key(&self, token: &SignedToken<'_>) -> Option<&SigningKey> {
-        let mut fitting = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
+        let mut candidates = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
         match &token.key_id {
-            Some(id) => fitting.find(|key| key.id.as_ref() == Some(id)),
+            Some(id) => candidates.find(|key| key.id.as_ref() == Some(id)),
             None => {
-                let only = fitting.next();
-                only.filter(|_| fitting.next().is_none())
+                let only = candidates.next();
+                only.filter(|_| candidates.next().is_none())
             }
         }
     }

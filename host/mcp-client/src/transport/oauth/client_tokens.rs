@@ -189,12 +189,12 @@ impl ClientTokens {
         if !scopes.is_empty() {
             form = form.with("scope", &scopes.join(" "));
         }
-        let issued = credentials
+        let issued_tokens = credentials
             .client
             .request_tokens(&endpoint, form, &self.redaction)
             .await;
-        let issued = issued.map_err(|error| error.to_string())?;
-        if let Some(token) = issued.refresh_token {
+        let issued_tokens = issued_tokens.map_err(|error| error.to_string())?;
+        if let Some(token) = issued_tokens.refresh_token {
             let previous = state
                 .newest_refresh_token
                 .as_ref()
@@ -204,7 +204,7 @@ impl ClientTokens {
                 state.is_unstored = true;
             }
         }
-        AccessToken::new(&issued.access?, issued.validity)
+        AccessToken::new(&issued_tokens.access?, issued_tokens.validity)
     }
 
     /// Stores the newest refresh token, if it is not stored yet. After a failure, the next call tries again.

@@ -206,18 +206,18 @@ impl LoginTokens {
             .with("refresh_token", &refresh_token)
             .with("resource", &current.login.resource);
         let client = self.client_identity(&current.login);
-        let issued = client.request_tokens(endpoint, form, &self.redaction).await;
-        let issued = issued.map_err(|error| match error {
+        let issued_tokens = client.request_tokens(endpoint, form, &self.redaction).await;
+        let issued_tokens = issued_tokens.map_err(|error| match error {
             TokenRequestError::Refused(code) if code == INVALID_GRANT => {
                 TokenFailure::login("its issuer has ended the login")
             }
             error => TokenFailure::from(error.to_string()),
         })?;
-        replace_tokens(&mut current.login, &issued);
+        replace_tokens(&mut current.login, &issued_tokens);
         current.is_unstored = true;
-        let token = issued
+        let token = issued_tokens
             .access
-            .and_then(|token| AccessToken::new(&token, issued.validity));
+            .and_then(|token| AccessToken::new(&token, issued_tokens.validity));
         // A response without a usable token may still have replaced the refresh token.
         self.store(current).await?;
         current.token = token?;
@@ -289,17 +289,17 @@ impl LoginTokens {
 }
 
 /// Puts issued tokens in place of those of a login. Without a new refresh token, the previous one stays valid.
-fn replace_tokens(login: &mut StoredLogin, issued: &IssuedTokens) {
-    if let Ok(token) = &issued.access {
+fn replace_tokens(login: &mut StoredLogin, issued_tokens: &IssuedTokens) {
+    if let Ok(token) = &issued_tokens.access {
         login.access_token.zeroize();
         login.access_token.push_str(token);
-        login.expire_after(issued.validity);
+        login.expire_after(issued_tokens.validity);
     }
-    if let Some(token) = &issued.refresh_token {
+    if let Some(token) = &issued_tokens.refresh_token {
         login.refresh_token.zeroize();
         login.refresh_token = Some(token.as_str().to_owned());
     }
-    if let Some(scopes) = &issued.scopes {
+    if let Some(scopes) = &issued_tokens.scopes {
         login.scopes.clone_from(scopes);
     }
 }

@@ -56,11 +56,11 @@ impl ProtectedResource {
                     "the metadata of the server is for another server, `{resource}`"
                 ));
             }
-            let limited = |texts: Vec<String>| texts.into_iter().take(LISTED_MAX).collect();
+            let truncated = |texts: Vec<String>| texts.into_iter().take(LISTED_MAX).collect();
             return Ok(Some(Self {
                 identifier: metadata.resource,
-                issuers: limited(metadata.authorization_servers),
-                scopes: limited(metadata.scopes_supported),
+                issuers: truncated(metadata.authorization_servers),
+                scopes: truncated(metadata.scopes_supported),
             }));
         }
         Ok(None)
