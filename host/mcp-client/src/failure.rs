@@ -32,7 +32,7 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
 pub struct LoginRequired {
     /// The name of the server.
     pub server: String,
-    /// The scopes that the login needs in addition to the usual ones.
+    /// The scopes that the login needs in addition to those that it requests by default.
     pub scopes: Vec<String>,
 }
 

@@ -7,8 +7,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A client of OAuth 2.1 that obtains the access tokens for a server: with a refresh token, or with its own credentials.
 ///
-/// Secrets and refresh tokens are sent to the issuer only, and access tokens to the server only. The metadata of the server
-/// must name the issuer, and cannot replace it.
+/// Secrets and refresh tokens are sent to the issuer only, and access tokens to the server only. If the server
+/// has protected resource metadata, the metadata must name the issuer, and cannot replace it.
 ///
 /// ```
 /// use toolwit_mcp_client::{OauthClient, ServerConfig, Setting};

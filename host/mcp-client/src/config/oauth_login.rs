@@ -22,7 +22,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OauthLogin {
-    /// The authorization server. The metadata of the server must name it, too.
+    /// The authorization server. If the server has protected resource metadata, the metadata must name it, too.
     pub issuer: Option<Url>,
     /// The id of a client that is registered at the issuer.
     pub client_id: Option<String>,

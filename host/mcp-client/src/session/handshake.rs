@@ -28,7 +28,7 @@ use crate::value::{Redaction, Setting};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
 
-/// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first_error.
+/// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of the

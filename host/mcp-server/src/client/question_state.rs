@@ -20,7 +20,7 @@ const STATE_TTL: Duration = Duration::from_secs(10 * 60);
 
 const SEAL_BYTES: usize = 32;
 
-/// Maximum size of a state, in bytes. Most of it are the answers.
+/// Maximum size of a state, in bytes. The answers are most of it.
 const STATE_BYTES_MAX: usize = 256 << 10;
 
 const INVALID: &str = "`requestState` is invalid for this request; repeat the request without it";

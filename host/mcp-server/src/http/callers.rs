@@ -114,7 +114,8 @@ impl Callers {
     }
 }
 
-/// Returns the only bearer token of a request.
+/// Returns the bearer token of a request. `None` if the request has no header `Authorization`, several of them, or another
+/// scheme.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {

@@ -72,7 +72,7 @@ impl HttpListener {
         self.address
     }
 
-    /// Returns the URL at which the protocol is http_connection, such as `http://127.0.0.1:8080/mcp`.
+    /// Returns the URL at which the protocol is served, such as `http://127.0.0.1:8080/mcp`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{MCP_PATH}", self.address)

@@ -88,7 +88,7 @@ impl HttpOptions {
     }
 
     /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost` and the loopback addresses
-    /// are always allowed on a loopback address.
+    /// are always allowed if the server listens on a loopback address.
     #[must_use]
     pub fn with_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());

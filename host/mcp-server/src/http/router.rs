@@ -235,7 +235,7 @@ fn not_found() -> Rejection {
     )
 }
 
-/// Answers a request that only reads.
+/// Answers a GET or HEAD request, and rejects every other method.
 fn answer_get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse) -> Result<HttpResponse, Rejection> {
     if [Method::GET, Method::HEAD].contains(request.method()) {
         return Ok(answer());

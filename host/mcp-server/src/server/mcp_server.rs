@@ -109,7 +109,7 @@ impl McpServer {
     /// input, running calls have a second to be answered.
     ///
     /// # Errors
-    /// If the connection fails before a client has begun a session.
+    /// If the connection fails before a client has begun a session, or the task that serves it panics.
     pub async fn serve_stdio(&self, cancel: CancellationToken) -> Result<(), toolwit::Error> {
         crate::stdio::serve(self.connection(), cancel).await
     }
@@ -132,7 +132,7 @@ impl McpServer {
     /// Serves one client over two streams, such as the ends of a pipe, like [`McpServer::serve_stdio`].
     ///
     /// # Errors
-    /// If the connection fails before a client has begun a session.
+    /// If the connection fails before a client has begun a session, or the task that serves it panics.
     pub async fn serve_streams<R, W>(
         &self,
         input: R,

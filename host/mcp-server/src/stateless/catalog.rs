@@ -131,22 +131,22 @@ impl Catalog {
     /// Adds the tools of the host and its plugins, and those behind facades. Returns the names to list.
     fn add_tools(&mut self, principal: &Principal, exposure: Exposure) -> Vec<String> {
         let rule = principal.rule();
-        let shown = RegistryTools::among(principal.host().live_registry().clone(), Scope::new(), move |id| {
+        let registry_tools = RegistryTools::among(principal.host().live_registry().clone(), Scope::new(), move |id| {
             rule(id)
         });
-        let shown = if exposure == Exposure::Facade {
-            shown.as_facades()
+        let registry_tools = if exposure == Exposure::Facade {
+            registry_tools.as_facades()
         } else {
-            shown
+            registry_tools
         };
         let native = principal.host().native_tools().iter().cloned();
         let native = native.filter(|tool| principal.may_use(tool.definition().id.as_str()));
-        let shown: Vec<_> = native.chain(shown.tools()).collect();
+        let tools: Vec<_> = native.chain(registry_tools.tools()).collect();
         let mut listed = Vec::new();
-        for tool in &shown {
+        for tool in &tools {
             listed.extend(self.add(tool, None));
         }
-        for inner in shown
+        for inner in tools
             .iter()
             .filter_map(|tool| tool.facade())
             .flat_map(|facade| facade.folded())

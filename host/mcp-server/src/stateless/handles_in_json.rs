@@ -1,4 +1,4 @@
-//! Handles in arguments and results.
+//! Handles in the JSON of results.
 
 use serde_json::{Map, Value, json};
 

@@ -27,7 +27,7 @@ impl Default for CounterState {
     }
 }
 
-/// The permit of one live session. The session state until the permit is dropped.
+/// The permit of one live session. The session counts until the permit is dropped.
 pub(super) struct SessionPermit {
     counter: LiveSessionCounter,
     group: String,
