@@ -111,7 +111,7 @@ impl<'c> UserTurn<'c> {
     {
         let schema = schemars::schema_for!(T).to_value();
         let parse = |text: &str| serde_json::from_str(text).map_err(|error| error.to_string());
-        self.run_answering(&schema, parse).await
+        self.run_with_answer_schema(&schema, parse).await
     }
 
     /// Runs the turn and parses its answer as JSON that fits a schema, like [`run_typed`](Self::run_typed) for a schema that is
@@ -125,7 +125,7 @@ impl<'c> UserTurn<'c> {
     }
 
     /// Runs the turn with the schema in its prompt, and parses the answer.
-    async fn run_answering<T>(
+    async fn run_with_answer_schema<T>(
         self,
         schema: &Value,
         parse: impl Fn(&str) -> Result<T, String>,

@@ -242,7 +242,7 @@ mod tests {
         let mut written = 0;
         for number in 0..400 {
             let quota = &quotas[number % quotas.len()];
-            let next = quota.count().next.unwrap();
+            let next = quota.count().next_measurement.unwrap();
             while Instant::now() < next {
                 std::thread::yield_now();
             }
