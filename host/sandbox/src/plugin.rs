@@ -14,7 +14,7 @@ use crate::inspect::inspection::{ComponentOrigin, Inspection};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::load_or_compile::blocking;
-use toolwit_core::limits::{LimitRequest, effective};
+use toolwit_core::limits::{LimitOverrides, effective};
 use toolwit_core::{Error, Tool};
 
 impl Plugin {
@@ -101,7 +101,7 @@ impl Plugin {
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         let ceilings = &runtime.engines.limits;
-        let limits = effective(ceilings, &runtime.operator_limits, &LimitRequest::default());
+        let limits = effective(ceilings, &runtime.operator_limits, &LimitOverrides::default());
         let fits = || inspection.footprint.require_within(&limits, ceilings.memory_bytes_max);
         inspection
             .require_loadable(runtime.engines.wasi)

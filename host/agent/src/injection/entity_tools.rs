@@ -10,12 +10,12 @@ use super::entity::{
 };
 use super::strategy::{Injection, InjectionStrategy};
 use super::view::InjectionContext;
-use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
+use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvider};
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
-/// If a result holds more than [`ENTITIES_PER_RESULT_MAX`] objects of one type, they share one set of tools, which take the
+/// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type, they share one set of tools, which take the
 /// object's id as an argument. An entity has one live object. If it was returned alone before it joins a group, it keeps its own
 /// tools, and the tools of the group call the same object.
 ///
@@ -248,7 +248,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// Groups the objects of a result: objects of a type with more than [`ENTITIES_PER_RESULT_MAX`] instances form one group,
+/// Groups the objects of a result: objects of a type with more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] instances form one group,
 /// every other object is a group of one.
 fn groups(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
@@ -256,7 +256,7 @@ fn groups(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>
     for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
         of_type.entry(type_of(provider)).or_default().push(provider.clone());
     }
-    of_type.retain(|_, entities| entities.len() > ENTITIES_PER_RESULT_MAX);
+    of_type.retain(|_, entities| entities.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
     let mut groups = Vec::new();
     for provider in providers {
         let is_one_of_many = provider.instance_id().is_some() && of_type.contains_key(&type_of(provider));

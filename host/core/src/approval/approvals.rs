@@ -39,7 +39,8 @@ pub struct Approvals {
 /// Receives the requests and decisions, such as to write them to a log.
 #[async_trait]
 pub trait ApprovalObserver: Send + Sync {
-    /// Receives a request, before the approver does.
+    /// Receives a request that neither the policy nor a remembered answer decides. The approver, if there is one, receives it
+    /// afterwards.
     fn requested(&self, request: &ApprovalRequest);
 
     /// Asks the approver. An observer that stores requests and their answers can return a stored answer instead.

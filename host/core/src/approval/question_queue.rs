@@ -14,9 +14,9 @@ pub(super) struct QuestionQueue {
 }
 
 impl QuestionQueue {
-    /// Waits until no earlier question is open. The calls that started together with this one then wait too, so that
-    /// [`waiting`](Self::waiting) counts them.
-    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
+    /// Waits until no earlier question is open, then yields once: the calls that started together with this one begin to wait,
+    /// and [`waiting_count`](Self::waiting_count) includes them.
+    pub(super) async fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
         let waiting = WaitingCall::new(&self.waiting);
         let turn = self.open.lock().await;
         drop(waiting);
@@ -25,7 +25,7 @@ impl QuestionQueue {
     }
 
     /// Returns the number of calls that wait for their question.
-    pub(super) fn waiting(&self) -> usize {
+    pub(super) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 }

@@ -96,7 +96,8 @@ impl Artifact {
         self.object.clone()?.0.downcast().ok()
     }
 
-    /// Returns whether the artifact has this type, given by full or simple name: the part after the last `::`, `.`, `/` or `#`.
+    /// Returns whether the artifact has this type, given by its full or its simple name. The simple name has no type parameters and
+    /// begins after the last `::`, `.`, `/` or `#`.
     #[must_use]
     pub fn is_a(&self, kind: &str) -> bool {
         self.kind == kind || simple_name(&self.kind) == kind

@@ -71,7 +71,7 @@ fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut Too
     }
 }
 
-/// The entities of a result, and the Rust value of the full result.
+/// The entities of a result, and the Rust value of the result if all of it was read.
 #[derive(Default)]
 struct FoundEntities {
     providers: Vec<Arc<dyn ToolProvider>>,

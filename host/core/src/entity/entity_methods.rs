@@ -66,7 +66,7 @@ impl<T> Clone for Method<T> {
 }
 
 impl<T: Send + Sync + 'static> EntityMethods<T> {
-    /// Creates an empty list; tool names start with `prefix`.
+    /// Creates an empty list of methods, whose tool names start with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         }
     }
 
-    /// Creates the list from a type with the attribute `#[tool]`, with its prefix.
+    /// Creates the list of the methods of a type with the attribute `#[tool]`.
     ///
     /// # Errors
     /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
@@ -83,17 +83,17 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     where
         T: ToolMethods,
     {
-        let mut entity = Self::new(T::prefix());
+        let mut methods = Self::new(T::prefix());
         for method in T::tool_methods() {
-            let definition = entity.definition_of(&method);
+            let definition = methods.definition_of(&method);
             InputValidator::of(&definition)?;
-            entity.methods.push(Method {
+            methods.methods.push(Method {
                 name: method.name().to_owned(),
                 definition,
                 bind: Arc::new(move |object, id, names| method.bound_to(object, id, names)),
             });
         }
-        Ok(entity)
+        Ok(methods)
     }
 
     fn definition_of(&self, method: &ToolMethod<T>) -> ToolDefinition {
@@ -158,7 +158,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     /// Binds the methods to an object, with names that contain the id.
     ///
     /// # Errors
-    /// Never in practice: the schemas were validated when the methods were added.
+    /// As [`method`](Self::method). It does not happen, because the schemas were validated when the methods were added.
     pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
         self.bind(Some(id.into()), object)
     }

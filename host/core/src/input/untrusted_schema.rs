@@ -73,7 +73,7 @@ impl UntrustedSchemas {
             used: self,
         };
         walk.schema(&schema, Position::ROOT)?;
-        let pattern_bytes = InputValidator::pattern_bytes(&schema)
+        let pattern_bytes = InputValidator::total_pattern_bytes(&schema)
             .map_err(|error| format!("is not valid: {}", short(&error.to_string())))?;
         self.pattern_bytes = self.pattern_bytes.saturating_add(pattern_bytes);
         if self.pattern_bytes > SCHEMA_PATTERN_BYTES_SUM_MAX {

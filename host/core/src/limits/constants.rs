@@ -210,7 +210,7 @@ limits! {
         /// Maximum number of entities of one type in a result that have tools of their own.
         /// More entities share one set of tools, which take the id as an argument. It applies to native objects and to resources of
         /// plugins.
-        ENTITIES_PER_RESULT_MAX: usize = 16, Count;
+        ENTITIES_WITH_OWN_TOOLS_MAX: usize = 16, Count;
         /// Maximum time of one decision of an interceptor.
         /// It delays every call that it wraps.
         INTERCEPTOR_WALL_MAX: Duration = Duration::from_secs(5), Time;

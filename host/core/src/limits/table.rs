@@ -51,7 +51,7 @@ pub enum LimitGroup {
 pub enum LimitSetting {
     /// The limit cannot be set: it has the same value in every process.
     Fixed,
-    /// By a [`LimitRequest`](super::LimitRequest): an operator's option, a key of `toolwit.toml`, or a manifest.
+    /// By a [`LimitOverrides`](super::LimitOverrides): an operator's option, a key of `toolwit.toml`, or a manifest.
     Request,
     /// By a field of [`EngineLimits`].
     Engine,

@@ -23,8 +23,8 @@ impl NameTable {
         self.names.get(id)
     }
 
-    /// Returns the id itself if a name was assigned to it.
-    pub(super) fn id_of(&self, id: &ToolId) -> Option<&ToolId> {
+    /// Returns the table's own copy of an id, if a name was assigned to the id.
+    pub(super) fn stored_id(&self, id: &ToolId) -> Option<&ToolId> {
         self.names.get_key_value(id).map(|(id, _)| id)
     }
 

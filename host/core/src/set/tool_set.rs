@@ -203,7 +203,7 @@ impl ToolSet {
     /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The chain of a method of an
     /// entity contains the id of the method without the entity.
     pub fn variants(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
-        let own = self.names.id_of(id).into_iter();
+        let own = self.names.stored_id(id).into_iter();
         own.chain(self.variants.get(id).into_iter().flatten())
     }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::session::{handle_lists, has_root_handle, takes_handle};
-use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_ID_BYTES_MAX};
+use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::text::{printable, snake_case};
 use toolwit_core::{
     Arguments, Error, ErrorKind, Phase, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolProvider,
@@ -54,7 +54,7 @@ impl ReturnedHandle {
             .collect()
     }
 
-    /// Adds the entities of this handle to a result, at most [`ENTITIES_PER_RESULT_MAX`]. The model can pass further
+    /// Adds the entities of this handle to a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can pass further
     /// handles to the tools that take them.
     pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<HandleTools>) {
         let handles = self.values(result.value.as_ref());
@@ -91,7 +91,7 @@ impl ReturnedHandle {
             if !handles.iter().any(|known| known == handle) {
                 handles.push(handle.to_owned());
             }
-            if handles.len() == ENTITIES_PER_RESULT_MAX {
+            if handles.len() == ENTITIES_WITH_OWN_TOOLS_MAX {
                 break;
             }
         }

@@ -20,7 +20,7 @@ use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::compile::load_or_compile::load_or_compile;
 use crate::link::compile::status::CompileStatus;
 use crate::link::host::host_api::{CallStack, FuelMeter};
-use toolwit_core::limits::{CallLimits, LimitRequest, effective};
+use toolwit_core::limits::{CallLimits, LimitOverrides, effective};
 use toolwit_core::{Error, ToolContext};
 
 /// A component with a name, whose functions are tools.
@@ -34,7 +34,7 @@ pub struct Plugin {
     no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The limits that its package requests.
-    requested: LimitRequest,
+    requested: LimitOverrides,
     requirements: Vec<Requirement>,
     /// The limits of a call that requests none.
     default_limits: OnceLock<CallLimits>,
