@@ -191,8 +191,8 @@ pub struct ErrorReport {
     pub agent: Option<String>,
     /// One sentence, lowercase, without full stop.
     pub message: String,
-    /// A suggestion for the reader of the error. The reader may be a model, so the suggestion does not name the grant that would
-    /// allow a denied access; `denied` names it for the operator.
+    /// A suggestion for the reader of the error. The reader may be a model, so the suggestion does not name the grant that
+    /// would allow a denied access; `denied` names it for the operator.
     pub suggestion: Option<String>,
     /// The exceeded limit, if the error reports one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,8 +9,8 @@ use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
 /// A call that is about to start.
 #[non_exhaustive]
 pub struct StartingCall<'a> {
-    /// An id that is unique in the conversation with its agents. An [`ApprovalGate`](super::ApprovalGate) does not know the id of
-    /// its call, and uses `gate`.
+    /// An id that is unique in the conversation with its agents. An [`ApprovalGate`](super::ApprovalGate) does not know the
+    /// id of its call, and uses `gate`.
     pub id: String,
     /// The tool.
     pub tool: &'a dyn Tool,
@@ -75,12 +75,12 @@ pub trait CallGuard: Send + Sync {
     /// # Errors
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied) with the reason for the model;
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if the call was cancelled before the decision;
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the call needs an approval, but its arguments do not
-    /// match the schema.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the call needs an approval, but its arguments
+    /// do not match the schema.
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
 
-    /// Returns the access of a call, with the effect class that the operator's policy sets. By default, it is the access that the
-    /// tool returns.
+    /// Returns the access of a call, with the effect class that the operator's policy sets. By default, it is the access
+    /// that the tool returns.
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         tool.access(arguments, context).await
     }
@@ -107,8 +107,9 @@ impl ToolContext {
         }
     }
 
-    /// Decides whether a call may start. If its context is that of a [new call](Self::for_new_call), its interceptors decide first, and
-    /// may change the arguments. Then the guard decides. Without interceptors and guard, every call may start.
+    /// Decides whether a call may start. If its context is that of a [new call](Self::for_new_call), its interceptors
+    /// decide first, and may change the arguments. Then the guard decides. Without interceptors and guard, every call may
+    /// start.
     ///
     /// # Errors
     /// As [`CallGuard::permit`]; also the error of an interceptor that does not allow the call.

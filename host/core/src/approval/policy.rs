@@ -136,8 +136,8 @@ pub struct EffectRule {
 
 /// The policy of an operator: which calls need an approval, and the effect classes that the operator sets for tools.
 ///
-/// The first rule that applies decides. If no rule applies, the mode of the call's effect class decides. The default policy has no
-/// rules, and the mode [`Writes`](ApprovalMode::Writes).
+/// The first rule that applies decides. If no rule applies, the mode of the call's effect class decides. The default policy
+/// has no rules, and the mode [`Writes`](ApprovalMode::Writes).
 ///
 /// ```
 /// use toolwit_core::{ApprovalMode, ApprovalPolicy, ApprovalRule, EffectClass};
@@ -235,8 +235,8 @@ impl ApprovalPolicy {
         }
     }
 
-    /// Returns whether calls of some effect class need fewer approvals than under another policy. The rules for single tools are not
-    /// compared.
+    /// Returns whether calls of some effect class need fewer approvals than under another policy. The rules for single
+    /// tools are not compared.
     #[must_use]
     pub fn is_weaker_than(&self, other: &Self) -> bool {
         EffectClass::ALL.into_iter().any(|class| {

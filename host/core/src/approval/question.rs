@@ -9,8 +9,8 @@ use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest,
 use super::wall_clock::WallClock;
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
 
-/// Maximum number of questions about one call. A call is asked about again if an edit of its arguments cannot be used, or if its
-/// tool or grant changed in the meantime.
+/// Maximum number of questions about one call. A call is asked about again if an edit of its arguments cannot be used, or
+/// if its tool or grant changed in the meantime.
 const QUESTIONS_MAX: u32 = 5;
 
 /// A call that needs an approval.

@@ -12,7 +12,8 @@ use crate::{Arguments, Error, ToolContext, ToolId};
 /// Maximum number of remembered answers. The oldest are forgotten first; their calls need an approval again.
 const ANSWERS_MAX: usize = 1_000;
 
-/// An answer that is valid for further calls of a tool. It is bound to a digest of the tool's definition, code, effect class and grant.
+/// An answer that is valid for further calls of a tool. It is bound to a digest of the tool's definition, code, effect
+/// class and grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RememberedAnswer {

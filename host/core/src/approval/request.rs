@@ -18,7 +18,8 @@ pub struct ApprovalRequest {
     pub tool: ToolId,
     /// The preferred name of the tool, for display.
     pub name: String,
-    /// The arguments of the call, after [lossless repairs](crate::parse_arguments) of their text. Secrets of the plugin are redacted.
+    /// The arguments of the call, after [lossless repairs](crate::parse_arguments) of their text. Secrets of the plugin are
+    /// redacted.
     pub arguments: Arguments,
     /// The effect class of the call, and the grant that it would use.
     pub access: CallAccess,
@@ -28,7 +29,8 @@ pub struct ApprovalRequest {
     pub digest: String,
     /// The reason why the arguments of the previous answer were not accepted.
     pub rejected_edit: Option<String>,
-    /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered this request.
+    /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered
+    /// this request.
     pub waiting: usize,
 }
 

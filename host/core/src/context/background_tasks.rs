@@ -14,10 +14,10 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
 /// A handle with which a call delivers its result later.
 ///
-/// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. The late result is that of a
-/// future, which [`spawn`](BackgroundTask::spawn) runs until the conversation ends, or the tool passes it to
-/// [`deliver`](BackgroundTask::deliver). It becomes a message before the next inference, or wakes the conversation. A handle that is
-/// dropped without a result delivers an error, so that no caller waits forever.
+/// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. The late result is
+/// that of a future, which [`spawn`](BackgroundTask::spawn) runs until the conversation ends, or the tool passes it to
+/// [`deliver`](BackgroundTask::deliver). It becomes a message before the next inference, or wakes the conversation. A
+/// handle that is dropped without a result delivers an error, so that no caller waits forever.
 ///
 /// ```
 /// use serde_json::json;
@@ -172,7 +172,8 @@ impl BackgroundTasks {
         lock(&self.calls_with_task).contains(call)
     }
 
-    /// Removes a call whose late result was received, or whose result was not pending. It can then start another background task.
+    /// Removes a call whose late result was received, or whose result was not pending. It can then start another background
+    /// task.
     pub fn forget(&self, call: &str) {
         lock(&self.calls_with_task).remove(call);
     }
@@ -215,8 +216,8 @@ impl ToolContext {
     /// Starts a background task, at most one per call.
     ///
     /// # Errors
-    /// [`ToolError::Model`] outside a conversation, in a nested call whose caller waits for the result, if the call already has a
-    /// background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
+    /// [`ToolError::Model`] outside a conversation, in a nested call whose caller waits for the result, if the call already
+    /// has a background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
     pub fn background_task(&self) -> Result<BackgroundTask, ToolError> {
         let refused = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
         let Some(offer) = self.extension::<TaskOffer>() else {

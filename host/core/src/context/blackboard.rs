@@ -36,8 +36,8 @@ pub trait Blackboard: Send + Sync {
     /// Returns all entries, oldest first.
     fn entries(&self) -> Vec<BlackboardEntry>;
 
-    /// Creates the board of a nested process, with the objects of this board. Objects that are added to it later are not on this
-    /// board until they are [shared](BlackboardSharing::apply).
+    /// Creates the board of a nested process, with the objects of this board. Objects that are added to it later are not on
+    /// this board until they are [shared](BlackboardSharing::apply).
     fn spawn(&self) -> Arc<dyn Blackboard>;
 
     /// Adds an object without a name.
@@ -77,8 +77,8 @@ pub trait Blackboard: Send + Sync {
 }
 
 impl dyn Blackboard {
-    /// Returns the newest object of a Rust type that was added with [`Artifact::of`]. Returns `None` if there is no such object, or if
-    /// it cannot be deserialised.
+    /// Returns the newest object of a Rust type that was added with [`Artifact::of`]. Returns `None` if there is no such
+    /// object, or if it cannot be deserialised.
     #[must_use]
     pub fn last_of<T: DeserializeOwned>(&self) -> Option<T> {
         let entry = self.last(std::any::type_name::<T>())?;
@@ -168,7 +168,7 @@ pub struct MemoryBlackboard {
 pub struct BlackboardLimits {
     /// Maximum number of objects.
     pub entries_max: usize,
-    /// Maximum total size of all names, types and objects, in bytes of JSON.
+    /// Maximum memory of all objects with their names and types, in bytes, estimated from their JSON.
     pub bytes_max: u64,
 }
 

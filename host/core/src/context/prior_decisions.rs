@@ -7,8 +7,8 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolId};
 /// The decorators that have decided about a call before its approval, so that a person approves the arguments with
 /// which the call runs.
 ///
-/// Each decision is used once, when the call runs, and only for the same tool and arguments. The code that starts a call adds an
-/// empty `PriorDecisions` to the context of the call; without it, the decorators decide while the call runs.
+/// Each decision is used once, when the call runs, and only for the same tool and arguments. The code that starts a call
+/// adds an empty `PriorDecisions` to the context of the call; without it, the decorators decide while the call runs.
 #[derive(Clone, Default)]
 pub(crate) struct PriorDecisions(Arc<Mutex<Option<AllowedCall>>>);
 
@@ -37,8 +37,8 @@ impl PriorDecisions {
         allowed.decorators.push(decorator);
     }
 
-    /// Returns whether a decorator has allowed a call of this tool with exactly these arguments. Removes its decision, also if it
-    /// was about other arguments.
+    /// Returns whether a decorator has allowed a call of this tool with exactly these arguments. Removes its decision, also
+    /// if it was about other arguments.
     pub(crate) fn take(context: &ToolContext, tool: &ToolId, arguments: &Arguments, decorator: usize) -> bool {
         let Some(decisions) = context.extension::<Self>() else {
             return false;
@@ -62,8 +62,8 @@ impl ToolContext {
         self.with_extension(PriorDecisions::default())
     }
 
-    /// Lets the decorators of a tool decide about a [new call](Self::for_new_call), the outermost first. Returns the arguments with
-    /// which it would run. In another context, returns the arguments unchanged.
+    /// Lets the decorators of a tool decide about a [new call](Self::for_new_call), the outermost first. Returns the
+    /// arguments with which it would run. In another context, returns the arguments unchanged.
     pub(crate) async fn prepare(&self, tool: &dyn Tool, mut arguments: Arguments) -> Result<Arguments, ToolError> {
         if self.extension::<PriorDecisions>().is_none() {
             return Ok(arguments);

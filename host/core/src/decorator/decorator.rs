@@ -76,8 +76,8 @@ pub trait Decorator: Send + Sync {
 
     /// Returns whether the decorator is a guard, such as an [`ApprovalGate`]. By default it is not.
     ///
-    /// In a conversation, a guard stays on a tool that is added again without the guard, for example because its plugin file has
-    /// changed. It also applies to the methods of the entities that the tool returns.
+    /// In a conversation, a guard stays on a tool that is added again without the guard, for example because its plugin
+    /// file has changed. It also applies to the methods of the entities that the tool returns.
     fn is_guard(&self) -> bool {
         false
     }
@@ -212,21 +212,21 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(Capturing::new(capture))
     }
 
-    /// Runs the tool once per loop, which is one run of a conversation or an agent. Later calls return a reference to the history
-    /// and this advice.
+    /// Runs the tool once per loop, which is one run of a conversation or an agent. Later calls return a reference to the
+    /// history and this advice.
     ///
-    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not count.
-    /// Outside a loop, every call runs.
+    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not
+    /// count. Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
         self.with_decorator(OneShot::new(advice))
     }
 
-    /// Reads the tool's JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools. For a
-    /// tool of a plugin or an MCP server, whose results are only JSON.
+    /// Reads the tool's JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools.
+    /// For a tool of a plugin or an MCP server, whose results are only JSON.
     ///
-    /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its id and
-    /// its tools. Other results, other items of a list and `null` do not change, nor does a result that has entities already. The
-    /// fields hold what the tool returned; the methods must not trust them more than the tool.
+    /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its
+    /// id and its tools. Other results, other items of a list and `null` do not change, nor does a result that has entities
+    /// already. The fields hold what the tool returned; the methods must not trust them more than the tool.
     fn returns<T: ToolMethods + Serialize + DeserializeOwned>(self) -> DecoratedTool {
         self.with_decorator(EntityResults::<T>::new())
     }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::ToolContext;
 
-/// Maximum number of loops in a memory. Beyond it, the loop whose last [`insert`](LoopMemory::insert) is the oldest is removed, and
-/// its keys count as new.
+/// Maximum number of loops in a memory. Beyond it, the loop whose last [`insert`](LoopMemory::insert) is the oldest is
+/// removed, and its keys count as new.
 const LOOPS_MAX: usize = 256;
 
 /// Maximum number of keys of one loop. Further keys are not stored, so that they are always new.

@@ -9,8 +9,9 @@ use crate::ToolDefinition;
 
 /// The class of a call by what it changes outside of its run.
 ///
-/// The class decides whether the host repeats a call after a crash, and whether the call needs an approval. The classes are ordered:
-/// a call in a greater class needs more care. A tool of which nothing is known is in the class [`Write`](Self::Write).
+/// The class decides whether the host repeats a call after a crash, and whether the call needs an approval. The classes are
+/// ordered: a call in a greater class needs more care. A tool of which nothing is known is in the class
+/// [`Write`](Self::Write).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -108,10 +109,11 @@ impl Effect {
         class.map_or_else(Self::default, |class| Self::new(class, EffectSource::Author))
     }
 
-    /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author declares.
+    /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author
+    /// declares.
     ///
-    /// A claim of a more careful class than the proof is accepted; a claim of a less careful class is not. If the host can prove
-    /// nothing, which is [`EffectClass::Write`], the rejected claim remains visible.
+    /// A claim of a more careful class than the proof is accepted; a claim of a less careful class is not. If the host can
+    /// prove nothing, which is [`EffectClass::Write`], the rejected claim remains visible.
     #[must_use]
     pub fn of_untrusted(proof: EffectClass, claim: Option<EffectClass>) -> Self {
         match claim {

@@ -29,8 +29,9 @@ pub trait Tool: Send + Sync {
 
     /// Returns the access that a call with these arguments would have now: its effect class, and the grant that it would use.
     ///
-    /// It is computed when a call begins, because a grant can change between two calls. By default, it is the access of the decorated
-    /// tool. A tool that decorates no other has the [effect](ToolDefinition::effect) that its definition declares.
+    /// It is computed when a call begins, because a grant can change between two calls. By default, it is the access of the
+    /// decorated tool. A tool that decorates no other has the [effect](ToolDefinition::effect) that its definition
+    /// declares.
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         match self.decorated_tool() {
             Some(tool) => tool.access(arguments, context).await,
@@ -38,8 +39,8 @@ pub trait Tool: Send + Sync {
         }
     }
 
-    /// Returns arguments as an operator or a log may see them: without the secrets that the tool is granted. By default, the decorated
-    /// tool redacts them. A tool that decorates no other returns them unchanged.
+    /// Returns arguments as an operator or a log may see them: without the secrets that the tool is granted. By default,
+    /// the decorated tool redacts them. A tool that decorates no other returns them unchanged.
     async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
         match self.decorated_tool() {
             Some(tool) => tool.redacted(arguments, context).await,
@@ -74,7 +75,8 @@ pub trait Tool: Send + Sync {
 
     /// Returns the number of the tool's serial group: the calls of all tools of a group run sequentially, in call order.
     ///
-    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with any other.
+    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with
+    /// any other.
     fn serial_group(&self) -> Option<u64> {
         None
     }

@@ -27,7 +27,8 @@ pub struct ToolDefinition {
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, if it is known.
     pub output_schema: Option<Arc<Value>>,
-    /// The effect class that the author declares. For untrusted code, it is only a claim; see [`Tool::access`](crate::Tool::access).
+    /// The effect class that the author declares. For untrusted code, it is only a claim; see
+    /// [`Tool::access`](crate::Tool::access).
     pub effect: Option<EffectClass>,
 }
 
@@ -101,8 +102,8 @@ impl ToolDefinition {
     }
 }
 
-/// Serialises as `{"id", "name", "description", "input_schema", "output_schema", "declared_effect"?}`, with the preferred name and
-/// without the category.
+/// Serialises as `{"id", "name", "description", "input_schema", "output_schema", "declared_effect"?}`, with the preferred
+/// name and without the category.
 impl Serialize for ToolDefinition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("ToolDefinition", 6)?;

@@ -51,8 +51,8 @@ impl ToolId {
         Self(format!("{}({escape}{entity})", self.0).into())
     }
 
-    /// Returns the id of this method for an entity that is selected anew with each call, such as `current`. It differs from the id of
-    /// the method bound to any entity.
+    /// Returns the id of this method for an entity that is selected anew with each call, such as `current`. It differs from
+    /// the id of the method bound to any entity.
     #[must_use]
     pub fn bound_by(&self, selection: &str) -> Self {
         Self(format!("{}(*{selection})", self.0).into())
@@ -88,8 +88,8 @@ impl ToolId {
         Self(format!("{plugin}/{interface}").into())
     }
 
-    /// Returns the interface part of a plugin's function, `plugin/interface@version`. Returns `None` for a function that a world
-    /// exports directly, and for tools that are not of a plugin.
+    /// Returns the interface part of a plugin's function, `plugin/interface@version`. Returns `None` for a function that a
+    /// world exports directly, and for tools that are not of a plugin.
     #[must_use]
     pub fn interface_of(&self) -> Option<&str> {
         let (interface, _) = self.0.split_once('#')?;

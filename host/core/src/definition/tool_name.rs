@@ -32,8 +32,8 @@ impl ToolName {
         Self::parse(&sanitise(text)?)
     }
 
-    /// Converts text to a valid name that ends with six hex digits of the hash of an identity. A text that is too long is shortened
-    /// in the middle.
+    /// Converts text to a valid name that ends with six hex digits of the hash of an identity. A text that is too long is
+    /// shortened in the middle.
     #[must_use]
     pub fn hashed(text: &str, identity: &str) -> Self {
         let hash = short_hash(identity);

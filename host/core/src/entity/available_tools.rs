@@ -5,14 +5,15 @@ use serde_json::{Value, json};
 use crate::text::id_text;
 use crate::{ToolName, ToolProvider, ToolResult};
 
-/// The property of an entity's JSON that lists the names of its tools: `{"type": "customer", "id": "c-123", "available_tools": […]}`.
+/// The property of an entity's JSON that lists the names of its tools: `{"type": "customer", "id": "c-123",
+/// "available_tools": […]}`.
 pub const AVAILABLE_TOOLS: &str = "available_tools";
 
 /// Replaces the tool names that a result lists for its entities with the names that the tool set assigned.
 ///
-/// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the list
-/// under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for that provider, or removed if that is empty. Lists in
-/// other objects do not change.
+/// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the
+/// list under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for that provider, or removed if that is
+/// empty. Lists in other objects do not change.
 pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>) {
     if result.providers.is_empty() {
         return;

@@ -163,8 +163,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         self.bind(Some(id.into()), object)
     }
 
-    /// Binds the methods to the live object of an artifact, with the `id` in its JSON. Returns `None` if the artifact carries no object
-    /// of this type.
+    /// Binds the methods to the live object of an artifact, with the `id` in its JSON. Returns `None` if the artifact
+    /// carries no object of this type.
     #[must_use]
     pub fn of_artifact(&self, artifact: &Artifact) -> Option<NativeEntity<T>> {
         let id = artifact.value.get("id").and_then(id_text);

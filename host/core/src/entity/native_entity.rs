@@ -16,8 +16,8 @@ use crate::{
 
 use crate::text::snake_case;
 
-/// Number of candidate names such as `cart_2_count` for a method of an object without an id. If all of them are taken, the tool set
-/// assigns a name with a hash.
+/// Number of candidate names such as `cart_2_count` for a method of an object without an id. If all of them are taken, the
+/// tool set assigns a name with a hash.
 const NUMBERED_MAX: usize = 16;
 
 /// The next number for an object without an id, so that two such objects are never the same entity.
@@ -25,8 +25,8 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// A Rust object whose methods become tools of the conversation when a call returns it.
 ///
-/// The tools share the object, so that a call sees the changes of earlier calls, and their calls run sequentially, in call order.
-/// Dependencies of the methods, such as a database, are fields of the object.
+/// The tools share the object, so that a call sees the changes of earlier calls, and their calls run sequentially, in call
+/// order. Dependencies of the methods, such as a database, are fields of the object.
 ///
 /// A type that derives `Entity` needs no `NativeEntity`: a tool returns its objects as they are.
 ///
@@ -172,8 +172,8 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         self.tools.push(Arc::new(tool.with_serial_group(self.serial_group)));
     }
 
-    /// Returns candidate names. The names of an object without an id have the numbers from one on, not the number of the object:
-    /// so a conversation has the same names when another process resumes it.
+    /// Returns candidate names. The names of an object without an id have the numbers from one on, not the number of the
+    /// object: so a conversation has the same names when another process resumes it.
     pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),

@@ -16,8 +16,8 @@ thread_local! {
     static ENTITIES: RefCell<Option<Vec<EntitySlot>>> = const { RefCell::new(None) };
 }
 
-/// The slot of an entity in the list. It is empty while the entity's own JSON, which may contain further entities, is serialised,
-/// so that an entity comes before those inside it.
+/// The slot of an entity in the list. It is empty while the entity's own JSON, which may contain further entities, is
+/// serialised, so that an entity comes before those inside it.
 type EntitySlot = Option<Arc<dyn ToolProvider>>;
 
 /// Restores the list of an outer serialisation when dropped, also after a panic.
@@ -83,8 +83,8 @@ where
     value.serialize(serializer)
 }
 
-/// Returns the JSON of an entity: its type, its id, its fields and its tools. [`name_available_tools`](crate::name_available_tools)
-/// corrects the names of the tools.
+/// Returns the JSON of an entity: its type, its id, its fields and its tools.
+/// [`name_available_tools`](crate::name_available_tools) corrects the names of the tools.
 fn entity_json(entity: &dyn ToolProvider, fields: Map<String, Value>) -> Result<Value, String> {
     let conflict = |property: &str| {
         format!(

@@ -10,8 +10,8 @@ use super::staged_file::StagedFile;
 
 /// A file that this process may rewrite, because it holds the lock of the file until this value is dropped.
 ///
-/// To change the file, read it and [replace](Self::replace) it while this value exists, so that concurrent changes are not lost. A
-/// reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
+/// To change the file, read it and [replace](Self::replace) it while this value exists, so that concurrent changes are not
+/// lost. A reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
 ///
 /// ```
 /// use toolwit_core::file::LockedFile;

@@ -15,8 +15,8 @@ pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| not_text())
 }
 
-/// Reads a regular file of at most `bytes_max` bytes as text, if only its owner may access it. On platforms other than Unix, the
-/// permissions are not checked.
+/// Reads a regular file of at most `bytes_max` bytes as text, if only its owner may access it. On platforms other than
+/// Unix, the permissions are not checked.
 ///
 /// # Errors
 /// Those of [`read_text_file`], and [`io::ErrorKind::PermissionDenied`] if others may access the file.

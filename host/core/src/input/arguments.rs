@@ -22,8 +22,8 @@ pub struct ParsedArguments {
 /// closing bracket is removed. All other invalid text is rejected with the position of the error.
 ///
 /// # Errors
-/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, is longer than [`ARGUMENT_BYTES_MAX`], or has more than
-/// [`ARGUMENT_PARTS_MAX`] values and names.
+/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, is longer than [`ARGUMENT_BYTES_MAX`], or
+/// has more than [`ARGUMENT_PARTS_MAX`] values and names.
 pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
     if text.len() > ARGUMENT_BYTES_MAX {
         return Err(ToolError::invalid_arguments(format!(

@@ -7,7 +7,7 @@ use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, V
 use serde_json::Value;
 
 use super::metered_value::{Metered, MeteredValue, StepBudget};
-use super::untrusted_schema::short;
+use super::untrusted_schema::excerpt;
 use crate::limits::{SCHEMA_PATTERN_BYTES_MAX, VALIDATION_STEPS_MAX};
 use crate::{Arguments, Error, ErrorKind, ExceededLimit, Phase, ToolDefinition, ToolError};
 
@@ -17,8 +17,8 @@ const VIOLATION_TEXT_BYTES_MAX: usize = 500;
 /// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
 
-/// Maximum memory of the violations that a validator collects, in bytes. The validator may collect all violations, although only
-/// [`VIOLATIONS_MAX`] are reported.
+/// Maximum memory of the violations that a validator collects, in bytes. The validator may collect all violations, although
+/// only [`VIOLATIONS_MAX`] are reported.
 const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 
 /// The memory of a violation without the path of its value, in bytes.
@@ -27,8 +27,9 @@ const VIOLATION_BYTES: u64 = 1 << 10;
 /// The number of JSON values of a schema that are checked in the time of one step. Most of them do not read the instance.
 const PARTS_PER_STEP: u64 = 32;
 
-/// The limits of the compiled size of a pattern with which a schema is compiled, one after the other, in bytes. The first one that
-/// suffices is the size for which a validation charges steps. The last one is [`SCHEMA_PATTERN_BYTES_MAX`], which is not in this list.
+/// The limits of the compiled size of a pattern with which a schema is compiled, one after the other, in bytes. The first
+/// one that suffices is the size for which a validation charges steps. The last one is [`SCHEMA_PATTERN_BYTES_MAX`], which
+/// is not in this list.
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
 /// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.
@@ -53,8 +54,8 @@ pub struct InputValidator {
 enum Trust {
     /// The schema is of the embedding program. Its patterns may need backtracking.
     Trusted,
-    /// The schema is of a guest or a server. Its patterns must match in linear time. `format` is not checked, because the check of
-    /// some formats takes long.
+    /// The schema is of a guest or a server. Its patterns must match in linear time. `format` is not checked, because the
+    /// check of some formats takes long.
     Untrusted,
 }
 
@@ -92,7 +93,7 @@ impl InputValidator {
     /// [`ErrorKind::Internal`] if it is not valid.
     pub fn of_untrusted(definition: &ToolDefinition) -> Result<Self, Error> {
         Self::compile(&definition.input_schema, Trust::Untrusted).map_err(|error| {
-            let message = format!("its input schema is not valid: {}", short(&error.to_string()));
+            let message = format!("its input schema is not valid: {}", excerpt(&error.to_string()));
             Error::new(ErrorKind::Internal, Phase::Validate, message)
         })
     }
@@ -127,7 +128,8 @@ impl InputValidator {
     /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
+    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`]
+    /// steps.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
         let is_valid = self

@@ -1,9 +1,9 @@
 //! Arguments as a validator reads them, with a budget of steps.
 //!
-//! A validator of `jsonschema` cannot be stopped, and the product of a schema and an instance can be billions of checks. It reads
-//! the instance through the traits of [`jsonschema::json`] alone, so their implementation here counts each read. When the budget is
-//! used up, arrays and objects have no more elements and texts are empty: the validator ends after at most one more pass over
-//! its schema, and its outcome is discarded.
+//! A validator of `jsonschema` cannot be stopped, and the product of a schema and an instance can be billions of checks. It
+//! reads the instance through the traits of [`jsonschema::json`] alone, so their implementation here counts each read. When
+//! the budget is used up, arrays and objects have no more elements and texts are empty: the validator ends after at most
+//! one more pass over its schema, and its outcome is discarded.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -22,8 +22,8 @@ const TEXT_BYTES_PER_STEP: u64 = 64;
 const NAME_BYTES: u64 = 64;
 
 thread_local! {
-    /// The budget of the validation that this thread runs. A validator creates the nodes of property names itself, so that a node
-    /// cannot hold its budget.
+    /// The budget of the validation that this thread runs. A validator creates the nodes of property names itself, so that
+    /// a node cannot hold its budget.
     static BUDGET: Cell<StepBudget> = const { Cell::new(StepBudget::NONE) };
 }
 

@@ -8,8 +8,8 @@ use crate::error::{Error, ErrorKind, Phase};
 /// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls.
 pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 
-/// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities that the
-/// call returns share them.
+/// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities
+/// that the call returns share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// Fuel, about one unit per instruction. The default suffices for about three seconds of computation.
@@ -22,7 +22,8 @@ pub struct CallLimits {
     pub stack_bytes_max: usize,
     /// Elements over all tables of the instance.
     pub table_elements_max: u64,
-    /// Core instances; memories and tables have the same limit each. A component of a large toolchain has about a dozen of each.
+    /// Core instances; memories and tables have the same limit each. A component of a large toolchain has about a dozen of
+    /// each.
     pub instances_max: usize,
     /// The result as JSON, in bytes.
     pub result_bytes_max: u64,
@@ -74,8 +75,8 @@ impl Default for CallLimits {
     }
 }
 
-/// Some limits of a call, as an operator, a project, a package or a caller sets them. For a limit that is not set, the next source
-/// decides: the operator's limits or the defaults.
+/// Some limits of a call, as an operator, a project, a package or a caller sets them. For a limit that is not set, the next
+/// source decides: the operator's limits or the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitOverrides {
     /// See [`CallLimits::fuel_max`].
@@ -123,8 +124,8 @@ impl LimitOverrides {
         self
     }
 
-    /// Raises the limit of wall-clock time to [`LONG_RUNNING_WALL`], unless it is higher already. A limit that is not set counts
-    /// as the default.
+    /// Raises the limit of wall-clock time to [`LONG_RUNNING_WALL`], unless it is higher already. A limit that is not set
+    /// counts as the default.
     #[must_use]
     pub fn long_running(mut self) -> Self {
         let wall = self.wall_max.unwrap_or(CallLimits::default().wall_max);
@@ -266,8 +267,8 @@ impl LimitOverrides {
     }
 }
 
-/// Computes the limits of a call: the minimum of the limits of the process, of the operator and of `request`, the limits that the
-/// package or the caller of a plugin requests.
+/// Computes the limits of a call: the minimum of the limits of the process, of the operator and of `request`, the limits
+/// that the package or the caller of a plugin requests.
 ///
 /// A limit that the operator does not set has its default, so that a request can lower the limits but never raise them.
 #[must_use]

@@ -1,7 +1,8 @@
-//! The limits that a call, a run or a file can reach, each with its default and the reason for the default.
+//! The limits of calls, runs, files and of the process, with their defaults and reasons.
 //!
 //! [`all_limits`] is the table of all limits. [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to
-//! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the requested limit.
+//! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the limit that the
+//! package or the caller requests.
 //! The constants are limits with one value for the process; other crates enforce them.
 
 mod amount;
