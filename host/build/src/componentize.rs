@@ -15,7 +15,8 @@ use super::{BuildError, ResolvedWit, clock_guard::guard_clock};
 
 /// Wraps the module as an implementation of the world. Strings are encoded as UTF-8.
 ///
-/// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, as `wit-bindgen` embeds it, does not need WIT.
+/// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, which `wit-bindgen`
+/// embeds, needs no WIT.
 pub(super) fn componentize(
     path: &Path,
     mut module: Vec<u8>,
