@@ -44,8 +44,8 @@ pub(super) struct CargoBuild<'a> {
     pub(super) profile: Option<&'a str>,
     /// The time limit of the build.
     pub(super) limit: Duration,
-    /// The directory of the target directories of packages outside of workspaces.
-    pub(super) shared_targets: &'a Path,
+    /// The target directory that all packages outside of workspaces share.
+    pub(super) shared_target_dir: &'a Path,
 }
 
 /// The artifact of a cargo build.
@@ -130,7 +130,7 @@ impl CargoBuild<'_> {
         ]);
         cargo.arg("--manifest-path").arg(self.dir.join("Cargo.toml"));
         let target = if package.stands_alone(self.dir) {
-            TargetDirectory::shared(self.shared_targets, &package.name, self.dir, progress).await?
+            TargetDirectory::shared(self.shared_target_dir, &package.name, self.dir, progress).await?
         } else {
             TargetDirectory::of_workspace(&package.target_dir)
         };

@@ -97,8 +97,8 @@ impl Build {
         self
     }
 
-    /// Sets the cache directory, for the prepared compiler and for the target directories of packages outside of
-    /// workspaces. The default is in the user's cache directory.
+    /// Sets the cache directory, for the prepared compiler and for the target directory that packages outside of workspaces
+    /// share. The default is in the user's cache directory.
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(path.into());
         self
@@ -181,7 +181,7 @@ impl Build {
             c_compiler: &c_compiler,
             profile: self.profile.as_deref(),
             limit: self.time_limit,
-            shared_targets: &self.shared_targets(dir),
+            shared_target_dir: &self.shared_target_dir(dir),
         };
         let artifact = build.run(&package, &toolchain, progress).await;
         let artifact = artifact.map_err(|error| c_compiler.explain(error))?;
@@ -259,7 +259,7 @@ impl Build {
     }
 
     /// Returns the directory in which packages outside of workspaces are compiled, so that they share their dependencies.
-    fn shared_targets(&self, dir: &Path) -> PathBuf {
+    fn shared_target_dir(&self, dir: &Path) -> PathBuf {
         self.compiler_cache(dir).join("target")
     }
 
