@@ -14,8 +14,8 @@ const CONFIGURATION: &str = "toolwit.toml";
 
 /// The source of a component in a directory.
 ///
-/// In the order of precedence, the source is that of the `[build]` table of a `toolwit.toml`, of a `Cargo.toml`, of the
-/// entry file of another language, or a `.wasm` file.
+/// If a directory has several sources, the first of these counts: the `[build]` table of a `toolwit.toml`, a `Cargo.toml`, the
+/// entry file of another language, a `.wasm` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {

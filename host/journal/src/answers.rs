@@ -18,8 +18,8 @@ pub(crate) fn store(
 ) -> Result<bool, JournalError> {
     let answer = serde_json::to_string(answer).map_err(JournalError::store)?;
     let insert = "INSERT OR IGNORE INTO answers (session, question, answer) VALUES (?1, ?2, ?3)";
-    let inserted = connection.execute(insert, params![session, sql_integer(question), answer]);
-    Ok(inserted.map_err(JournalError::store)? > 0)
+    let inserted_rows = connection.execute(insert, params![session, sql_integer(question), answer]);
+    Ok(inserted_rows.map_err(JournalError::store)? > 0)
 }
 
 /// Returns the stored answer to a question.

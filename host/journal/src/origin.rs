@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 use toolwit_agent::JournalError;
 
 /// The origin of a file with sessions. A program can compute a code from the id and a secret key of its user, and store the
-/// code with the file. A file with another code, or without one, is not a file of this user.
+/// code with the file. A file with another code is not a file of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
     /// The identity of the file: random, and the same as long as the file exists.

@@ -28,10 +28,10 @@ pub(crate) fn find(connection: &Connection, session: &SessionId) -> Result<Sessi
 }
 
 pub(crate) fn create(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
-    let inserted = connection
+    let inserted_rows = connection
         .execute("INSERT OR IGNORE INTO sessions (name) VALUES (?1)", [session.as_str()])
         .map_err(JournalError::store)?;
-    if inserted == 0 {
+    if inserted_rows == 0 {
         return Err(JournalError::Exists(session.clone()));
     }
     Ok(connection.last_insert_rowid())

@@ -120,8 +120,7 @@ impl Question<'_> {
         };
         let mut question = request.clone();
         question.waiting = self.approvals.queue.waiting_count();
-        let asked = self.observer.ask(&**approver, question, self.call.context);
-        let (answer, basis) = asked.await;
+        let (answer, basis) = self.observer.ask(&**approver, question, self.call.context).await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
         if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));

@@ -17,9 +17,9 @@ impl QuestionQueue {
     /// Waits until no earlier question is open, then yields once: the calls that started together with this one begin to wait,
     /// and [`waiting_count`](Self::waiting_count) includes them.
     pub(super) async fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
-        let waiting = WaitingCall::new(&self.waiting);
+        let waiting_call = WaitingCall::new(&self.waiting);
         let turn = self.open.lock().await;
-        drop(waiting);
+        drop(waiting_call);
         tokio::task::yield_now().await;
         turn
     }

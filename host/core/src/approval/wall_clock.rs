@@ -33,7 +33,7 @@ struct OpenQuestions {
     stopped_time: Duration,
 }
 
-/// An open question, which stops a clock. The clock continues when the last open question is dropped.
+/// An open question, which stops a clock. The clock continues when the last open question about its calls is dropped.
 #[derive(Debug)]
 pub struct StoppedClock {
     clock: Arc<WallClock>,

@@ -14,10 +14,11 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
 /// A handle with which a call delivers its result later.
 ///
-/// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. The late result is
-/// that of a future, which [`spawn`](BackgroundTask::spawn) runs until the conversation ends, or the tool passes it to
-/// [`deliver`](BackgroundTask::deliver). It becomes a message before the next inference, or wakes the conversation. A
-/// handle that is dropped without a result delivers an error, so that no caller waits forever.
+/// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. Later it passes the
+/// late result to [`deliver`](BackgroundTask::deliver). Or it passes a future to [`spawn`](BackgroundTask::spawn), which
+/// delivers the output of the future and ends with the conversation. The late result becomes a message before the next
+/// inference, or wakes the conversation. A handle that is dropped without a result delivers an error, so that no caller
+/// waits forever.
 ///
 /// ```
 /// use serde_json::json;

@@ -210,9 +210,9 @@ impl MemoryBlackboard {
 
 impl Blackboard for MemoryBlackboard {
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error> {
-        let added = weight_of(&object) + name.map_or(0, str::len) as u64;
+        let added_bytes = weight_of(&object) + name.map_or(0, str::len) as u64;
         let mut content = self.content();
-        let bytes = content.bytes.saturating_add(added);
+        let bytes = content.bytes.saturating_add(added_bytes);
         let BlackboardLimits { entries_max, bytes_max } = self.limits;
         if content.entries.len() >= entries_max {
             let entries_max = entries_max as u64;

@@ -51,7 +51,7 @@ impl ToolId {
         Self(format!("{}({escape}{entity})", self.0).into())
     }
 
-    /// Returns the id of this method for an entity that is selected anew with each call, such as `current`. It differs from
+    /// Returns the id of this method for an entity that is selected with each call, such as `current`. It differs from
     /// the id of the method bound to any entity.
     #[must_use]
     pub fn bound_by(&self, selection: &str) -> Self {

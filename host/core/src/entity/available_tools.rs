@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::text::id_text;
 use crate::{ToolName, ToolProvider, ToolResult};
 
-/// The property of an entity's JSON that lists the names of its tools: `{"type": "customer", "id": "c-123",
-/// "available_tools": […]}`.
+/// The property of an entity's JSON that lists the names of its tools, as in
+/// `{"type": "customer", "id": "c-123", "available_tools": […]}`.
 pub const AVAILABLE_TOOLS: &str = "available_tools";
 
 /// Replaces the tool names that a result lists for its entities with the names that the tool set assigned.
@@ -74,8 +74,8 @@ impl ProviderNames {
         }
     }
 
-    /// Returns the names of the provider whose type and id are those of an object. If several providers match, unused ones come
-    /// first, then those with an id, then the order in the result.
+    /// Returns the names of the provider whose type and id are those of an object. If several providers match, one whose names
+    /// are not used yet is preferred, then one with an id, then the first one in the result.
     fn names_for(&mut self, prefix: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
         let (prefix, id) = (prefix?.as_str()?, id.and_then(id_text));
         let is_match = |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id == id);

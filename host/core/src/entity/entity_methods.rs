@@ -158,7 +158,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     /// Binds the methods to an object, with names that contain the id.
     ///
     /// # Errors
-    /// As [`method`](Self::method). It does not happen, because the schemas were validated when the methods were added.
+    /// As [`method`](Self::method). No error is expected, because the schemas were validated when the methods were added.
     pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
         self.bind(Some(id.into()), object)
     }

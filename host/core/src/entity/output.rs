@@ -48,7 +48,7 @@ pub(crate) fn serialise_output<T: Serialize>(output: &T) -> Result<(Value, Vec<A
 /// type, its id, its fields and its tools. Elsewhere, the JSON of the object has its fields only.
 ///
 /// # Errors
-/// If the fields are not serialised as a JSON object, or have a property of the entity that is not theirs.
+/// If the fields cannot be serialised as a JSON object, or have the name of a property that every entity has.
 pub fn serialize_entity<T, S>(object: &T, fields: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error>
 where
     T: ToolMethods + Clone,

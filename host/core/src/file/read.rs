@@ -71,8 +71,8 @@ fn read_checked(
     // Allocated once: a vector that grows leaves copies of a secret behind.
     let bytes_expected = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(bytes_expected);
-    let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
-    if read as u64 > bytes_max {
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
         return Err(too_large());
     }
     Ok(bytes)

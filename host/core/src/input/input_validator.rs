@@ -27,9 +27,8 @@ const VIOLATION_BYTES: u64 = 1 << 10;
 /// The number of JSON values of a schema that are checked in the time of one step. Most of them do not read the instance.
 const PARTS_PER_STEP: u64 = 32;
 
-/// The limits of the compiled size of a pattern with which a schema is compiled, one after the other, in bytes. The first
-/// one that suffices is the size for which a validation charges steps. The last one is [`SCHEMA_PATTERN_BYTES_MAX`], which
-/// is not in this list.
+/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices, or with
+/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for a text.
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
 /// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.

@@ -8,8 +8,8 @@ use serde_json::{Number, Value};
 
 /// Returns whether all items differ, as JSON Schema compares them: `1` equals `1.0`.
 ///
-/// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and `[1,
-/// [2]]`. This hash depends on the structure, and its key is random.
+/// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and
+/// `[1, [2]]`. This hash depends on the structure, and its key is random.
 pub(super) fn all_distinct(items: &[Value]) -> bool {
     let mut distinct = HashSet::with_capacity(items.len());
     items.iter().all(|item| distinct.insert(Item(item)))

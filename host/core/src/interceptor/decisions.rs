@@ -51,7 +51,7 @@ pub struct CallOutcome {
     pub for_llm: String,
     /// The text that the user reads, if it differs.
     pub for_user: Option<String>,
-    /// Whether the tool failed.
+    /// Whether the tool failed, or could not run.
     pub is_error: bool,
     /// The value of the result, unless `for_llm` is its JSON form.
     pub value: Option<Value>,

@@ -237,9 +237,9 @@ fn is_text_of(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Replaces an outcome. Texts, value and artifacts are those of the interceptor; a value whose JSON form was the text
-/// follows the text. The Rust value and the source are removed; so are the entities whose id the interceptor removed from
-/// the text.
+/// Replaces an outcome. Texts, value and artifacts are those of the interceptor. If the text was the JSON form of the value,
+/// and the interceptor returns no value, the value is read from the new text. The Rust value and the source are removed; so
+/// are the entities whose id the interceptor removed from the text.
 fn replace_outcome(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
     let mut result = match outcome {
         Ok(result) => result,

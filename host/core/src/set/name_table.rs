@@ -13,7 +13,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// Reserves a name: among the tools without a name, only `host#name` can get it.
+    /// Reserves a name: from now on, it can only be assigned to the tool `host#name`.
     pub(super) fn reserve(&mut self, name: ToolName) {
         self.reserved.insert(name);
     }

@@ -181,11 +181,11 @@ impl fmt::Debug for ToolRegistry {
 }
 
 fn unknown_tool(name: &str, lookup: &ToolLookup) -> Error {
-    let shown: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
+    let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
     let error = Error::new(
         ErrorKind::UnknownTool,
         Phase::Validate,
-        format!("no tool is named `{shown}`"),
+        format!("no tool is named `{shortened}`"),
     );
     match lookup {
         ToolLookup::Unknown(nearest) if !nearest.is_empty() => {

@@ -58,7 +58,7 @@ impl ToolSet {
         Self::default()
     }
 
-    /// Reserves a name: among the tools without a name, only `host#name` can get it.
+    /// Reserves a name: from now on, it can only be assigned to the tool `host#name`.
     pub fn reserve(&mut self, name: ToolName) {
         self.names.reserve(name);
     }
