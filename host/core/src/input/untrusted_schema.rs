@@ -49,7 +49,8 @@ const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2
 /// The dialect of a schema that does not name one.
 const DEFAULT_DIALECT: &str = DIALECTS[2];
 
-/// Reads the schemas of one untrusted component or server. Some limits apply to all its schemas together.
+/// Reads the schemas of an untrusted component, or of a group of tools of an untrusted server. Some limits apply to all these
+/// schemas together.
 #[derive(Debug, Default)]
 pub struct UntrustedSchemas {
     /// The number of JSON values of all schemas, references followed. The error messages call them parts.

@@ -98,7 +98,7 @@ limits! {
         /// Maximum time of one discovery of dynamic tools, compilation included.
         /// A component that queries a server may need seconds.
         DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10), Time;
-        /// Maximum size of a schema that a component returns.
+        /// Maximum size of a schema that a component or an MCP server returns.
         /// Schemas are part of every request to a model.
         SCHEMA_BYTES_MAX: usize = 64 << 10, Bytes;
         /// Maximum depth of such a schema, references followed.
@@ -107,6 +107,7 @@ limits! {
         /// A schema that refers to another one twice at each of its levels doubles with each level.
         SCHEMA_PARTS_MAX: usize = 8_192, Count;
         /// Maximum number of JSON values of all schemas of a component: 256 tools of 250 values each.
+        /// For an MCP server, this limit and those of patterns apply to each group of 256 tools.
         SCHEMA_PARTS_SUM_MAX: usize = 64 << 10, Count;
         /// Maximum number of patterns of all schemas of a component.
         SCHEMA_PATTERNS_MAX: usize = 256, Count;
