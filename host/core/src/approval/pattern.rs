@@ -47,8 +47,8 @@ impl ToolPattern {
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// In a text, `*` stands for any characters; an argument that contains `..` never matches such a text. All other values
-/// must be equal.
+/// In a value that is a string, `*` stands for any characters, but an argument that contains `..` never matches a value
+/// with `*`. All other values must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgumentPattern {
     /// The values by parameter.

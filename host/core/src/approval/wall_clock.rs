@@ -20,6 +20,7 @@ const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 pub struct WallClock {
     started: Instant,
     questions: watch::Sender<OpenQuestions>,
+    /// The clocks around this one, which stop with it.
     outer: Vec<Arc<Self>>,
 }
 

@@ -63,7 +63,8 @@ pub trait Tool: Send + Sync {
         self.decorated_tool()?.facade()
     }
 
-    /// Returns whether the tool runs an agent loop of its own, so that its artifacts are those of a nested agent.
+    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent, and its call
+    /// needs no approval, because each call of the agent is decided separately.
     fn is_agent(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }

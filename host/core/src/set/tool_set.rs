@@ -72,8 +72,8 @@ impl ToolSet {
         self.put(name, tool)
     }
 
-    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the name or the
-    /// id is taken, or the tool is excluded.
+    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the name belongs to another
+    /// tool, the tool has another name or is in the set already, or is excluded.
     pub fn adopt(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> bool {
         let is_free = !self.positions.contains_key(&name) && !self.is_excluded(&tool);
         let is_adopted = is_free && self.names.claim(name.clone(), tool.definition().id.clone());
