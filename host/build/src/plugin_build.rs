@@ -263,7 +263,7 @@ impl Build {
         self.compiler_cache(dir).join("target")
     }
 
-    /// Returns the cache directory of the compiler. It is in the target directory if the user has no home directory.
+    /// Returns the cache directory. If the user has no home directory, it is in the target directory.
     fn compiler_cache(&self, dir: &Path) -> PathBuf {
         if let Some(cache_dir) = &self.cache_dir {
             return cache_dir.clone();

@@ -42,7 +42,7 @@ pub enum Source {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BuildCommand {
-    /// The program and its arguments. It runs in the project's directory, without a shell.
+    /// The program and its arguments. The program runs in the project's directory, without a shell.
     pub command: Vec<String>,
     /// The component or core module that the command writes, relative to the directory.
     pub output: PathBuf,

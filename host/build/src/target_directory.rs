@@ -10,8 +10,8 @@ use super::{BuildError, Progress, TARGET, blocking::blocking, wasm_sysroot::Lock
 /// The target directory of one build.
 ///
 /// The packages of a workspace share its directory. All other packages share one directory of the user, so that the
-/// dependencies of the second plugin, such as `wit-bindgen`, are compiled already. It is separate from that of host builds,
-/// so that neither build locks or invalidates the other.
+/// dependencies of the second plugin, such as `wit-bindgen`, are compiled already. The directory is separate from that of
+/// host builds, so that neither build locks or invalidates the other.
 #[derive(Debug)]
 pub(super) struct TargetDirectory {
     pub(super) path: PathBuf,

@@ -1,4 +1,4 @@
-//! Queries for sessions. They block.
+//! Queries for sessions, which block their thread.
 
 use std::collections::HashMap;
 

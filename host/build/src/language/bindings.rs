@@ -67,8 +67,8 @@ fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> 
     }
 }
 
-/// Returns the options of the generator for Go. It must not format its output, because it would start whatever program with the
-/// name `gofmt` is on `PATH`.
+/// Returns the options of the generator for Go. The generator does not format its output, because it would start whatever
+/// program with the name `gofmt` is on `PATH`.
 fn go_options() -> wit_bindgen_go::Opts {
     wit_bindgen_go::Opts {
         format: wit_bindgen_go::Format::False,

@@ -66,7 +66,7 @@ pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) 
 pub enum Approval {
     /// The call may run.
     Approved,
-    /// The call may run with these arguments instead. They are validated again.
+    /// The call may run with these arguments instead, if they match the schema of the tool.
     Edited {
         /// The arguments.
         arguments: Arguments,

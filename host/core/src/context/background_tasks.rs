@@ -173,8 +173,7 @@ impl BackgroundTasks {
         lock(&self.calls_with_task).contains(call)
     }
 
-    /// Removes a call whose late result was received, or whose result was not pending. It can then start another background
-    /// task.
+    /// Removes a call whose late result was received, or whose result was not pending.
     pub fn forget(&self, call: &str) {
         lock(&self.calls_with_task).remove(call);
     }

@@ -87,6 +87,7 @@ pub trait Decorator: Send + Sync {
 #[derive(Clone)]
 pub struct DecoratedTool {
     definition: ToolDefinition,
+    /// The inner tool.
     tool: Arc<dyn Tool>,
     decorator: Option<Arc<dyn Decorator>>,
 }

@@ -17,7 +17,7 @@ type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> 
 
 /// The methods of a Rust type whose objects are entities.
 ///
-/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. Their definitions are available
+/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. The definitions are available
 /// before an object exists, which chaining needs.
 ///
 /// ```

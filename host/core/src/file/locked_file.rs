@@ -56,7 +56,7 @@ impl LockedFile {
     }
 }
 
-/// Waits for the lock of a file. It is held until the returned file is dropped or the process ends.
+/// Waits for the lock of a file. The lock is held until the returned file is dropped or the process ends.
 fn lock(path: &Path) -> io::Result<File> {
     let file = private_options().create(true).append(true).open(path)?;
     file.lock()?;

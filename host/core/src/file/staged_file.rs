@@ -16,7 +16,8 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     StagedFile::write(path, bytes)?.commit()
 }
 
-/// The new content of a file, complete and on the disk next to it. It is deleted on drop unless it was committed.
+/// The new content of a file, written completely to a temporary file next to it. The temporary file is deleted on drop,
+/// unless the content was committed.
 #[derive(Debug)]
 pub struct StagedFile {
     path: PathBuf,

@@ -224,7 +224,7 @@ impl<'a> SchemaWalk<'a> {
         own.is_some() && own == root.map_or(Some(DEFAULT_DIALECT), find_dialect)
     }
 
-    /// Visits the schema to which a reference refers. It must be inside the full schema.
+    /// Visits the schema to which a reference refers. A reference to another document is an error.
     fn follow(&mut self, reference: &str, position: Position) -> Result<(), String> {
         let inside = reference.strip_prefix('#').filter(|_| !reference.contains('%'));
         let Some(pointer) = inside.filter(|pointer| pointer.is_empty() || pointer.starts_with('/')) else {

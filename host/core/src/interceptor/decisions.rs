@@ -87,14 +87,14 @@ pub trait Interceptor: Send + Sync {
     /// Decides about a call before it runs.
     ///
     /// # Errors
-    /// Any error denies the call. It is logged; the model reads only that the interceptor failed.
+    /// Any error denies the call. The error is logged; the model reads only that the interceptor failed.
     async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error>;
 
     /// Decides about the outcome of a call: a result, or an error that the model receives. A result that is delivered later is
     /// reviewed when it is delivered.
     ///
     /// # Errors
-    /// Any error withholds the outcome. It is logged; the model reads only that the interceptor failed.
+    /// Any error withholds the outcome. The error is logged; the model reads only that the interceptor failed.
     async fn after(
         &self,
         call: &InterceptedCall,

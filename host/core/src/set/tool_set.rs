@@ -28,15 +28,18 @@ const SIMILARITY_MIN: f64 = 0.7;
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
     tools: BTreeMap<u64, NamedTool>,
+    /// The positions of the tools, by name.
     positions: HashMap<ToolName, u64>,
     next_position: u64,
     names: NameTable,
-    /// The tools by the ids of the inner layers of their decorator chains. Removed tools stay in it.
+    /// The ids of tools, by the other identities in their decorator chains. Removed tools stay here.
     variants: HashMap<ToolId, BTreeSet<ToolId>>,
+    /// The decorators that [`decorate`](Self::decorate) added.
     decorators: SelectorMap<Arc<dyn Decorator>>,
     /// The decorators of single tools: their guards, and those that [`attach`](Self::attach) added.
     decorators_by_id: HashMap<ToolId, Vec<Arc<dyn Decorator>>>,
     excluded: HashSet<ToolId>,
+    /// The positions of exclusive facades.
     exclusive_positions: BTreeSet<u64>,
 }
 
