@@ -23,16 +23,16 @@ pub(super) fn componentize(
     wit: Option<&ResolvedWit>,
     world: Option<&str>,
 ) -> Result<Vec<u8>, BuildError> {
-    let failed = |message: String| BuildError::Componentize {
+    let failure = |message: String| BuildError::Componentize {
         path: path.to_owned(),
         message,
     };
-    module = guard_clock(module).map_err(failed)?;
+    module = guard_clock(module).map_err(failure)?;
     if !has_component_type(&module) {
-        let wit = wit.ok_or_else(|| failed("it has no component type, and there is no WIT next to it".to_owned()))?;
+        let wit = wit.ok_or_else(|| failure("it has no component type, and there is no WIT next to it".to_owned()))?;
         let world = wit.world(world)?;
         embed_component_metadata(&mut module, wit.resolve(), world, StringEncoding::UTF8)
-            .map_err(|error| failed(format!("{error:#}")))?;
+            .map_err(|error| failure(format!("{error:#}")))?;
     }
     let encoded = catch_unwind(AssertUnwindSafe(|| {
         ComponentEncoder::default()
@@ -47,8 +47,8 @@ pub(super) fn componentize(
             .and_then(|mut encoder| encoder.encode())
     }));
     match encoded {
-        Ok(encoded) => encoded.map_err(|error| failed(format!("{error:#}"))),
-        Err(_panic) => Err(failed("the encoder failed".to_owned())),
+        Ok(encoded) => encoded.map_err(|error| failure(format!("{error:#}"))),
+        Err(_panic) => Err(failure("the encoder failed".to_owned())),
     }
 }
 

@@ -58,12 +58,12 @@ fn expand(item: &DeriveInput) -> Result<TokenStream> {
 
 /// Returns the body of a struct with the same fields, and their attributes for serde.
 fn fields(item: &DeriveInput) -> Result<TokenStream> {
-    let refused = |span: Span| {
+    let refusal = |span: Span| {
         let message = "an entity must be a struct with named fields, which become the properties of its JSON";
         Err(Error::new(span, message))
     };
     let Data::Struct(data) = &item.data else {
-        return refused(item.ident.span());
+        return refusal(item.ident.span());
     };
     match &data.fields {
         Fields::Named(fields) => {
@@ -74,7 +74,7 @@ fn fields(item: &DeriveInput) -> Result<TokenStream> {
             Ok(quote!({ #(#fields),* }))
         }
         Fields::Unit => Ok(quote!(;)),
-        Fields::Unnamed(fields) => refused(fields.span()),
+        Fields::Unnamed(fields) => refusal(fields.span()),
     }
 }
 

@@ -195,19 +195,19 @@ impl Method {
 
 /// Rejects functions that cannot be tools: generic, unsafe or variadic ones.
 fn check_form(signature: &Signature) -> Result<()> {
-    let refused = |span, message| Err(Error::new(span, message));
+    let refusal = |span, message| Err(Error::new(span, message));
     if !signature.generics.params.is_empty() {
         let message = "a generic function cannot be a tool: the model needs one schema; write it for concrete types";
-        return refused(signature.generics.span(), message);
+        return refusal(signature.generics.span(), message);
     }
     if let Some(unsafety) = &signature.unsafety {
-        return refused(
+        return refusal(
             unsafety.span(),
             "an unsafe function cannot be a tool: a model cannot uphold its safety contract",
         );
     }
     if let Some(variadic) = &signature.variadic {
-        return refused(variadic.span(), "a tool must have a fixed number of parameters");
+        return refusal(variadic.span(), "a tool must have a fixed number of parameters");
     }
     Ok(())
 }

@@ -88,10 +88,10 @@ fn generate(
         let generated = generator.generate(&mut wit.resolve().clone(), world, &mut files);
         generated.map(|()| files).map_err(|error| format!("{error:#}"))
     }));
-    let failed = |message| BuildError::Bindings { language, message };
+    let failure = |message| BuildError::Bindings { language, message };
     match generated {
-        Ok(files) => files.map_err(failed),
-        Err(_panic) => Err(failed("the generator does not support a type of it".to_owned())),
+        Ok(files) => files.map_err(failure),
+        Err(_panic) => Err(failure("the generator does not support a type of it".to_owned())),
     }
 }
 

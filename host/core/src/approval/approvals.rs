@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::approver::Approver;
 use super::call_guard::{PermittedCall, StartingCall};
 use super::policy::{ApprovalMode, ApprovalPolicy};
-use super::question::{Question, denied, request_of, validate};
+use super::question::{Question, denial, request_of, validate};
 use super::question_queue::QuestionQueue;
 use super::remembered_answers::{ApprovalMemory, RememberedAnswer};
 use super::request::{ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest};
@@ -167,7 +167,7 @@ impl Approvals {
             let mut decided = DecidedCall::new(&request, ApprovalDecision::Denied, ApprovalBasis::Policy);
             decided.reason = Some(reason);
             observer.decided(&decided);
-            return Err(denied(&call, reason));
+            return Err(denial(&call, reason));
         }
         question.settle(request).await
     }

@@ -61,14 +61,14 @@ impl Question<'_> {
                 }
                 match self.check_edit(&request, arguments).await {
                     Ok(access) => {
-                        self.conclude(&request, &approval, basis, None)?;
+                        self.report_decision(&request, &approval, basis, None)?;
                         return Ok(PermittedCall::edited(arguments.clone(), access));
                     }
                     Err(reason) => request.rejected_edit = Some(reason),
                 }
                 continue;
             }
-            self.conclude(&request, &approval, basis, remembered.as_ref())?;
+            self.report_decision(&request, &approval, basis, remembered.as_ref())?;
             let call = self.call;
             let current_access = self.approvals.access(call.tool, &call.arguments, call.context).await;
             if approval_digest(call.tool.definition(), &current_access) == request.digest {
@@ -78,7 +78,7 @@ impl Question<'_> {
             // approval does not cover the call that would run.
             request = request_of(call, &current_access).await;
         }
-        Err(denied(
+        Err(denial(
             self.call,
             "it was asked about too often without an answer that can be used",
         ))
@@ -92,7 +92,7 @@ impl Question<'_> {
                 let decided = DecidedCall::new(request, ApprovalDecision::Cancelled, ApprovalBasis::Approver);
                 self.observer.decided(&decided);
                 let message = "the call was cancelled before it was approved; it did not run";
-                Err(refused(self.call, ErrorKind::Cancelled, message.to_owned()))
+                Err(refusal(self.call, ErrorKind::Cancelled, message.to_owned()))
             }
             answer = self.ask(request) => Ok(answer),
         }
@@ -133,7 +133,7 @@ impl Question<'_> {
     }
 
     /// Passes a decision to the observer. Returns the error of a decision that does not allow the call.
-    fn conclude(
+    fn report_decision(
         &self,
         request: &ApprovalRequest,
         approval: &Approval,
@@ -151,7 +151,7 @@ impl Question<'_> {
         decided.edited = edited;
         decided.remembered = remembered;
         self.observer.decided(&decided);
-        reason.map_or(Ok(()), |reason| Err(denied(self.call, reason)))
+        reason.map_or(Ok(()), |reason| Err(denial(self.call, reason)))
     }
 
     /// Checks edited arguments. Returns the access of the call with them, or the reason why they cannot be used.
@@ -190,11 +190,11 @@ pub(super) fn validate(tool: &dyn Tool, arguments: &Arguments) -> Result<(), Too
 }
 
 /// Returns the error of a call that was not approved.
-pub(super) fn denied(call: &StartingCall<'_>, reason: &str) -> ToolError {
-    refused(call, ErrorKind::Denied, format!("the call was not approved: {reason}"))
+pub(super) fn denial(call: &StartingCall<'_>, reason: &str) -> ToolError {
+    refusal(call, ErrorKind::Denied, format!("the call was not approved: {reason}"))
 }
 
-fn refused(call: &StartingCall<'_>, kind: ErrorKind, message: String) -> ToolError {
+fn refusal(call: &StartingCall<'_>, kind: ErrorKind, message: String) -> ToolError {
     let error = Error::new(kind, Phase::Validate, message);
     ToolError::Model(error.with_tool(call.tool.definition().name()))
 }

@@ -219,22 +219,22 @@ impl ToolContext {
     /// [`ToolError::Model`] outside a conversation, in a nested call whose caller waits for the result, if the call already
     /// has a background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
     pub fn background_task(&self) -> Result<BackgroundTask, ToolError> {
-        let refused = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
+        let refusal = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
         let Some(offer) = self.extension::<TaskOffer>() else {
-            let error = refused("a background task needs a conversation");
+            let error = refusal("a background task needs a conversation");
             return Err(ToolError::Model(
                 error.with_suggestion("call the tool in a conversation"),
             ));
         };
         let mut calls_with_task = lock(&offer.calls_with_task);
         if calls_with_task.len() >= BACKGROUND_TASKS_MAX {
-            let error = refused("too many background tasks are running");
+            let error = refusal("too many background tasks are running");
             return Err(ToolError::Model(
                 error.with_suggestion("wait until one of them has finished"),
             ));
         }
         if !calls_with_task.insert(offer.call.clone()) {
-            return Err(ToolError::Model(refused("the call already has a background task")));
+            return Err(ToolError::Model(refusal("the call already has a background task")));
         }
         Ok(BackgroundTask {
             call: offer.call.clone(),

@@ -139,11 +139,11 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         T: ToolMethods,
     {
         let id = object.instance_id();
-        Self::with_methods(object, id)
+        Self::from_methods_with_id(object, id)
     }
 
     /// Creates an entity with this id from an object whose type has the attribute `#[tool]`.
-    pub(super) fn with_methods(object: Arc<T>, id: Option<String>) -> Result<Self, Error>
+    pub(super) fn from_methods_with_id(object: Arc<T>, id: Option<String>) -> Result<Self, Error>
     where
         T: ToolMethods,
     {

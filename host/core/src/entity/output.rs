@@ -73,7 +73,7 @@ where
         }
     };
     let id = object.instance_id().or_else(|| id_text(fields.get("id")?));
-    let entity = NativeEntity::with_methods(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
+    let entity = NativeEntity::from_methods_with_id(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
     let value = entity_json(&entity, fields).map_err(S::Error::custom)?;
     ENTITIES.with_borrow_mut(|slots| {
         if let Some(slots) = slots {

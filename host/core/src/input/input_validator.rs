@@ -76,14 +76,14 @@ impl InputValidator {
     /// # Errors
     /// [`ErrorKind::Configuration`] if it is not a JSON Schema of type `object`.
     pub fn of(definition: &ToolDefinition) -> Result<Self, Error> {
-        let refused = |message: String| {
+        let refusal = |message: String| {
             Error::new(ErrorKind::Configuration, Phase::Validate, message).with_tool(definition.name())
         };
         if definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err(refused("the input schema must have `\"type\": \"object\"`".to_owned()));
+            return Err(refusal("the input schema must have `\"type\": \"object\"`".to_owned()));
         }
         Self::compile(&definition.input_schema, Trust::Trusted)
-            .map_err(|error| refused(format!("the input schema is not valid: {error}")))
+            .map_err(|error| refusal(format!("the input schema is not valid: {error}")))
     }
 
     /// Compiles an input schema that [`UntrustedSchemas`](crate::UntrustedSchemas) has read.

@@ -59,7 +59,7 @@ impl Interception {
             biased;
             () = context.cancel().cancelled() => {
                 let message = "the call was cancelled before it was checked; it did not run";
-                return Err(refused(ErrorKind::Cancelled, Phase::Validate, message.to_owned(), call));
+                return Err(refusal(ErrorKind::Cancelled, Phase::Validate, message.to_owned(), call));
             }
             decision = self.0.before(call, context) => decision,
         };
@@ -79,7 +79,7 @@ impl Interception {
             CallDecision::Edit(arguments) => Ok(arguments),
             CallDecision::Deny { reason } => {
                 let message = format!("the interceptor `{}` denied the call: {reason}", self.0.name());
-                Err(refused(ErrorKind::Denied, Phase::Validate, message, call))
+                Err(refusal(ErrorKind::Denied, Phase::Validate, message, call))
             }
         }
     }
@@ -105,7 +105,7 @@ impl Interception {
         let review = self.0.after(call, outcome_to_review, context).await;
         let withheld = |reason: String| {
             let message = format!("the result is withheld, and the call may have taken effect: {reason}");
-            Err(refused(ErrorKind::Denied, Phase::Execute, message, call))
+            Err(refusal(ErrorKind::Denied, Phase::Execute, message, call))
         };
         match review {
             Ok(OutcomeReview::Keep) => outcome,
@@ -124,7 +124,7 @@ impl Interception {
     /// Logs the error of an interceptor for the operator, and returns the error that the model receives.
     fn log_failure(&self, error: &Error, message: String, phase: Phase, call: &InterceptedCall) -> ToolError {
         tracing::warn!(interceptor = self.0.name(), tool = %call.tool, %error, "an interceptor failed");
-        refused(ErrorKind::Denied, phase, message, call)
+        refusal(ErrorKind::Denied, phase, message, call)
     }
 }
 
@@ -199,7 +199,7 @@ impl LateReview for LateInterception {
     }
 }
 
-fn refused(kind: ErrorKind, phase: Phase, message: String, call: &InterceptedCall) -> ToolError {
+fn refusal(kind: ErrorKind, phase: Phase, message: String, call: &InterceptedCall) -> ToolError {
     ToolError::Model(Error::new(kind, phase, message).with_tool(call.name.clone()))
 }
 

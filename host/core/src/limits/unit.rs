@@ -80,14 +80,14 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// The exact number, as it can be parsed.
+/// Converts to the exact number, which can be parsed again.
 impl From<ByteCount> for String {
     fn from(ByteCount(bytes): ByteCount) -> Self {
         bytes.to_string()
     }
 }
 
-/// The exact time in milliseconds, as it can be parsed.
+/// Converts to the exact time in milliseconds, which can be parsed again.
 impl From<Span> for String {
     fn from(Span(time): Span) -> Self {
         format!("{}ms", time.as_millis())
