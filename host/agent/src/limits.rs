@@ -31,14 +31,15 @@ pub struct LoopLimits {
     pub calls_max: u32,
     /// Maximum number of calls of one response that run. The other calls are answered with an error.
     pub calls_per_response_max: u32,
-    /// Maximum duration of the run, in milliseconds. The default of ten minutes allows for slow tools.
+    /// Maximum duration of the run, in milliseconds, without the time in which a person is asked about a call. The default of
+    /// ten minutes allows for slow tools.
     pub wall_ms_max: u64,
     /// Maximum sum of input and output tokens; unlimited by default.
     pub tokens_max: Option<u64>,
     /// Estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages; by
     /// default three quarters of the model's context, or unlimited if
     /// [`ChatModel::context_tokens`](crate::model::ChatModel::context_tokens) returns `None`. The system message, the
-    /// first user message, the current one and the newest messages stay.
+    /// first user message, the current one, pinned messages and the newest messages stay.
     pub context_tokens_max: Option<u64>,
     /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,
@@ -46,7 +47,7 @@ pub struct LoopLimits {
     pub result_bytes_max: usize,
     /// Maximum number of declared tools, since providers reject more. Beyond it, the least recently used tools are hidden.
     pub tools_max: usize,
-    /// The number of declared tools at which a warning event is emitted, since models choose poorly among many tools.
+    /// The number of declared tools from which on a warning event is emitted, since models choose poorly among many tools.
     pub tools_warn: usize,
 }
 
@@ -68,15 +69,15 @@ impl Default for LoopLimits {
     }
 }
 
-/// The minimum of `result_bytes_max`. It leaves space for text before the marker.
+/// The minimum of `result_bytes_max`, which leaves space for text before the marker at the end of a truncated result.
 const RESULT_BYTES_MIN: usize = 256;
 
-/// The minimum of `context_tokens_max`. It leaves space for a summary and the newest messages.
+/// The minimum of `context_tokens_max`, which leaves space for a summary and the newest messages.
 const CONTEXT_TOKENS_MIN: u64 = 1000;
 
 impl LoopLimits {
-    /// Returns the limits with the default of `context_tokens_max` for a model: three quarters of its context, since sizes are estimated and
-    /// the response needs space.
+    /// Sets `context_tokens_max` to the default for a model, unless it is set: three quarters of the model's context, since
+    /// sizes are estimated and the response needs space.
     #[must_use]
     pub fn for_model(mut self, model: &dyn ChatModel) -> Self {
         let default = || model.context_tokens().map(|tokens| tokens / 4 * 3);
@@ -84,7 +85,7 @@ impl LoopLimits {
         self
     }
 
-    /// Checks that a run is possible with these limits.
+    /// Checks that every limit has a possible value, such as at least one inference.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] with the name of the first invalid limit.
@@ -97,18 +98,18 @@ impl LoopLimits {
             ("tokens_max", self.tokens_max.unwrap_or(1)),
             ("tools_max", self.tools_max as u64),
         ];
-        let refused = |message: String| Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
+        let invalid = |message: String| Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
         if let Some((name, _)) = counts.iter().find(|(_, value)| *value == 0) {
-            return refused(format!("`{name}` must be at least 1"));
+            return invalid(format!("`{name}` must be at least 1"));
         }
         if self.unknown_tools == UnknownToolPolicy::StopAfter(0) {
-            return refused("`unknown_tools` must allow at least 1".to_owned());
+            return invalid("`unknown_tools` must allow at least 1".to_owned());
         }
         if self.result_bytes_max < RESULT_BYTES_MIN {
-            return refused(format!("`result_bytes_max` must be at least {RESULT_BYTES_MIN}"));
+            return invalid(format!("`result_bytes_max` must be at least {RESULT_BYTES_MIN}"));
         }
         if self.context_tokens_max.is_some_and(|max| max < CONTEXT_TOKENS_MIN) {
-            return refused(format!("`context_tokens_max` must be at least {CONTEXT_TOKENS_MIN}"));
+            return invalid(format!("`context_tokens_max` must be at least {CONTEXT_TOKENS_MIN}"));
         }
         Ok(())
     }

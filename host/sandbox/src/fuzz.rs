@@ -1,5 +1,5 @@
-//! The entry points of the fuzzers to private code: the mappings between WIT and JSON and between CBOR and JSON, and the directories of
-//! grants. Not part of the public API.
+//! The entry points of the fuzzers to private code: the mappings between WIT and JSON and between CBOR and JSON, and the
+//! directories of grants. Not part of the public API.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const DEPTH_MAX: u32 = 6;
 #[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
 pub fn values(data: &[u8]) {
     let mut data = data.iter().copied();
-    let ty = wit_type(&mut data, 0);
+    let ty = generate_type(&mut data, 0);
     let Ok(text) = String::from_utf8(data.collect()) else {
         return;
     };
@@ -43,7 +43,7 @@ pub fn values(data: &[u8]) {
     }
 }
 
-/// Decodes JSON and encodes the value again. `None` if the JSON is refused.
+/// Decodes JSON and encodes the value again. Returns `None` if the JSON is refused.
 fn round_trip(field: &Field, value: Value) -> Option<Value> {
     let arguments = Map::from_iter([("value".to_owned(), value)]);
     let params = std::slice::from_ref(field);
@@ -51,12 +51,13 @@ fn round_trip(field: &Field, value: Value) -> Option<Value> {
     encode(&field.ty, decoded.into_iter().next()?, &mut std::iter::empty()).ok()
 }
 
-fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
+/// Generates a type from bytes. A type that is nested too deeply is a scalar.
+fn generate_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
     let byte = data.next().unwrap_or_default();
-    let many = usize::from(byte >> 5) + 1;
-    let is_scalar = depth >= DEPTH_MAX;
-    let mut inner = || Box::new(wit_type(data, depth + 1));
-    match byte % if is_scalar { 14 } else { 22 } {
+    let item_count = usize::from(byte >> 5) + 1;
+    let must_be_scalar = depth >= DEPTH_MAX;
+    let mut inner = || Box::new(generate_type(data, depth + 1));
+    match byte % if must_be_scalar { 14 } else { 22 } {
         0 => WitType::Bool,
         1 => WitType::S8,
         2 => WitType::U8,
@@ -73,9 +74,9 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
         13 => WitType::Bytes,
         14 => WitType::List(inner()),
         15 => WitType::Option(inner()),
-        16 => WitType::Tuple((0..many).map(|_| *inner()).collect()),
+        16 => WitType::Tuple((0..item_count).map(|_| *inner()).collect()),
         17 => WitType::Record(
-            (0..many)
+            (0..item_count)
                 .map(|at| Field {
                     label: label(at),
                     ty: *inner(),
@@ -84,12 +85,12 @@ fn wit_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
         ),
         18 => {
             let payload = |at: usize| at.is_multiple_of(2).then(|| *inner());
-            let payloads: Vec<_> = (0..many).map(payload).collect();
+            let payloads: Vec<_> = (0..item_count).map(payload).collect();
             let cases = payloads.into_iter().enumerate();
             WitType::Variant(cases.map(|(at, ty)| Case { label: label(at), ty }).collect())
         }
-        19 => WitType::Enum((0..many).map(label).collect()),
-        20 => WitType::Flags((0..many).map(label).collect()),
+        19 => WitType::Enum((0..item_count).map(label).collect()),
+        20 => WitType::Flags((0..item_count).map(label).collect()),
         _ => WitType::Result {
             ok: Some(inner()),
             err: None,
@@ -101,7 +102,7 @@ fn label(at: usize) -> Label {
     Label::new(&format!("item-{at}"))
 }
 
-/// Decodes CBOR. The input must be refused, or decode within the limits to a value that encodes and decodes to itself.
+/// Checks that CBOR is refused, or decodes within the limits to a value that is the same after it is encoded and decoded again.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.
@@ -112,14 +113,15 @@ pub fn cbor(data: &[u8]) {
 /// The maximum number of rules of one input of [`directories`].
 const RULES_MAX: usize = 4;
 
-/// Opens the directories of rules, and decides on an access.
+/// Opens the directories of rules, and decides on accesses to a path.
 ///
-/// Each line of the input except the last is a rule: a path below `root`, a path of the guest, and `rw` for a writable directory.
-/// The last line is a path of the guest. `links` lists the links below `root`, each with its target, as paths below `root`. No link
-/// inside a writable directory may be followed, and an access may be allowed only by a rule whose directory was opened.
+/// Each line of the input except the last is a rule: a path below `root`, a path of the guest, and `rw` for a writable
+/// directory. The last line is a path of the guest. `links` lists the links below `root`, each with its target, as paths
+/// below `root`. No link inside a writable directory may be followed, and an access may be allowed only by a rule whose
+/// directory was opened.
 ///
 /// # Panics
-/// If an access or a followed link violates this, which means that the fuzzer has found a bug.
+/// If one of these conditions is violated, which means that the fuzzer has found a bug.
 #[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
 pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -148,10 +150,13 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
         .iter()
         .filter_map(|(rule, path)| Some((rule, path.as_ref().ok()?)))
     {
-        let (expected, followed) = resolved(root, links, &rule.host);
+        let (expected, followed) = resolve_with_links(root, links, &rule.host);
         assert_eq!(*path, expected, "{rule}");
-        let planted = followed.iter().find(|link| link.parent().is_some_and(is_writable));
-        assert!(planted.is_none(), "{rule} follows {planted:?} under {opened:?}");
+        let writable_link = followed.iter().find(|link| link.parent().is_some_and(is_writable));
+        assert!(
+            writable_link.is_none(),
+            "{rule} follows {writable_link:?} under {opened:?}"
+        );
     }
     check_decisions(&opened, path);
 }
@@ -159,7 +164,7 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
 /// A rule, and the real path of its directory or the reason why it cannot be opened.
 type OpenedRule<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
 
-/// Decides on an access to a path of the guest, which only a rule with an open directory may allow.
+/// Decides on reading and writing a path of the guest, which only a rule with an open directory may allow.
 fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
     let mut rights = EffectiveRights {
         declared: DeclaredCapabilities::from_imports(["wasi:filesystem/preopens@0.2.6"]),
@@ -187,8 +192,11 @@ fn check_decisions(opened: &[OpenedRule<'_>], path: &str) {
         let allows = |rule: &DirectoryRule| {
             let guest = Path::new(path);
             let is_open = rights.opened.contains_key(&rule.guest);
-            let climbs = guest.components().any(|part| part == Component::ParentDir);
-            is_open && !climbs && guest.starts_with(&rule.guest) && (mode == AccessMode::Read || rule.access == mode)
+            let has_parent_part = guest.components().any(|part| part == Component::ParentDir);
+            is_open
+                && !has_parent_part
+                && guest.starts_with(&rule.guest)
+                && (mode == AccessMode::Read || rule.access == mode)
         };
         assert!(
             !allowed || rights.rules.files.iter().any(allows),
@@ -208,9 +216,8 @@ fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
     DirectoryRule::new(host.to_str()?, guest, access, None).ok()
 }
 
-/// Resolves a path with a list of links instead of the file system. Also returns the links through which the path
-/// leads.
-fn resolved(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
+/// Resolves a path with a list of links instead of the file system. Also returns the links that it followed.
+fn resolve_with_links(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let (mut real, mut followed) = (PathBuf::new(), Vec::new());
     for part in path.components() {
         real.push(part);

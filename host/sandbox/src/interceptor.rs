@@ -18,13 +18,14 @@ use toolwit_core::{
 
 /// A plugin that decides about the calls of other tools: it exports `toolwit:plugin/interceptor`.
 ///
-/// Each decision runs in a fresh instance, under the limits and with the grants of the plugin. Decisions about calls run one after
-/// another, so that a plugin can count them in its key–value store; reviews of outcomes run concurrently.
+/// Each decision runs in a fresh instance, under the limits and with the grants of the plugin. Decisions about calls run one
+/// after another, so that a plugin can count the calls in its key–value store. Reviews of outcomes run concurrently.
 pub struct PluginInterceptor {
     plugin: Arc<Plugin>,
     /// All decisions belong to one conversation, so that a grant for one conversation is used once.
     scope: Scope,
-    deciding: Mutex<()>,
+    /// Held while a decision about a call runs.
+    decision_lock: Mutex<()>,
 }
 
 impl PluginInterceptor {
@@ -35,9 +36,10 @@ impl PluginInterceptor {
     pub fn new(plugin: Arc<Plugin>) -> Result<Self, Error> {
         if !plugin.inspection().is_interceptor() {
             let message = "the plugin is not an interceptor: it does not export `toolwit:plugin/interceptor`";
-            let skipped = plugin.inspection().skipped.iter();
-            let skipped = skipped.filter(|skipped| skipped.export.starts_with("toolwit:plugin/interceptor"));
-            let suggestion = skipped.map(|skipped| skipped.reason.clone()).next();
+            // An export of this name with other types is skipped, and the reason helps its author.
+            let mut skipped_exports = plugin.inspection().skipped.iter();
+            let similar = skipped_exports.find(|skipped| skipped.export.starts_with("toolwit:plugin/interceptor"));
+            let suggestion = similar.map(|skipped| skipped.reason.clone());
             return Err(Error::new(ErrorKind::Configuration, Phase::Load, message)
                 .with_suggestion(suggestion.unwrap_or_else(|| {
                     "name a plugin that exports it, such as the shipped `redact` and `quota`".to_owned()
@@ -47,7 +49,7 @@ impl PluginInterceptor {
         Ok(Self {
             plugin,
             scope: Scope::new(),
-            deciding: Mutex::new(()),
+            decision_lock: Mutex::new(()),
         })
     }
 }
@@ -60,8 +62,8 @@ impl Interceptor for PluginInterceptor {
 
     async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error> {
         let arguments = Arguments::from_iter([("call".to_owned(), call_argument(call))]);
-        // Held while the guest runs, within its limit of time.
-        let _deciding = self.deciding.lock().await;
+        // The guest runs under a time limit, so the lock is always released.
+        let _decision = self.decision_lock.lock().await;
         let decision = call_interceptor(
             &self.plugin,
             InterceptorFunction::Before,

@@ -10,7 +10,7 @@
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
 //! - [`grants`]: decides on the accesses of a plugin.
 //! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
-//! - `contract`: the functions by which components of other hosts list and call their tools.
+//! - `contract`: the functions through which components that were built for other hosts list and call their tools.
 //! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
 //! - `dynamic`: discovers the tools that a component lists at run time ([`DynamicTools`]).

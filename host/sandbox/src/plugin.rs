@@ -21,8 +21,10 @@ impl Plugin {
     /// Creates a plugin from a component in memory.
     ///
     /// # Errors
-    /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances),
-    /// [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits.
+    /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`];
+    /// [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances), [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory)
+    /// or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the
+    /// limits.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -46,7 +48,8 @@ impl Plugin {
     /// Creates a plugin from a component file.
     ///
     /// # Errors
-    /// Those of [`Plugin::from_bytes`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) or [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes).
+    /// Those of [`Plugin::from_bytes`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) or
+    /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes).
     pub async fn from_file(runtime: &Arc<Runtime>, name: &str, path: PathBuf) -> Result<Arc<Self>, Error> {
         let bytes_max = runtime.engines.limits.component_bytes_max;
         let (task_path, task_name) = (path.clone(), name.to_owned());
@@ -75,7 +78,8 @@ impl Plugin {
     /// reads the file, and refuses it if its digest has changed.
     ///
     /// # Errors
-    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero.
+    /// Those of [`Plugin::from_bytes`] except those of [`Inspection::from_bytes`], and
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero.
     pub fn from_inspection(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -100,12 +104,16 @@ impl Plugin {
         source: Source,
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
-        let ceilings = &runtime.engines.limits;
-        let limits = effective(ceilings, &runtime.operator_limits, &LimitOverrides::default());
-        let fits = || inspection.footprint.require_within(&limits, ceilings.memory_bytes_max);
+        let engine_limits = &runtime.engines.limits;
+        let limits = effective(engine_limits, &runtime.operator_limits, &LimitOverrides::default());
+        let require_footprint_within = || {
+            inspection
+                .footprint
+                .require_within(&limits, engine_limits.memory_bytes_max)
+        };
         inspection
             .require_loadable(runtime.engines.wasi)
-            .and_then(|()| fits())
+            .and_then(|()| require_footprint_within())
             .map_err(|error| error.with_plugin(name))?;
         Ok(Self::new(
             runtime,

@@ -41,7 +41,7 @@ async fn tool(imports: &[&str], claim: &str, rules: &str) -> Arc<dyn Tool> {
     let grant = format!("version = 1\n[[grant]]\nplugin = \"guest\"\nany-version = true\n{rules}");
     let runtime = Runtime::new(RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
-        granted: vec![NewGrant {
+        application_grants: vec![NewGrant {
             plugin: "guest".to_owned(),
             version: GrantedVersion::Any,
             scope: GrantScope::Always,

@@ -93,8 +93,9 @@ fn component(entry: EntryPoint, body: &str) -> Vec<u8> {
         }
         EntryPoint::Function | EntryPoint::Command => "",
     };
-    // At 16: the result of a function that returns the text. At 64: the text. At 112: the counter as a result. At 128: the counter.
-    // At 144: the result of a discovery, with the tool at 160, its name at 208 and its schema at 224. The text is its description.
+    // At 16: the result of a function that returns the text. At 64: the text. At 112: the counter as a result. At 128: the
+    // counter. At 144: the result of a discovery, with the tool at 160, its name at 208 and its schema at 224. The text is
+    // its description.
     let text = format!(
         r#"(module
             (import "wasi:cli/environment@0.2.0" "get-environment" (func $environment (param i32)))
@@ -145,7 +146,7 @@ impl Guest {
         let grant = format!("version = 1\n[[grant]]\nplugin = \"guest\"\nany-version = true\n{rules}");
         let mut options = RuntimeOptions {
             operator_limits: LimitOverrides::default().with_fuel_max(1_000_000),
-            granted: vec![NewGrant {
+            application_grants: vec![NewGrant {
                 plugin: "guest".to_owned(),
                 version: GrantedVersion::Any,
                 scope: GrantScope::Always,

@@ -33,8 +33,8 @@ use toolwit_registry::{Download, FileUrl};
 
 /// Downloads files over HTTPS, from the hosts whose certificates the system trusts.
 ///
-/// It sends no credentials or cookies, uses no proxy, and follows a limited number of redirects. Plain HTTP is for loopback
-/// addresses only.
+/// The downloader sends no credentials or cookies, uses no proxy, and follows a limited number of redirects. It uses plain HTTP
+/// only for loopback addresses.
 #[derive(Clone, Debug)]
 pub struct HttpDownloader {
     client: Client,
@@ -63,9 +63,10 @@ impl HttpDownloader {
         Ok(Self { client, wall_max })
     }
 
-    async fn response(&self, url: &FileUrl) -> Result<Response, Error> {
+    /// Requests a file, and returns a successful response.
+    async fn request(&self, url: &FileUrl) -> Result<Response, Error> {
         let request = self.client.get(url.as_str()).header(ACCEPT_ENCODING, "identity");
-        let response = request.send().await.map_err(|error| self.failed(url, &error))?;
+        let response = request.send().await.map_err(|error| self.request_error(url, &error))?;
         let status = response.status();
         if status.is_success() {
             Ok(response)
@@ -78,7 +79,8 @@ impl HttpDownloader {
         }
     }
 
-    fn failed(&self, url: &FileUrl, error: &reqwest::Error) -> Error {
+    /// Returns the error for a request that failed, with its innermost cause.
+    fn request_error(&self, url: &FileUrl, error: &reqwest::Error) -> Error {
         if error.is_timeout() {
             let why = format!("it took longer than {}", Span(self.wall_max));
             return download_error(ErrorKind::Timeout, url, &why)
@@ -95,7 +97,7 @@ impl HttpDownloader {
 #[async_trait]
 impl Download for HttpDownloader {
     async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error> {
-        let mut response = self.response(url).await?;
+        let mut response = self.request(url).await?;
         let too_large = || {
             let message = format!("it has more than {}", ByteCount(bytes_max));
             download_error(ErrorKind::FileBytes, url, &message)
@@ -103,9 +105,13 @@ impl Download for HttpDownloader {
         if response.content_length().is_some_and(|length| length > bytes_max) {
             return Err(too_large());
         }
-        // The announced length is not allocated in advance: it is not trusted.
+        // The announced length is not trusted, so no memory is allocated for it in advance.
         let mut content = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.failed(url, &error))? {
+        while let Some(piece) = response
+            .chunk()
+            .await
+            .map_err(|error| self.request_error(url, &error))?
+        {
             if (content.len() + piece.len()) as u64 > bytes_max {
                 return Err(too_large());
             }
@@ -115,7 +121,7 @@ impl Download for HttpDownloader {
     }
 }
 
-/// Follows a redirect if [`FileUrl::join`] allows it.
+/// Follows a redirect if [`FileUrl::join`] allows it and the download has not had too many redirects.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > DOWNLOAD_REDIRECTS_MAX {
         return attempt.error(format!("it has more than {DOWNLOAD_REDIRECTS_MAX} redirects"));

@@ -17,7 +17,8 @@
 //!
 //! The names that most programs need are at the root. Everything else is in the module of its crate:
 //!
-//! - Running plugins: [`Toolwit`], [`CallSession`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`], [`limits`], [`registry`], [`store`].
+//! - Running plugins: [`Toolwit`], [`CallSession`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`], [`limits`],
+//!   [`registry`], [`store`].
 //! - Writing tools in Rust: the attributes [`macro@tool`] and [`macro@facade`], the derive macro [`Entity`], [`NativeTool`],
 //!   [`ToolObject`]; more in [`mod@tool`].
 //! - Conversations: [`Conversation`], [`RunOutcome`], [`Event`]; more in [`agent`].
@@ -25,8 +26,8 @@
 //!   [`strategy`].
 //! - Models: [`ChatModel`], [`OpenAi`], [`ScriptedModel`]; more in [`model`] and [`models`].
 //! - Tools of servers of the Model Context Protocol: [`mcp`].
-//! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL: [`download`];
-//!   finding a tool by name: [`find`]; test cases of a plugin: [`testing`].
+//! - Building components from source: [`build`]; shipping a package as one file: [`packing`]; adding one from a URL:
+//!   [`download`]; finding a tool by name: [`find`]; test cases of a plugin: [`testing`].
 
 #![doc(test(attr(deny(warnings), allow(dead_code, unused_variables))))]
 

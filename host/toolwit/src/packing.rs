@@ -32,7 +32,7 @@ pub struct Packing {
 pub struct PackedComponent {
     /// The written file.
     pub component: PathBuf,
-    /// Its size.
+    /// Its size in bytes.
     pub size_bytes: u64,
 }
 
@@ -151,13 +151,14 @@ fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
     })
 }
 
+/// Returns the component with the WIT of a file or directory.
 fn with_wit(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
+    let build_error = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
     if path.is_file() {
         read_text(path, WIT_BYTES_MAX)?;
     } else if !path.is_dir() {
-        return Err(failed(format!("{} is not a file or directory", path.display())));
+        return Err(build_error(format!("{} is not a file or directory", path.display())));
     }
-    let wit = ResolvedWit::read(path).map_err(|error| failed(error.to_string()).with_source(error))?;
-    embed_wit(component, &wit).map_err(|error| failed(error.to_string()).with_source(error))
+    let wit = ResolvedWit::read(path).map_err(|error| build_error(error.to_string()).with_source(error))?;
+    embed_wit(component, &wit).map_err(|error| build_error(error.to_string()).with_source(error))
 }

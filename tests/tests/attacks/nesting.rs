@@ -280,7 +280,7 @@ async fn two_stateful_plugins_that_call_each_other_are_not_deadlocked() {
     let grant =
         |plugin: &str| format!("[[grant]]\nplugin = \"{plugin}\"\nany-version = true\ntools = [\"native#meet\"]\n");
     std::fs::write(&grants, format!("version = 1\n{}{}", grant("left"), grant("right"))).unwrap();
-    let guests = Guests::with(|options| options.grants = Some(grants));
+    let guests = Guests::with(|options| options.grants_file = Some(grants));
     let bytes = Guests::rust_bytes("looper").await;
     let left = guests.bytes("left", bytes.clone()).await.unwrap();
     let right = guests.bytes("right", bytes).await.unwrap();

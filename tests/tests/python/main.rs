@@ -48,7 +48,7 @@ impl Desk {
         let code = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-code");
         let guests = Guests::with(|options| {
             options.code_cache = CodeCacheLocation::Directory(code);
-            options.grants = grants;
+            options.grants_file = grants;
         });
         let plugin = guests.bytes("hostile", component().to_vec()).await.unwrap();
         plugin.prepare().await.unwrap();

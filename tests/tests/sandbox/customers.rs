@@ -230,7 +230,7 @@ async fn checkout_messages_the_user_and_returns_the_order_as_artifact() {
     let file = grants.path().join("grants.toml");
     let text = "version = 1\n[[grant]]\nplugin = \"customers\"\nany-version = true\ncontext = [\"tenant\"]\n";
     std::fs::write(&file, text).unwrap();
-    let (outcome, messages) = buy_beans(&Guests::with(|options| options.grants = Some(file))).await;
+    let (outcome, messages) = buy_beans(&Guests::with(|options| options.grants_file = Some(file))).await;
     assert_eq!(
         (&outcome.artifacts[0].value["tenant"], messages.len()),
         (&json!("acme"), 1)

@@ -22,7 +22,7 @@ async fn workshop(grants: &str) -> (Conversation, TempDir) {
     let file = directory.path().join("grants.toml");
     let text = format!("version = 1\n[[grant]]\nplugin = \"workshop\"\nany-version = true\n{grants}\n");
     std::fs::write(&file, text).unwrap();
-    let guests = Guests::with(|options| options.grants = Some(file));
+    let guests = Guests::with(|options| options.grants_file = Some(file));
     (Conversation::over(&[&guests.rust("workshop").await]), directory)
 }
 

@@ -12,13 +12,13 @@ use toolwit_core::{ToolContext, ToolError, ToolResult};
 /// An agent that performs tasks: an [`AgenticTool`](super::AgenticTool), or a custom implementation.
 #[async_trait]
 pub trait Agent: Send + Sync {
-    /// Returns the name, which is also the name of the tool that calls the agent.
+    /// Returns the name, which is also the name of the [`Subagent`](super::Subagent) that calls the agent.
     fn name(&self) -> &str;
 
     /// Returns the description for models.
     fn description(&self) -> &str;
 
-    /// Performs a task. The blackboard of the context belongs to the task.
+    /// Performs a task. The blackboard of the context is for this task only.
     ///
     /// # Errors
     /// As [`Tool::call`](toolwit_core::Tool::call).
@@ -28,7 +28,7 @@ pub trait Agent: Send + Sync {
 /// The agents of an application, by name.
 #[derive(Clone, Default)]
 pub struct Agents {
-    named: BTreeMap<String, Arc<dyn Agent>>,
+    by_name: BTreeMap<String, Arc<dyn Agent>>,
 }
 
 impl Agents {
@@ -41,7 +41,7 @@ impl Agents {
     /// Adds an agent under its name. It replaces an agent with the same name.
     #[must_use]
     pub fn with_agent(mut self, agent: impl Agent + 'static) -> Self {
-        self.named.insert(agent.name().to_owned(), Arc::new(agent));
+        self.by_name.insert(agent.name().to_owned(), Arc::new(agent));
         self
     }
 
@@ -50,16 +50,16 @@ impl Agents {
     /// # Errors
     /// [`ErrorKind::Configuration`] if no agent has this name. The suggestion lists the existing agents.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Agent>, Error> {
-        self.named.get(name).ok_or_else(|| {
+        self.by_name.get(name).ok_or_else(|| {
             let error = Error::new(
                 ErrorKind::Configuration,
                 Phase::Validate,
                 format!("no agent is named `{name}`"),
             );
-            if self.named.is_empty() {
+            if self.by_name.is_empty() {
                 return error.with_suggestion("there are no agents; add one with `Agents::with_agent`");
             }
-            let names: Vec<_> = self.named.keys().map(|name| format!("`{name}`")).collect();
+            let names: Vec<_> = self.by_name.keys().map(|name| format!("`{name}`")).collect();
             error.with_suggestion(format!("the agents are {}", names.join(", ")))
         })
     }

@@ -11,7 +11,7 @@ use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 
-/// Runs the inner loop, including its background calls.
+/// Runs a conversation of the agent for one input, until its background calls have ended too.
 pub(super) async fn run_agent(
     agent: &AgenticTool,
     input: &str,
@@ -45,7 +45,7 @@ fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -
     config.has_nested_artifacts.get_or_insert(false);
     let description = &agent.definition.description;
     let system = match (&agent.make_system_prompt, config.system.take()) {
-        (Some(make), _) => make(context, input),
+        (Some(make_system_prompt), _) => make_system_prompt(context, input),
         (None, Some(text)) => text,
         (None, None) => format!(
             "You are an agent that does one task with the help of tools. Use the tools that you are given, and answer only with \
@@ -70,8 +70,8 @@ fn success_result(outcome: RunOutcome) -> ToolResult {
     result
 }
 
-/// Converts a failed run to a result for the outer model, or to an error for the operator if only the operator can fix it.
-/// Records the failed agent for the error of the outer run.
+/// Converts a failed run to a result for the outer model. If only the operator can fix the failure, or if the run was
+/// cancelled, converts it to an error. Records the failed agent for the error of the outer run.
 fn failure_result(error: RunError, name: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
     let failed_agent = error.agent.as_deref().unwrap_or(name).to_owned();
     let message = format!("`{name}` did not finish: {error}");

@@ -47,7 +47,7 @@ pub struct AgenticTool {
     parameters: Vec<Parameter>,
     pub(super) config: LoopConfig,
     pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
-    /// The error of an invalid parameter, which every call returns.
+    /// The first error of an invalid parameter, which every call returns.
     pub(super) setter_error: Option<Error>,
 }
 
@@ -90,13 +90,13 @@ impl AgenticTool {
         self
     }
 
-    /// Creates the system prompt for each call from its context and its input.
+    /// Sets a function that creates the system prompt for each call from its context and its input.
     #[must_use]
     pub fn with_system_prompt_from(
         mut self,
-        make: impl Fn(&ToolContext, &str) -> String + Send + Sync + 'static,
+        make_system_prompt: impl Fn(&ToolContext, &str) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.make_system_prompt = Some(Arc::new(make));
+        self.make_system_prompt = Some(Arc::new(make_system_prompt));
         self
     }
 
@@ -119,7 +119,7 @@ impl AgenticTool {
         self.configured(|config| config.with_model(model))
     }
 
-    /// Chooses one of the models of the calling conversation.
+    /// Chooses one of the models of the [configuration](LoopConfig::with_models), or else of the calling conversation.
     #[must_use]
     pub fn with_model_choice(self, choice: impl Into<ModelChoice>) -> Self {
         self.configured(|config| config.with_model_choice(choice))
@@ -161,7 +161,8 @@ impl AgenticTool {
         self.configured(|config| config.with_tools(tools))
     }
 
-    /// Adds the tools of a role of the calling conversation's tool groups.
+    /// Adds the tools of a role of the [configuration's groups](LoopConfig::with_groups), or else of the calling
+    /// conversation's.
     #[must_use]
     pub fn with_role(self, role: impl Into<String>) -> Self {
         self.configured(|config| config.with_role(role))
@@ -186,7 +187,7 @@ impl AgenticTool {
         self.configured(|config| config.with_state_machine(machine))
     }
 
-    /// Chains tools to objects that inner tools return. A playbook or a state machine does not lock the chained tools.
+    /// Chains tools to objects that inner tools return, as [`LoopConfig::with_chaining`] does.
     #[must_use]
     pub fn with_chaining(self, chaining: Chaining) -> Self {
         self.configured(|config| config.with_chaining(chaining))
@@ -216,8 +217,8 @@ impl AgenticTool {
         self
     }
 
-    /// Returns the input as the prompt of the inner loop.
-    fn input(&self, arguments: &Arguments) -> String {
+    /// Returns the prompt of the inner loop: the task, or the arguments as JSON if the tool has parameters.
+    fn prompt(&self, arguments: &Arguments) -> String {
         match arguments.get(TASK) {
             Some(Value::String(task)) if self.parameters.is_empty() => task.clone(),
             _ => Value::Object(arguments.clone()).to_string(),
@@ -232,9 +233,9 @@ impl Tool for AgenticTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let check = InputValidator::of(&self.definition).map_err(ToolError::Operator)?;
-        let arguments = check.check(arguments)?;
-        run_agent(self, &self.input(&arguments), context).await
+        let validator = InputValidator::of(&self.definition).map_err(ToolError::Operator)?;
+        let arguments = validator.check(arguments)?;
+        run_agent(self, &self.prompt(&arguments), context).await
     }
 
     fn is_agent(&self) -> bool {

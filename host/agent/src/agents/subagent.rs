@@ -16,14 +16,15 @@ use toolwit_core::{
     ToolResult,
 };
 
-/// The name of the task on the blackboard of the agent.
+/// The name under which the agent finds the task on its blackboard.
 const TASK: &str = "task";
 
 /// A tool that passes a typed task to an [`Agent`].
 ///
 /// It has the name and the description of its agent, and the schema of the type that it consumes. The agent works on its own
-/// blackboard, which starts with the objects of the caller's blackboard. When it ends, the objects that it added are shared
-/// with the caller according to a [`BlackboardSharing`] rule. Its answer is added to the result as an artifact.
+/// blackboard, which starts with the objects of the caller's blackboard and the task. When the agent returns a result, the
+/// objects that it added are shared with the caller according to a [`BlackboardSharing`] rule. If the agent succeeded and
+/// returned no artifacts, its answer is added to the result as an artifact.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -42,10 +43,11 @@ const TASK: &str = "task";
 /// ```
 pub struct Subagent {
     definition: ToolDefinition,
-    input: InputValidator,
+    validator: InputValidator,
     /// Parses a task as the consumed type, which checks rules that a schema cannot express.
-    parse: fn(Value) -> Result<(), serde_json::Error>,
-    kind: &'static str,
+    try_parse: fn(Value) -> Result<(), serde_json::Error>,
+    /// The consumed type, as the type of the task on the blackboard.
+    task_kind: &'static str,
     agent: Arc<dyn Agent>,
     sharing: BlackboardSharing,
 }
@@ -54,6 +56,7 @@ pub struct Subagent {
 #[must_use = "call `consuming` with the type of the task"]
 pub struct SubagentBuilder<A: ?Sized> {
     agent: Arc<dyn Agent>,
+    /// The type of the agent, or `dyn Agent` for an agent that was found by name.
     agent_type: PhantomData<fn(&A)>,
 }
 
@@ -82,7 +85,7 @@ impl Subagent {
         })
     }
 
-    /// Sets the objects of the agent that are shared with the caller's blackboard. By default, all are shared.
+    /// Sets which objects that the agent added are shared with the caller's blackboard. By default, all are shared.
     #[must_use]
     pub fn with_sharing(mut self, sharing: BlackboardSharing) -> Self {
         self.sharing = sharing;
@@ -94,16 +97,16 @@ impl<A: ?Sized> SubagentBuilder<A> {
     /// Builds the tool, whose arguments are a `T`.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if `T` is not an object.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the JSON Schema of `T` is not of type `object`.
     pub fn consuming<T: DeserializeOwned + JsonSchema>(self) -> Result<Subagent, Error> {
         let agent = self.agent;
         let (name, description) = (agent.name(), agent.description());
         let definition = ToolDefinition::typed::<T>(ToolId::native(name), name, description);
         Ok(Subagent {
-            input: InputValidator::of(&definition)?,
+            validator: InputValidator::of(&definition)?,
             definition,
-            parse: |task| serde_json::from_value::<T>(task).map(drop),
-            kind: std::any::type_name::<T>(),
+            try_parse: |task| serde_json::from_value::<T>(task).map(drop),
+            task_kind: std::any::type_name::<T>(),
             agent,
             sharing: BlackboardSharing::default(),
         })
@@ -117,21 +120,21 @@ impl Tool for Subagent {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let task = Value::Object(self.input.check(arguments)?);
-        (self.parse)(task.clone()).map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
-        let Ok(parent) = context.blackboard() else {
+        let task = Value::Object(self.validator.check(arguments)?);
+        (self.try_parse)(task.clone()).map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
+        let Ok(caller_blackboard) = context.blackboard() else {
             return Ok(self.with_artifact(self.agent.run(task, context).await?));
         };
         // The task is stored on an intermediate blackboard, so that it is not shared with the caller.
-        let intermediate = parent.spawn();
-        let object = Artifact::new(self.kind, task.clone());
-        intermediate.put_named(TASK, object).map_err(ToolError::Model)?;
-        let own = intermediate.spawn();
+        let intermediate = caller_blackboard.spawn();
+        let task_object = Artifact::new(self.task_kind, task.clone());
+        intermediate.put_named(TASK, task_object).map_err(ToolError::Model)?;
+        let agent_blackboard = intermediate.spawn();
         let mut result = self
             .agent
-            .run(task, &context.clone().with_blackboard(own.clone()))
+            .run(task, &context.clone().with_blackboard(agent_blackboard.clone()))
             .await?;
-        if let Err(error) = self.sharing.apply(&*own, &**parent) {
+        if let Err(error) = self.sharing.apply(&*agent_blackboard, &**caller_blackboard) {
             tracing::warn!(agent = self.agent.name(), %error, "some objects of a subagent were not shared");
             result
                 .for_llm
@@ -146,7 +149,7 @@ impl Tool for Subagent {
 }
 
 impl Subagent {
-    /// Adds the answer as an artifact, unless the agent returned artifacts or has no answer.
+    /// Adds the answer as an artifact, unless the agent failed, ended with a signal or returned artifacts.
     fn with_artifact(&self, result: ToolResult) -> ToolResult {
         if result.is_error() || result.signal.is_some() || !result.artifacts.is_empty() {
             return result;

@@ -1,4 +1,4 @@
-//! A JSON Schema for the answer of a model, given at run time.
+//! A JSON Schema for the answer of a model, for schemas that are not those of a Rust type.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl AnswerSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if it is not a JSON Schema of type `object`, the only type that all providers accept.
+    /// [`ErrorKind::Configuration`] if `schema` is not a JSON Schema of type `object`, the only type that all providers accept.
     pub fn new(schema: Value) -> Result<Self, Error> {
         let definition = ToolDefinition::new(ToolId::host("answer"), "answer", "", schema.clone());
         let validator = InputValidator::of(&definition).map_err(|error| {
@@ -60,16 +60,16 @@ impl AnswerSchema {
         &self.schema
     }
 
-    /// Parses an answer. The error is for the model.
+    /// Parses an answer and checks that it fits the schema. The error is a reason for the model.
     pub(super) fn parse(&self, answer: &str) -> Result<Value, String> {
         let value = parse_json(answer).map_err(|error| error.to_string())?;
         let Value::Object(fields) = value else {
             return Err("it is not an object".to_owned());
         };
-        let checked = self.validator.check(fields).map_err(|error| match error {
+        let valid_fields = self.validator.check(fields).map_err(|error| match error {
             ToolError::Model(error) | ToolError::Operator(error) => error.message.clone(),
         })?;
-        Ok(Value::Object(checked))
+        Ok(Value::Object(valid_fields))
     }
 }
 

@@ -8,7 +8,7 @@ use super::conversation_handle::Conversation;
 use super::earlier_state::earlier_state;
 use super::loop_config::LoopConfig;
 use super::references::check_references;
-use super::restoration::restore_tools;
+use super::restoration::restore_from_events;
 use crate::event::{Event, Observer, Observers, OuterObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
@@ -27,14 +27,18 @@ impl ConversationBuilder {
     /// Builds the conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the model is missing, if a limit, a tool object or the history is invalid, or if a strategy or
-    /// a decorator refers to a tool that the conversation does not have and that no strategy can restore.
+    /// [`ErrorKind::Configuration`] in each of these cases:
+    ///
+    /// - the model is missing, or does not support the delivery;
+    /// - a limit, a role, a tool object, the history or the journal is invalid;
+    /// - a strategy requires the events of the history, which are missing;
+    /// - a strategy or a decorator refers to a tool that the conversation does not have and that no strategy can restore.
     pub fn build(self) -> Result<Conversation, Error> {
         let Self {
             mut config,
             goal,
             history,
-            log,
+            earlier_events,
             context,
             journal,
         } = self;
@@ -47,13 +51,13 @@ impl ConversationBuilder {
         config = with_workflows(config);
         let groups = chosen_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let (mut history, log, interrupted) = match &journal {
+        let (mut history, events, interrupted) = match &journal {
             Some(journal) => earlier_state(journal, &call_ids)?,
-            None => (History::resume(history, call_ids.clone())?, log, None),
+            None => (History::resume(history, call_ids.clone())?, earlier_events, None),
         };
-        check_events(&log, &history, &config.strategies)?;
-        if let Some(instructions) = instructions(&mut config) {
-            history.set_system(instructions);
+        check_events(&events, &history, &config.strategies)?;
+        if let Some(system_message) = take_system_message(&mut config) {
+            history.set_system(system_message);
         }
         let blackboard = blackboard_of(&context);
         let long_results = Arc::new(LongResults::new(config.limits.result_bytes_max));
@@ -70,7 +74,7 @@ impl ConversationBuilder {
             late_results: LateResults::new(context.cancel()),
             roles: Roles::new(groups.clone(), config.roles)?,
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
-            context: with_outer_observers(&context, config.has_nested_events, &observers, journal.as_ref())
+            context: with_journal_and_observers(&context, config.has_nested_events, &observers, journal.as_ref())
                 .with_blackboard(blackboard.clone())
                 .with_extension(call_ids)
                 .with_extension(SourceCache::of(&context))
@@ -88,11 +92,11 @@ impl ConversationBuilder {
             long_results,
             turns: 0,
             interrupted,
-            recovered: HashMap::new(),
-            began: HashMap::new(),
+            recovered_outcomes: HashMap::new(),
+            earlier_starts: HashMap::new(),
             journal,
         };
-        restore_tools(&mut state, log);
+        restore_from_events(&mut state, events);
         Ok(Conversation { state })
     }
 
@@ -106,7 +110,8 @@ impl ConversationBuilder {
     }
 }
 
-/// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and `read_result`.
+/// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and
+/// `read_result`.
 fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
     if delivery != Delivery::Gateway {
         return Ok(Vec::new());
@@ -126,9 +131,9 @@ fn all_observers(
     Observers::new(process.origin(), all, context.extension::<OuterObservers>())
 }
 
-/// Returns the context that the tools receive. With it, agents ask their questions through the journal and, if
-/// `are_forwarded`, send their events to the observers of the conversation.
-fn with_outer_observers(
+/// Returns the context with the journal, through which agents ask their questions. If `are_forwarded`, it also has the
+/// observers of the conversation, to which agents then send their events.
+fn with_journal_and_observers(
     context: &ToolContext,
     are_forwarded: bool,
     observers: &Observers,
@@ -151,7 +156,7 @@ fn blackboard_of(context: &ToolContext) -> Arc<dyn Blackboard> {
     blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()))
 }
 
-/// Adds the playbook, the state machine and the chaining, with their tools.
+/// Adds the playbook, the state machine and the chaining to the strategies, and their tools to the tools.
 fn with_workflows(mut config: LoopConfig) -> LoopConfig {
     let workflows = [config.playbook.take(), config.state_machine.take()];
     for workflow in workflows.into_iter().flatten() {
@@ -164,8 +169,8 @@ fn with_workflows(mut config: LoopConfig) -> LoopConfig {
     config.with_tools(chaining.tools()).with_strategy(chaining)
 }
 
-/// Returns the system message, or `None` if there are no instructions.
-fn instructions(config: &mut LoopConfig) -> Option<String> {
+/// Takes the instructions out of the configuration and returns the system message, or `None` if there are no instructions.
+fn take_system_message(config: &mut LoopConfig) -> Option<String> {
     let guidance = config.guidance.take().filter(|guidance| !guidance.is_empty());
     let references = std::mem::take(&mut config.reference_prompts);
     let parts: Vec<_> = config
@@ -184,7 +189,8 @@ fn chosen_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> 
     config.groups.clone().unwrap_or_else(outer_groups)
 }
 
-/// Chooses a model from the models of this conversation, or else from those of the outer conversation.
+/// Returns the models of this conversation, or else those of the outer conversation, and the model that is chosen from them. If
+/// nothing is chosen and the conversation has no models of its own, the model is that of the calling conversation.
 fn chosen_model(
     config: &LoopConfig,
     goal: Option<&str>,
@@ -209,11 +215,12 @@ fn chosen_model(
 struct CallerModel(Arc<dyn ChatModel>);
 
 /// Rejects a history with calls but without the events from which a strategy restores its state.
-fn check_events(log: &[Event], history: &History, strategies: &StrategyChain) -> Result<(), Error> {
-    if !log.is_empty() || !history.has_calls() || !strategies.requires_events() {
+fn check_events(events: &[Event], history: &History, strategies: &StrategyChain) -> Result<(), Error> {
+    if !events.is_empty() || !history.has_calls() || !strategies.requires_events() {
         return Ok(());
     }
-    let message = "the state machine or the playbook of the conversation cannot be restored from the history alone";
+    let message =
+        "a strategy of the conversation, such as a state machine or a playbook, requires the events of its history";
     Err(
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
             "pass the events to `resume`, or begin again with `StateMachine::with_initial_state` or `Playbook::restarted`",
@@ -231,9 +238,9 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools and the guards for the agents of the conversation. The tools have the decorators of the
-/// conversation, the guards of the host, and those of the outer conversation. Checks that each tool to which a strategy
-/// or a decorator refers is among them.
+/// Returns the initial tools, and the guards for the agents of the conversation. The tools have the decorators of the
+/// conversation, the guards of the host, and those of the outer conversation. Checks that the conversation can have each tool
+/// to which a strategy or a decorator refers.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);
@@ -252,11 +259,11 @@ fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(Tool
     Ok((tools, guards))
 }
 
-/// Assigns names to the initial tools: native tools first, so that a plugin cannot take their names.
+/// Assigns names to the initial tools: first to native tools and tools of the host, so that a plugin cannot take their names.
 fn initial_tools(tools: Vec<Arc<dyn Tool>>, decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>) -> ToolSet {
     let mut set = ToolSet::new();
-    for (tools, decorator) in decorators {
-        set.decorate(&tools, decorator);
+    for (selector, decorator) in decorators {
+        set.decorate(&selector, decorator);
     }
     RESERVED_TOOL_NAMES
         .into_iter()

@@ -21,7 +21,7 @@ use toolwit_core::{
 pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
 
 /// Builds a [`Conversation`](super::Conversation). Only the model is required. By default, the conversation has no tools,
-/// discovers entities, and uses the default [`LoopLimits`].
+/// reveals the tools of facades, discovers entities, and uses the default [`LoopLimits`].
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -64,8 +64,8 @@ pub struct ConversationBuilder {
     pub(super) config: LoopConfig,
     pub(super) goal: Option<String>,
     pub(super) history: Vec<Message>,
-    /// The events to resume from.
-    pub(super) log: Vec<Event>,
+    /// The events from which the conversation is resumed.
+    pub(super) earlier_events: Vec<Event>,
     pub(super) context: ToolContext,
     pub(super) journal: Option<Journal>,
 }
@@ -109,8 +109,8 @@ impl ConversationBuilder {
         self.configured(|config| config.with_budget(budget))
     }
 
-    /// Sets the approvals: which calls need one, and who gives it. They apply directly before a call starts, whether the model, a
-    /// plugin, an agent or a background task makes it. By default, no call needs an approval.
+    /// Sets the approvals: which calls need one, and who gives it. They apply directly before a call starts, whether the model,
+    /// a plugin, an agent or a background task makes it. By default, no call needs an approval.
     ///
     /// ```
     /// use toolwit_agent::Conversation;
@@ -143,8 +143,9 @@ impl ConversationBuilder {
         self.configured(|config| config.with_system(instructions))
     }
 
-    /// Continues an earlier history. Its unanswered calls are answered as cancelled. The state of a state machine and the locks of
-    /// a playbook follow from events: with earlier calls, [`build`](Self::build) fails without [`resume`](Self::resume).
+    /// Continues an earlier history. Its unanswered calls are answered as cancelled. A state machine or a playbook is restored
+    /// from events. With one of them, [`build`](Self::build) fails if the history has calls and [`resume`](Self::resume) is not
+    /// called.
     #[must_use]
     pub fn history(mut self, messages: Vec<Message>) -> Self {
         self.history = messages;
@@ -158,7 +159,8 @@ impl ConversationBuilder {
     }
 
     /// Adds the methods of an object as tools. The [`ToolObject`] determines their names. [`build`](Self::build) fails if the
-    /// object has no methods, or if it would replace another object of its type because neither has an id.
+    /// object has no methods, or if a tool of the object has the same id as an earlier tool. Objects of one type therefore need
+    /// different ids or names.
     #[must_use]
     pub fn tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.configured(|config| config.with_tool_object(object))
@@ -194,8 +196,8 @@ impl ConversationBuilder {
     /// the order in which they are added, each around the earlier ones.
     ///
     /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
-    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the tool
-    /// that returned the entity.
+    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the
+    /// tool that returned the entity.
     ///
     /// Guards also apply to the selected tools of agents inside the conversation, at any depth. A tool that only agents have is
     /// selected with [`ToolSelector::later`]. Other decorators apply to the tools of the conversation itself.
@@ -215,10 +217,12 @@ impl ConversationBuilder {
         self.configured(|config| config.with_decorator(tools, decorator))
     }
 
-    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception),
-    /// around all [decorators](Self::decorate), whenever they are added: an approval sees the arguments with which the
-    /// tool runs. A guard also applies to the selected tools of agents, at any depth, but only once if the agent has
-    /// the same guard. It need not select a tool.
+    /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
+    /// [decorators](Self::decorate), whether these are added before or after it. If the guard changes the arguments of a call,
+    /// a decorator such as an approval therefore sees the changed ones.
+    ///
+    /// A guard also applies to the selected tools of agents, at any depth, but only once if the agent has the same guard. It
+    /// need not select a tool.
     #[must_use]
     pub fn guard(self, tools: impl Into<ToolSelector>, guard: Arc<dyn Decorator>) -> Self {
         self.configured(|config| config.with_guard(tools, guard))
@@ -248,30 +252,32 @@ impl ConversationBuilder {
         self.configured(|config| config.with_guidance(guidance))
     }
 
-    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades working.
+    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
+    /// working. Unlike [`strategy`](Self::strategy), it does not add the initial tools and the guidance of the strategies.
+    /// The playbook, the state machine and the chaining stay.
     #[must_use]
     pub fn strategies(self, strategies: StrategyChain) -> Self {
         self.configured(|config| config.with_strategies(strategies))
     }
 
     /// Resumes a conversation from its events: the same tools are visible, with the same names and in the same order. A prefix
-    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before, and pass only the
-    /// events of this conversation, not those of its agents.
+    /// of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before, and pass only
+    /// the events of this conversation, not those of its agents.
     ///
-    /// Open facades stay open. Background calls of the earlier process are answered with an error. Objects of the earlier process no longer exist: calls of their methods fail until the object
-    /// is returned again.
+    /// Open facades stay open. Background calls of the earlier process are answered with an error. Objects of the earlier
+    /// process no longer exist: calls of their methods fail until the object is returned again.
     #[must_use]
     pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
-        self.log = events.into_iter().collect();
+        self.earlier_events = events.into_iter().collect();
         self
     }
 
-    /// Stores the conversation in a journal as it happens, and continues the conversation that the journal has. Set the same tools
-    /// and strategies as before; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
+    /// Stores the conversation in a journal as it happens, and continues the conversation that the journal has. Set the same
+    /// tools and strategies as before; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
     ///
     /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
-    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never run
-    /// again, and a call that may have changed something only after a decision.
+    /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process: calls that ended never
+    /// run again, and a call that may have changed something only after a decision.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -298,8 +304,9 @@ impl ConversationBuilder {
         self
     }
 
-    /// Sets the model, the approvals and the tools' decorator of a replay. Set the same tools and strategies as when the trace was
-    /// recorded. [`approvals`](Self::approvals) that are set after it replace those of the replay.
+    /// Prepares a replay: sets its model, approvals and journal, and adds its decorator of all tools and its observer. Set the
+    /// same tools and strategies as when the trace was recorded. [`approvals`](Self::approvals) that are set later replace
+    /// those of the replay.
     #[must_use]
     pub fn replay(self, replay: &StartedReplay) -> Self {
         self.model(replay.model())
@@ -315,14 +322,16 @@ impl ConversationBuilder {
         self.configured(|config| config.with_delivery(delivery))
     }
 
-    /// Removes all strategies, including the default ones, so that the tools never change.
+    /// Removes all strategies, including the default ones, so that results do not change the tools. The playbook, the state
+    /// machine and the chaining are not affected.
     #[must_use]
     pub fn without_strategies(self) -> Self {
         self.strategies(StrategyChain::new())
     }
 
     /// Sets the context that tools receive and the model does not: tenant, channel, the token that cancels all turns. The
-    /// values of a turn take precedence.
+    /// values of a turn take precedence. The context replaces an [`output`](Self::output) and a
+    /// [`blackboard`](Self::blackboard) that were set before.
     #[must_use]
     pub fn context(mut self, context: ToolContext) -> Self {
         self.context = context;
@@ -362,8 +371,9 @@ impl ConversationBuilder {
         self.configured(|config| config.with_iterations_max(iterations_max))
     }
 
-    /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages. The system message,
-    /// the first user message, the current one and the newest messages stay; [`Event::HistoryCompacted`] has the summary.
+    /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages. The
+    /// system message, the first user message, the current one and the newest messages stay; [`Event::HistoryCompacted`] has
+    /// the summary.
     #[must_use]
     pub fn context_tokens_max(self, tokens: u64) -> Self {
         self.configured(|config| config.with_context_tokens_max(tokens))

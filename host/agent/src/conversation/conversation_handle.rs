@@ -47,7 +47,7 @@ impl Conversation {
         self.turn(prompt).run().await
     }
 
-    /// Answers a user message with a value of type `T`. An answer that is not a `T` is corrected by the model once.
+    /// Answers a user message with a value of type `T`. If the first answer is not a `T`, the model may correct it once.
     ///
     /// # Errors
     /// As [`run`](Conversation::run); [`RunFailure::AnswerMalformed`](crate::RunFailure::AnswerMalformed) if the answer is not
@@ -59,8 +59,8 @@ impl Conversation {
         self.turn(prompt).run_typed().await
     }
 
-    /// Waits until a late result of a background call has arrived; [`wake`](Self::wake) then runs the model on it at once. Returns
-    /// `false` if no background call is open, or the conversation is cancelled. Dropping the future has no effect.
+    /// Waits until a late result of a background call has arrived; [`wake`](Self::wake) then runs the model on it at once.
+    /// Returns `false` if no background call is open, or the conversation is cancelled. Dropping the future has no effect.
     pub async fn late_result(&mut self) -> bool {
         let cancel = self.state.context.cancel().clone();
         tokio::select! {
@@ -70,7 +70,8 @@ impl Conversation {
         }
     }
 
-    /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no background call is open.
+    /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no background call is open, or
+    /// the conversation is cancelled.
     ///
     /// Call it while the conversation is idle: an application waits for its user and for late results at the same time.
     /// Dropping the future while it waits has no effect. After that, dropping it is like dropping a run.
@@ -118,7 +119,8 @@ impl Conversation {
         Ok(Some(pinned))
     }
 
-    /// Returns a handle that suspends a run, so that another process can continue it; `None` without a [journal](ConversationBuilder::journal).
+    /// Returns a handle that suspends a run, so that another process can continue it; `None` without a
+    /// [journal](ConversationBuilder::journal).
     #[must_use]
     pub fn suspension(&self) -> Option<Suspension> {
         self.state.journal.clone().map(Suspension)
@@ -127,11 +129,11 @@ impl Conversation {
     /// Decides about a call of the [interrupted run](Self::interrupted_run) that may or may not have taken effect.
     /// Returns `false` if there is no such call.
     pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
-        let open = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
-        let Some(open) = open.into_iter().find(|open| open.call.id == id && open.is_unresolved()) else {
+        let mut open_calls = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
+        let Some(unresolved) = open_calls.find(|open| open.call.id == id && open.is_unresolved()) else {
             return false;
         };
-        open.resolution = Some(resolution);
+        unresolved.resolution = Some(resolution);
         self.state.observers.emit(&Event::CallResolved {
             id: id.to_owned(),
             resolution,
@@ -142,21 +144,22 @@ impl Conversation {
     /// Continues the [interrupted run](Self::interrupted_run). Returns `None` if the conversation has no interrupted
     /// run.
     ///
-    /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request without a
-    /// response is sent again, and charged again. If the run has an answer schema of the type `object`, the answer is checked, and
-    /// corrected by the model at most once; the outcome then contains only the JSON.
+    /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request
+    /// without a response is sent again, and charged again. If the run has an answer schema of the type `object`, the answer is
+    /// checked, and corrected by the model at most once; the outcome then contains only the JSON.
     ///
     /// # Errors
-    /// As [`run`](Self::run). With [`RunFailure::Tool`](crate::RunFailure::Tool), nothing changed: a decision about an
-    /// [unresolved call](InterruptedRun::unresolved) is missing; see [`resolve_call`](Self::resolve_call).
+    /// As [`run`](Self::run). If the decision about an [unresolved call](InterruptedRun::unresolved) is missing, the failure is
+    /// [`RunFailure::Tool`](crate::RunFailure::Tool) and nothing changed: decide with [`resolve_call`](Self::resolve_call),
+    /// then resume again.
     pub async fn resume_run(&mut self, cancel: CancellationToken) -> Option<Result<RunOutcome, RunError>> {
         self.state.interrupted.as_ref()?;
         let context = self.state.context.clone().with_cancel(cancel);
         Some(resume(&mut self.state, &context).await)
     }
 
-    /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until one differs from the
-    /// trace or is cancelled. Returns the outcome of the last turn that ran; `None` if the trace has no turns.
+    /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until one differs
+    /// from the trace or is cancelled. Returns the outcome of the last turn that ran, or `None` if no turn ran.
     ///
     /// # Errors
     /// As [`run`](Self::run), and with [`ModelError::Diverged`](crate::model::ModelError::Diverged) or
@@ -166,25 +169,25 @@ impl Conversation {
         replay: &StartedReplay,
         cancel: CancellationToken,
     ) -> Option<Result<RunOutcome, RunError>> {
-        let mut last = None;
+        let mut last_outcome = None;
         for (prompt, schema) in replay.recording().turns() {
             if cancel.is_cancelled() || replay.divergence().is_some() {
                 break;
             }
-            let ended = match prompt {
+            let outcome = match prompt {
                 Some(prompt) => {
                     let context = self.state.context.clone().with_cancel(cancel.clone());
                     let mut run = ToolLoop::new(&mut self.state, &context);
                     if let Some(schema) = schema {
-                        run = run.answering(schema.clone());
+                        run = run.with_answer_schema(schema.clone());
                     }
                     Some(run.run(Some(prompt)).await)
                 }
                 None => self.wake().await,
             };
-            last = ended.or(last);
+            last_outcome = outcome.or(last_outcome);
         }
-        last
+        last_outcome
     }
 
     /// Returns the number of calls that run in the background.
@@ -234,7 +237,8 @@ impl Conversation {
         &self.state.blackboard
     }
 
-    /// Adds a tool, or replaces the tool with the same id. The tool is declared to the model from the next turn.
+    /// Adds a tool, or replaces the tool with the same id. The tool is declared to the model from the next turn. Returns its
+    /// name.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
         let admitted = self.state.toolbox.admit_tool(&tool);
         admitted.iter().for_each(|event| self.state.observers.emit(event));

@@ -22,23 +22,23 @@ pub(super) fn earlier_state(
     Ok((history, events, interrupted))
 }
 
-/// Checks that each entry about a call comes after the entry that contains the call.
+/// Checks that each entry about a running or completed call comes after the entry that contains the call.
 fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
-    let mut calls = std::collections::HashSet::new();
+    let mut call_ids = std::collections::HashSet::new();
     for entry in entries {
         let call_id = match &entry.event {
             Event::ModelAnswered { tool_calls, .. } => {
-                calls.extend(tool_calls.iter().map(|call| call.id.clone()));
+                call_ids.extend(tool_calls.iter().map(|call| call.id.clone()));
                 continue;
             }
             Event::LateResult { id, .. } => {
-                calls.insert(id.clone());
+                call_ids.insert(id.clone());
                 continue;
             }
             Event::ToolStarted { id, .. } | Event::ToolReturned { id, .. } | Event::ToolFinished { id, .. } => id,
             _ => continue,
         };
-        if !calls.contains(call_id) {
+        if !call_ids.contains(call_id) {
             let message = format!(
                 "entry {} refers to a call that the model did not make\n- a call of the model\n+ `{call_id}`",
                 entry.sequence
@@ -49,7 +49,8 @@ fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Restores the records of the process from the events of its journal: runs, calls and usage. Does nothing without a journal.
+/// Restores the runs, calls and usage of the conversation's process from the events of its journal. Does nothing without a
+/// journal.
 pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
     if conversation.journal.is_none() {
         return;

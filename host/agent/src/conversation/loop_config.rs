@@ -16,7 +16,8 @@ use toolwit_core::{Approvals, Decorator, Tool, ToolObject, ToolSelector};
 
 /// The configuration of a loop: model, prompt, tools, strategies, limits and observers.
 ///
-/// Conversations, agentic tools and subagents share this type: [`ConversationBuilder::config`](super::ConversationBuilder::config),
+/// Conversations, agentic tools and subagents share this type:
+/// [`ConversationBuilder::config`](super::ConversationBuilder::config),
 /// [`AgenticTool::with_config`](crate::AgenticTool::with_config). Clones share the tools and the model. By default, a loop has
 /// no tools, reveals the tools of facades, and discovers entities.
 ///
@@ -62,6 +63,7 @@ pub struct LoopConfig {
     pub(super) budget: Budget,
     pub(super) approvals: Option<Arc<Approvals>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
+    /// Whether the observers receive the events of agents inside the loop.
     pub(super) has_nested_events: bool,
     /// Whether a result contains the artifacts of nested agents. By default, the outcome of a conversation contains
     /// them, and the result of an agent does not.
@@ -70,7 +72,7 @@ pub struct LoopConfig {
     pub(super) setter_error: Option<Error>,
 }
 
-/// A strategy that locks and unlocks its own tools.
+/// A playbook or a state machine, with the tools that were added to it.
 #[derive(Clone)]
 pub(super) struct Workflow {
     pub(super) tools: Vec<Arc<dyn Tool>>,
@@ -169,7 +171,8 @@ impl LoopConfig {
     }
 
     /// Adds the methods of an object as tools, with the names of the [`ToolObject`]. Building fails if the object has no
-    /// methods, or if it would replace another object of its type because neither has an id.
+    /// methods, or if a tool of the object has the same id as an earlier tool. Objects of one type therefore need different ids
+    /// or names.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.with_object_tools(object.into().tools())
@@ -224,14 +227,16 @@ impl LoopConfig {
         self
     }
 
-    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades working.
+    /// Replaces all strategies, including the default ones. Start with [`StrategyChain::with_unfolding`] to keep facades
+    /// working. Unlike [`with_strategy`](Self::with_strategy), it does not add the initial tools and the guidance of the
+    /// strategies. The playbook, the state machine and the chaining stay.
     #[must_use]
     pub fn with_strategies(mut self, strategies: StrategyChain) -> Self {
         self.strategies = strategies;
         self
     }
 
-    /// Sets the playbook and adds the tools that it locks and unlocks. It replaces an earlier playbook.
+    /// Sets the playbook and adds its tools. It replaces an earlier playbook and its tools.
     #[must_use]
     pub fn with_playbook(mut self, playbook: Playbook) -> Self {
         self.playbook = Some(Workflow {
@@ -241,8 +246,8 @@ impl LoopConfig {
         self
     }
 
-    /// Sets the state machine and adds the tools that it locks and unlocks. It replaces an earlier state machine, so that a
-    /// copy can [start in another state](StateMachine::with_initial_state).
+    /// Sets the state machine and adds its tools. It replaces an earlier state machine and its tools, so that a copy of the
+    /// configuration can [start in another state](StateMachine::with_initial_state).
     #[must_use]
     pub fn with_state_machine<S: MachineState>(mut self, machine: StateMachine<S>) -> Self {
         self.state_machine = Some(Workflow {
@@ -253,7 +258,7 @@ impl LoopConfig {
     }
 
     /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object. A
-    /// playbook or a state machine does not lock the chained tools.
+    /// playbook or a state machine affects a chained tool only if it refers to the method itself.
     #[must_use]
     pub fn with_chaining(mut self, chaining: Chaining) -> Self {
         self.chaining = self.chaining.and(chaining);
@@ -288,8 +293,8 @@ impl LoopConfig {
         self
     }
 
-    /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages of the history.
-    /// The other limits are unchanged.
+    /// Sets the estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages of the
+    /// history. The other limits are unchanged.
     #[must_use]
     pub fn with_context_tokens_max(mut self, tokens: u64) -> Self {
         self.limits.context_tokens_max = Some(tokens);
@@ -303,8 +308,8 @@ impl LoopConfig {
         self
     }
 
-    /// Sets the approvals: which calls of the loop, of its plugins and of its agents need one, and who gives it. The approvals of an
-    /// outer conversation apply in addition. By default, no call needs an approval.
+    /// Sets the approvals: which calls of the loop, of its plugins and of its agents need one, and who gives it. The approvals
+    /// of an outer conversation apply in addition. By default, no call needs an approval.
     #[must_use]
     pub fn with_approvals(mut self, approvals: Arc<Approvals>) -> Self {
         self.approvals = Some(approvals);

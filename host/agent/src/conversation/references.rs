@@ -7,8 +7,8 @@ use crate::injection::{InjectionStrategy, StrategyChain};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase, SelectorMap, Tool, ToolId, ToolName, ToolSelector, ToolSet};
 
-/// Checks that each reference selects a tool of the conversation, a tool behind a facade, or one that a strategy can restore, such
-/// as a tool of a registry. Late references are not checked, since their tools may appear during the conversation.
+/// Checks that each reference selects a tool of the conversation, a tool behind a facade, or one that a strategy can restore,
+/// such as a tool of a registry. Late references are not checked, since their tools may appear during the conversation.
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] for the first reference that selects no tool.
@@ -17,17 +17,17 @@ pub(super) fn check_references(
     tools: &ToolSet,
     strategies: &StrategyChain,
 ) -> Result<(), Error> {
-    let checked = references.iter().filter(|reference| !reference.is_late());
+    let early_references = references.iter().filter(|reference| !reference.is_late());
     let mut positions = SelectorMap::default();
     let mut unresolved = BTreeSet::new();
-    for (position, reference) in checked.clone().enumerate() {
+    for (position, reference) in early_references.clone().enumerate() {
         positions.insert(reference, position);
         unresolved.insert(position);
     }
     for named in tools.iter() {
         remove_resolved(&named.tool, Some(&named.name), &positions, &mut unresolved, 0);
     }
-    let mut candidates = checked
+    let mut candidates = early_references
         .enumerate()
         .filter(|(position, _)| unresolved.contains(position));
     let missing = candidates.find_map(|(_, reference)| {
@@ -37,7 +37,7 @@ pub(super) fn check_references(
     missing.map_or(Ok(()), |text| Err(missing_tool(text, tools)))
 }
 
-/// Removes from `unresolved` the positions of the references that select a tool, or one of the tools behind this facade.
+/// Removes from `unresolved` the positions of the references that select a tool or, if it is a facade, a tool behind it.
 fn remove_resolved(
     tool: &Arc<dyn Tool>,
     name: Option<&ToolName>,

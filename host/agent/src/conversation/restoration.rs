@@ -1,4 +1,4 @@
-//! Restores the tools of a conversation from its events, to resume it in another process or on another branch.
+//! Restores the state of a conversation from its events, to resume it in another process or on another branch.
 
 use super::earlier_state::restore_usage;
 use std::collections::HashMap;
@@ -15,18 +15,18 @@ use toolwit_core::{
     ToolResult, parse_arguments, tool_identities,
 };
 
-/// Restores the tools of a conversation from its events.
+/// Restores the state of a conversation from its events: tools, completed calls, background calls, long results and usage.
 ///
-/// Only the events determine the visible tools, their names and their order. The implementation of each tool is restored:
-/// facades reopen, and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in
+/// Only the events determine the visible tools, their names and their order. To restore the implementations of the tools,
+/// facades are opened and strategies are evaluated again. A tool that cannot be restored, such as a method of an object in
 /// another process, becomes an [`UnavailableTool`].
-pub(super) fn restore_tools(conversation: &mut ConversationState, events: Vec<Event>) {
+pub(super) fn restore_from_events(conversation: &mut ConversationState, events: Vec<Event>) {
     restore_usage(conversation, &events);
     let mut restoration = Restoration {
         calls: HashMap::new(),
         background: Vec::new(),
         offered: HashMap::new(),
-        answers: answer_positions(conversation.history.messages()),
+        answer_positions: answer_positions(conversation.history.messages()),
         last_answered: None,
         iteration: 0,
         conversation,
@@ -41,12 +41,12 @@ struct Restoration<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
-    /// The background calls without a late result: their ids and tools.
+    /// The background calls without a late result: the id of each, and the name and the id of its tool.
     background: Vec<(String, ToolName, ToolId)>,
     /// The tools that the strategies inject after the last answered call.
     offered: HashMap<ToolId, Arc<dyn Tool>>,
     /// The positions of the answers in the history, by call.
-    answers: HashMap<String, usize>,
+    answer_positions: HashMap<String, usize>,
     /// The tool of the last answered call.
     last_answered: Option<ToolName>,
     iteration: u32,
@@ -116,7 +116,7 @@ impl Restoration<'_> {
             redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
-            Event::ToolAdmitted { tool } => toolbox.admit(&tool),
+            Event::ToolAdmitted { tool } => toolbox.admit_id(&tool),
             Event::ToolsRemoved { names, .. } => toolbox.remove_named(&names),
             Event::ToolsEvicted { names } | Event::ToolsFolded { names } => toolbox.hide(&names),
             Event::ToolsRestored { names } => drop(toolbox.restore(&names)),
@@ -140,7 +140,7 @@ impl Restoration<'_> {
             let arguments = self.arguments(&id);
             let tool = match self.conversation.toolbox.look_up(name.as_str()) {
                 ToolLookup::Found(named) => named,
-                _ => unavailable(name, tool),
+                _ => unavailable_tool(name, tool),
             };
             self.conversation
                 .late_results
@@ -148,7 +148,7 @@ impl Restoration<'_> {
         }
     }
 
-    /// Returns the record of a call of this turn that the model requested under an id.
+    /// Returns the entry for the call log of a call in the current turn. `id` is the id under which the model requested it.
     fn past_call(&self, id: &str, tool: (ToolName, ToolId), is_error: bool, artifacts: Vec<String>) -> PastCall {
         PastCall {
             arguments: self.arguments(id),
@@ -158,7 +158,7 @@ impl Restoration<'_> {
         }
     }
 
-    /// Returns the arguments of a call as the tool received them.
+    /// Returns the arguments with which the model requested a call; for a call through the gateway, those for the target.
     fn arguments(&self, id: &str) -> Arguments {
         let Some(call) = self.calls.get(id) else {
             return Arguments::new();
@@ -177,8 +177,8 @@ impl Restoration<'_> {
         self.last_answered = Some(past.name.clone());
         if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past.name.as_str()) {
             past.identities = tool_identities(&named.tool);
-            let offer = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
-            match offer {
+            let evaluated = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past, named, content)));
+            match evaluated {
                 Ok(tools) => {
                     let tools = tools.into_iter().map(|tool| (tool.definition().id.clone(), tool));
                     self.offered.extend(tools);
@@ -209,7 +209,10 @@ impl Restoration<'_> {
         result.revealed_tools = facade.and_then(|facade| facade.reopen(&past.arguments, &context));
         let call = CompletedCall::new(id, past.name.clone(), past.arguments.clone(), named.tool, result);
         let history = conversation.history.messages();
-        let until_answer = self.answers.get(id).map_or(history, |&at| &history[..=at]);
+        let until_answer = self
+            .answer_positions
+            .get(id)
+            .map_or(history, |&position| &history[..=position]);
         let view = conversation.toolbox.view(until_answer);
         let view = view.with_context(&context).with_position(past.turn, self.iteration);
         conversation
@@ -260,7 +263,8 @@ impl Restoration<'_> {
         toolbox.inherit(&guards, &ids);
     }
 
-    /// Binds tools to the object that was returned last. A tool without a new object is unchanged.
+    /// Rebinds tools to the implementations that the strategies inject after the last answered call. A tool that they do not
+    /// inject is unchanged.
     fn rebind(&mut self, names: &[ToolName]) {
         for name in names {
             let ToolLookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
@@ -275,16 +279,16 @@ impl Restoration<'_> {
 
 /// Returns the positions of the answers in a history, by call.
 fn answer_positions(history: &[Message]) -> HashMap<String, usize> {
-    let answers = history.iter().enumerate();
-    let answers = answers.filter_map(|(at, message)| match &message.role {
-        Role::Tool { tool_call_id, .. } => Some((tool_call_id.clone(), at)),
+    let messages = history.iter().enumerate();
+    let answers = messages.filter_map(|(position, message)| match &message.role {
+        Role::Tool { tool_call_id, .. } => Some((tool_call_id.clone(), position)),
         _ => None,
     });
     answers.collect()
 }
 
-/// Stands for the tool of a background call that no longer exists.
-fn unavailable(name: ToolName, id: ToolId) -> NamedTool {
+/// Returns a stand-in for the tool of a background call that no longer exists.
+fn unavailable_tool(name: ToolName, id: ToolId) -> NamedTool {
     let definition = ToolDefinition::new(id, name.as_str(), "", serde_json::json!({"type": "object"}));
     NamedTool {
         tool: Arc::new(UnavailableTool::new(&definition, &name)),

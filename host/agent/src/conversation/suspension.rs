@@ -1,18 +1,21 @@
-//! Runs that another process continues.
+//! Suspends a run, so that another process can continue it.
 
 use std::sync::Arc;
 
 use crate::journal::{Journal, JournalError};
 
-/// Suspends a run, so that another process can continue it, such as one in which a person answers a question about a call.
+/// A handle that suspends a run, so that another process can continue it, such as one in which a person answers a question
+/// about a call.
 #[derive(Clone)]
 pub struct Suspension(pub(super) Arc<Journal>);
 
 impl Suspension {
-    /// Stores the run as it is now, as if the process ended here. Then drop the future of the run and the conversation:
-    /// no further request and no further call begins. A future that is dropped before this call ends the run instead.
-    /// [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a conversation that is built with the same
-    /// session.
+    /// Stores the run as it is now, as if the process ended here. From then on, no further request and no further call begins.
+    /// Call it first, then drop the future of the run and the conversation. If the future is dropped first, the run ends
+    /// instead.
+    ///
+    /// [`Conversation::resume_run`](crate::Conversation::resume_run) continues the run in a conversation that is built with the
+    /// same session.
     ///
     /// A call that runs now counts as interrupted: its outcome is not stored.
     ///

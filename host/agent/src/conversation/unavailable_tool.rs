@@ -1,12 +1,12 @@
-//! Tools whose implementation or object could not be restored by a resume.
+//! Tools that a resume could not restore.
 
 use async_trait::async_trait;
 
 use toolwit_core::{Arguments, CallAccess, Tool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A tool that was injected before the resume and cannot be restored. Calls return an error that names the tool to call
-/// instead.
+/// A tool that was injected before the resume and cannot be restored, because its implementation or its object is missing. A
+/// call returns an error that names the tool to call instead.
 pub(super) struct UnavailableTool {
     definition: ToolDefinition,
     /// The tool whose result injected it.
@@ -34,7 +34,7 @@ impl Tool for UnavailableTool {
     }
 
     async fn call(&self, _arguments: Arguments, _context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let message = "the object of this tool is gone: the conversation was resumed without it";
+        let message = "the object or the implementation of this tool is gone: the conversation was resumed without it";
         let error = Error::new(ErrorKind::EntityGone, Phase::Execute, message);
         let hint = format!("call `{}` again to get a new one", self.trigger);
         Err(ToolError::Model(error.with_suggestion(hint)))

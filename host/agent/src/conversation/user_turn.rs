@@ -101,7 +101,7 @@ impl<'c> UserTurn<'c> {
     /// Runs the turn and parses its answer as a `T`. The prompt contains the schema of `T`, the model receives it as
     /// [`ChatOptions::answer_schema`](crate::model::ChatOptions::answer_schema), and the answer is parsed as JSON, with or
     /// without a code fence. If it is not a `T`, the model receives the reason and answers once more; the outcome then has the
-    /// usage of both runs.
+    /// usage of both runs. An answer that a tool gave is not corrected.
     ///
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
@@ -120,9 +120,11 @@ impl<'c> UserTurn<'c> {
     /// # Errors
     /// As [`Conversation::run_typed`](crate::Conversation::run_typed).
     pub async fn run_json(self, schema: &AnswerSchema) -> Result<TypedOutcome<Value>, RunError> {
-        self.run_answering(schema.schema(), |text| schema.parse(text)).await
+        self.run_with_answer_schema(schema.schema(), |text| schema.parse(text))
+            .await
     }
 
+    /// Runs the turn with the schema in its prompt, and parses the answer.
     async fn run_answering<T>(
         self,
         schema: &Value,
@@ -133,12 +135,12 @@ impl<'c> UserTurn<'c> {
             self.prompt
         );
         let first = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, schema).await?;
-        corrected(self.state, &self.context, self.roles, schema, parse, first).await
+        parse_or_correct(self.state, &self.context, self.roles, schema, parse, first).await
     }
 }
 
 /// Parses the answer of a run. If it does not fit, the model receives the reason and answers once more.
-async fn corrected<T>(
+async fn parse_or_correct<T>(
     state: &mut ConversationState,
     context: &ToolContext,
     roles: Vec<String>,
@@ -146,8 +148,8 @@ async fn corrected<T>(
     parse: impl Fn(&str) -> Result<T, String>,
     first: RunOutcome,
 ) -> Result<TypedOutcome<T>, RunError> {
-    let parsed = |text: &str| parse(without_fence(text));
-    let error = match parsed(first.text()) {
+    let parse_answer = |text: &str| parse(without_fence(text));
+    let error = match parse_answer(first.text()) {
         Ok(value) => return Ok(TypedOutcome { value, outcome: first }),
         // Only the model can correct its answer, not a tool that ended the run.
         Err(error) if first.stop != StopReason::Answered => return Err(malformed(error, first)),
@@ -162,7 +164,7 @@ async fn corrected<T>(
             return Err(error);
         }
     };
-    match parsed(outcome.text()) {
+    match parse_answer(outcome.text()) {
         Ok(value) => Ok(TypedOutcome { value, outcome }),
         Err(error) => Err(malformed(error, outcome)),
     }
@@ -176,12 +178,12 @@ pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext)
         .as_ref()
         .and_then(|run| run.answer_schema.as_deref().cloned());
     let resumed = ToolLoop::new(state, context).resume().await?;
-    // The type of a `run_typed` may have a schema that is not an object; the caller parses its answer.
+    // A type `T` of `run_typed` may have a schema that is not of type `object`. The application then parses the answer itself.
     let Some(schema) = schema.and_then(|schema| AnswerSchema::new(schema).ok()) else {
         return Ok(resumed);
     };
     let parse = |text: &str| schema.parse(text);
-    let typed = corrected(state, context, Vec::new(), schema.schema(), parse, resumed).await?;
+    let typed = parse_or_correct(state, context, Vec::new(), schema.schema(), parse, resumed).await?;
     let mut outcome = typed.outcome;
     outcome.answer = Some(format!("{:#}", typed.value));
     Ok(outcome)
@@ -196,7 +198,7 @@ async fn run_with_schema(
     schema: &Value,
 ) -> Result<RunOutcome, RunError> {
     let run = ToolLoop::new(state, context).with_roles(roles);
-    run.answering(schema.clone()).run(Some(prompt)).await
+    run.with_answer_schema(schema.clone()).run(Some(prompt)).await
 }
 
 fn malformed(message: String, outcome: RunOutcome) -> RunError {

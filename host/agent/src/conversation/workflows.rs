@@ -1,4 +1,4 @@
-//! Chains, playbooks and state machines of a conversation.
+//! Setters of the builder for chaining, playbooks and state machines.
 
 use super::builder::ConversationBuilder;
 use crate::injection::{Chaining, MachineState, Playbook, StateMachine};
@@ -23,13 +23,13 @@ impl ConversationBuilder {
         self.chaining(Chaining::new().with_any_type())
     }
 
-    /// Sets the playbook, with its tools, which it locks and unlocks. It replaces an earlier playbook.
+    /// Sets the playbook and adds its tools. It replaces an earlier playbook and its tools.
     #[must_use]
     pub fn playbook(self, playbook: Playbook) -> Self {
         self.configured(|config| config.with_playbook(playbook))
     }
 
-    /// Sets the state machine, with its tools, which it locks and unlocks. It replaces an earlier state machine.
+    /// Sets the state machine and adds its tools. It replaces an earlier state machine and its tools.
     #[must_use]
     pub fn state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
         self.configured(|config| config.with_state_machine(machine))

@@ -19,15 +19,15 @@ pub struct RecordedApprovalRequest {
     pub arguments: Arguments,
     /// The effect class.
     pub effect: Effect,
-    /// The granted rules that the call would use.
+    /// The rules of the grant that the call would use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
-    /// The tools in which the call is made, the outermost first.
+    /// The tools that make the call, if it is a nested call: each calls the next one, and the last one makes the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<ToolId>,
     /// The digest of the tool's definition, code, effect class and grant.
     pub digest: String,
-    /// The reason why the arguments of the previous answer were not accepted.
+    /// The reason why the arguments that the approver edited in its previous answer were not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected_edit: Option<String>,
 }

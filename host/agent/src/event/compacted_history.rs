@@ -14,14 +14,14 @@ pub struct CompactedHistory {
     pub usage: TokenUsage,
     /// The estimated size of the request before the compaction, in tokens.
     pub tokens: u64,
-    /// The number of the oldest messages that were compacted, including the pinned ones.
+    /// The number of oldest messages that the compaction covered. The summary replaced all of them except the pinned ones.
     pub older: usize,
-    /// The positions of the pinned messages among the oldest ones. Pinned messages remain in the history.
+    /// The positions of the pinned messages among these. They remain in the history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<usize>,
     /// The summary.
     pub summary: String,
-    /// Whether the provider had refused the request because it exceeded the context of the model.
+    /// Whether the history was compacted because the provider had refused a request that exceeded the context of the model.
     #[serde(default, rename = "after_refusal", skip_serializing_if = "std::ops::Not::not")]
     pub is_after_refusal: bool,
 }

@@ -60,10 +60,10 @@ pub enum Event {
         loop_id: String,
         /// The ids of the calls that run again.
         again: Vec<String>,
-        /// The tools that are declared now and were not before.
+        /// The tools that are declared now and were not declared before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         added: Vec<ToolName>,
-        /// The tools that were declared and are not any more.
+        /// The tools that were declared before and are not declared now.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<ToolName>,
         /// The tools whose definition, code or grant has changed since their last call.
@@ -109,7 +109,7 @@ pub enum Event {
         /// The parts that the provider requires back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ProviderBlock>,
-        /// The cost of the tools that were injected since the last inference.
+        /// The cost of the tools that were injected since the previous inference.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         injected: Option<InjectionCost>,
     },
@@ -155,17 +155,17 @@ pub enum Event {
         /// The decision.
         resolution: Resolution,
     },
-    /// The calls without an answer were answered, and did not run.
+    /// The calls of the last response did not run and were answered with an error.
     OpenCallsAnswered {
         /// The text for the model.
         content: String,
     },
-    /// A tool ended the run with an answer, which is in the history as an answer of the model.
+    /// A tool ended the run with an answer. The history contains the answer as if the model had given it.
     AnsweredByTool {
         /// The answer.
         content: String,
     },
-    /// A tool call ended.
+    /// A tool call ended, or continues in the background.
     ToolFinished {
         /// The id of the call.
         id: String,
@@ -241,7 +241,7 @@ pub enum Event {
     LateResult {
         /// The id of the call under which the result is stored in the history.
         id: String,
-        /// The id of the call that started the work.
+        /// The id of the call that continued in the background.
         call: String,
         /// The name of the tool.
         name: ToolName,
@@ -308,7 +308,7 @@ pub enum Event {
         /// Their new definitions, in the same order.
         definitions: Vec<ToolDefinition>,
     },
-    /// The application removed a tool. Nothing else adds it again.
+    /// The application removed a tool. Only the application can add it again.
     ToolExcluded {
         /// The id of the tool.
         tool: ToolId,
@@ -325,7 +325,7 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were evicted: they are not declared any more, because of the limit, and can still be called.
+    /// Tools were evicted: they are not declared any more, because of the limit on declared tools, and can still be called.
     ToolsEvicted {
         /// Their names.
         names: Vec<ToolName>,
@@ -335,7 +335,7 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// A strategy did not inject a tool.
+    /// A tool was not injected: a strategy withheld it, or the application has removed it.
     ToolWithheld {
         /// The tool whose result was evaluated.
         trigger: ToolName,
@@ -349,12 +349,12 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// A result contained an entity.
+    /// A result contained an entity, or a group of entities that share their tools.
     EntityDiscovered {
         /// Its type, as in tool names.
         #[serde(rename = "type")]
         kind: String,
-        /// Its id; `None` for an entity that cannot be recognised again.
+        /// Its id; `None` for a group, and for an entity that cannot be recognised again.
         id: Option<String>,
         /// Whether the entity is new, and the instance to which its tools are bound.
         binding: EntityBinding,

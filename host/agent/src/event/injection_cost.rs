@@ -2,18 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of tokens by which newly injected tools enlarge a request. New are those that were injected since the
-/// request before.
+/// The number of tokens by which the tools that were injected since the previous request enlarge a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {
-    /// The size of their definitions, estimated from the bytes.
+    /// The size of the tools' definitions, estimated from their bytes.
     pub estimated_tokens: u64,
-    /// The growth of the request that the provider reported, without the estimated size of its new messages. `None` if the provider
-    /// reports no usage, or if the request does not extend an earlier one of the same run.
+    /// The growth of the request, computed from the usage that the provider reported, minus the estimated size of its new
+    /// messages. `None` if the provider reports no usage, or if the request does not extend an earlier one of the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_tokens: Option<u64>,
-    /// The tokens of the request that the provider took from its cache: the part before the first change.
+    /// The tokens of the request that the provider took from its cache.
     pub cached_tokens: u64,
 }
 

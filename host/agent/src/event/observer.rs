@@ -9,7 +9,7 @@ use toolwit_core::Origin;
 
 /// Receives the events of a conversation.
 ///
-/// Each event comes with its origin: the process, and for an agent the call in which it runs. A conversation with
+/// Each event comes with its origin: the process and, for an agent, the call in which the agent runs. A conversation with
 /// [`nested_events`](crate::ConversationBuilder::nested_events) sends the events of its agents to its observers too.
 ///
 /// The run calls observers synchronously and in order. Wrap an observer that may block in a

@@ -10,14 +10,15 @@ use toolwit_core::Origin;
 
 /// Calls an observer on a separate thread, so that a slow observer does not block the run.
 ///
-/// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the value is
-/// dropped and the queue is empty.
+/// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the `QueuedObserver` is
+/// dropped and the queue is empty, or when the observer panics.
 pub struct QueuedObserver {
     queue: Sender<QueueItem>,
 }
 
 enum QueueItem {
     Event(Box<(Event, Origin)>),
+    /// A request to drop the sender once all earlier events are delivered.
     Flush(Sender<()>),
 }
 
@@ -36,10 +37,10 @@ impl QueuedObserver {
 
     /// Blocks until the observer has received all events so far. Do not call it on a thread of an async executor.
     pub fn flush(&self) {
-        let (done, finished) = channel();
-        if self.queue.send(QueueItem::Flush(done)).is_ok() {
-            // An error means that the thread has ended.
-            let _ = finished.recv();
+        let (sender, receiver) = channel();
+        if self.queue.send(QueueItem::Flush(sender)).is_ok() {
+            // `recv` always returns an error, because the thread drops the sender instead of sending.
+            let _ = receiver.recv();
         }
     }
 }
@@ -56,14 +57,14 @@ impl Observer for QueuedObserver {
 fn deliver(items: &Receiver<QueueItem>, observer: &dyn Observer) {
     for item in items {
         match item {
-            QueueItem::Event(item) => {
-                let (event, origin) = *item;
+            QueueItem::Event(event_and_origin) => {
+                let (event, origin) = *event_and_origin;
                 if catch_unwind(AssertUnwindSafe(|| observer.observe(&event, &origin))).is_err() {
                     tracing::warn!("an observer panicked and receives no more events of this conversation");
                     return;
                 }
             }
-            QueueItem::Flush(done) => drop(done),
+            QueueItem::Flush(sender) => drop(sender),
         }
     }
 }

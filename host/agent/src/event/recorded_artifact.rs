@@ -7,7 +7,7 @@ use toolwit_core::Artifact;
 use toolwit_core::limits::RECORDED_ARTIFACTS_BYTES_MAX;
 use toolwit_core::text::{json_bytes, sha256};
 
-/// An artifact of a result.
+/// An artifact of a result, with its value or, if that is too large, the size and the digest of the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedArtifact {
     /// Its type.
@@ -15,7 +15,7 @@ pub struct RecordedArtifact {
     pub kind: String,
     /// Its value; null if it is omitted.
     pub value: Value,
-    /// The record in place of a value that is too large.
+    /// The size and the digest of a value that is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<OmittedValue>,
 }
@@ -31,8 +31,8 @@ pub struct OmittedValue {
 }
 
 impl OmittedValue {
-    /// Subtracts the size of a value from the remaining bytes. If the value is larger than these, returns its
-    /// description instead and subtracts nothing.
+    /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than these, subtracts
+    /// nothing and returns its size and digest.
     fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_bytes(value);
         if let Some(rest) = remaining.checked_sub(bytes) {
@@ -47,7 +47,8 @@ impl OmittedValue {
 }
 
 impl RecordedArtifact {
-    /// Records the artifacts of a result, with their values up to [`RECORDED_ARTIFACTS_BYTES_MAX`] in total.
+    /// Records the artifacts of a result. A value is omitted if it would make the total exceed
+    /// [`RECORDED_ARTIFACTS_BYTES_MAX`].
     pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
         let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {

@@ -1,4 +1,4 @@
-//! The parts of events that let a call be continued after a crash.
+//! The records of calls in events, from which a call is continued after a crash.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,10 +35,10 @@ pub struct RecordedStart {
     /// Whether secrets were removed from the arguments, so that the call cannot be replayed from the journal.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_redacted: bool,
-    /// The granted rules that applied.
+    /// The rules of the grant that the call would use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
-    /// The digest of the code that ran, if it is known.
+    /// The digest of the code of the tool, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
@@ -78,19 +78,19 @@ pub struct RecordedOutcome {
     /// Whether the result ends the run as its answer.
     #[serde(skip_serializing_if = "is_false")]
     pub is_final: bool,
-    /// Whether a background task was to deliver the result later.
+    /// Whether the call continued in the background, to deliver its result later.
     #[serde(skip_serializing_if = "is_false")]
     pub is_pending: bool,
     /// The artifacts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<RecordedArtifact>,
-    /// The request to the run.
+    /// The signal to the run, such as a question to the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,
     /// The denied accesses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedAccess>,
-    /// Whether the result had live objects, which end with their process.
+    /// Whether the result had live objects. They are not recorded, because they end with their process.
     #[serde(skip_serializing_if = "is_false")]
     pub has_entities: bool,
     /// The accesses that grants allowed during the call.
@@ -145,27 +145,27 @@ impl RecordedOutcome {
         }
     }
 
-    /// Omits the values of artifacts that do not fit into the remaining bytes.
+    /// Omits the values of artifacts that exceed the remaining bytes, and subtracts the sizes of the others from these.
     pub(crate) fn omit_artifacts_beyond(&mut self, remaining: &mut usize) {
         self.artifacts
             .iter_mut()
             .for_each(|artifact| artifact.omit_beyond(remaining));
     }
 
-    /// Returns which artifacts were too large to be recorded, as a sentence; `None` if all were recorded.
+    /// Returns a sentence that lists the artifacts that were too large to be recorded, or `None` if all were recorded.
     #[must_use]
     pub fn omission(&self) -> Option<String> {
-        let omitted = self.artifacts.iter().filter_map(|artifact| {
+        let descriptions = self.artifacts.iter().filter_map(|artifact| {
             let bytes = artifact.omitted.as_ref()?.bytes;
             Some(format!("`{}` ({bytes} bytes)", artifact.kind))
         });
-        let omitted: Vec<_> = omitted.collect();
-        let list = omitted.join(", ");
-        (!omitted.is_empty()).then(|| format!("these artifacts of the result were too large to be stored: {list}"))
+        let descriptions: Vec<_> = descriptions.collect();
+        let list = descriptions.join(", ");
+        (!descriptions.is_empty()).then(|| format!("these artifacts of the result were too large to be stored: {list}"))
     }
 
-    /// Returns the result, without artifacts that were too large to be recorded. Live objects and background work ended with the
-    /// process that had them.
+    /// Returns the result, without live objects and without artifacts that were too large to be recorded. For a call that was
+    /// to deliver its result later, returns an error, because its background work ended with the process.
     #[must_use]
     pub fn into_result(self) -> ToolResult {
         if self.is_pending {

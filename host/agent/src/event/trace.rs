@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Event, Observer};
 use toolwit_core::Origin;
 
-/// The version of the trace schema, which every line contains.
+/// The version of the schema of traces. Every line contains it.
 pub const TRACE_VERSION: u32 = 1;
 
 /// One line of a trace, and one entry of a journal.
@@ -18,11 +18,12 @@ pub const TRACE_VERSION: u32 = 1;
 pub struct TraceEntry {
     /// The version of the schema.
     pub version: u32,
-    /// The number of the line, from 0.
+    /// The number of the line or entry, from 0.
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// The process that emitted the event, and the call in which a nested process runs. In JSON: `process` and `parent_call`.
+    /// The process that emitted the event and, if it is the process of an agent, the call in which the agent runs. In JSON:
+    /// `process` and `parent_call`.
     #[serde(flatten)]
     pub origin: Origin,
     /// The event.
@@ -47,7 +48,8 @@ impl TraceEntry {
 
 /// Writes each event as one line of JSON.
 ///
-/// The lines contain the messages and the tool results. The trace ends at the first write error, and the run continues.
+/// The lines contain the messages and the tool results. After the first write error, the trace writes no more lines, and the
+/// run continues.
 pub struct Trace<W> {
     state: Mutex<TraceState<W>>,
 }
@@ -71,11 +73,11 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes the entries that an earlier process recorded, except its stored settings. The entries receive the next
-    /// line numbers of this trace.
+    /// Writes the entries that an earlier process recorded, except its stored settings. The entries are numbered as the next
+    /// lines of this trace.
     pub fn write_earlier(&self, entries: impl IntoIterator<Item = TraceEntry>) {
-        let is_event = |entry: &TraceEntry| !matches!(entry.event, Event::SettingsStored { .. });
-        self.append(entries.into_iter().filter(is_event));
+        let is_traced = |entry: &TraceEntry| !matches!(entry.event, Event::SettingsStored { .. });
+        self.append(entries.into_iter().filter(is_traced));
     }
 
     /// Returns the writer.
@@ -85,6 +87,7 @@ impl<W: Write> Trace<W> {
 }
 
 impl<W: Write> Trace<W> {
+    /// Writes entries with the next line numbers, until a write fails.
     fn append(&self, entries: impl IntoIterator<Item = TraceEntry>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for entry in entries {

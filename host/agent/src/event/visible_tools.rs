@@ -23,6 +23,7 @@ pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Too
                 visible.retain(|name| !removed.contains(*name));
                 visible.extend(added);
             }
+            // Removed tools stay declared until the next turn.
             _ => {}
         }
     }

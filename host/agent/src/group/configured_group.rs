@@ -44,7 +44,7 @@ impl ConfiguredGroup {
 
     /// Returns whether a tool belongs to the group.
     pub(super) fn accepts(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.config.tools.iter().any(|wanted| has_name(tool.as_ref(), wanted)) || self.matches(tool.definition().name())
+        self.config.tools.iter().any(|name| has_name(tool.as_ref(), name)) || self.matches(tool.definition().name())
     }
 
     /// Returns the listed tools that do not exist.

@@ -15,14 +15,16 @@ use toolwit_core::{Tool, ToolContext};
 /// Resolves roles to tools: first from groups that were built in code, then from configured groups over sources.
 ///
 /// A conversation that has the resolver adds the tools of its [roles](crate::ConversationBuilder::role) when a turn
-/// begins, and those of the [roles of a turn](crate::UserTurn::role) for that turn. A source that must be contacted is
-/// queried at most once, and again only after an error.
+/// begins, and those of the [roles of a turn](crate::UserTurn::role) for that turn.
 ///
-/// Sources are queried when a role that needs them is resolved, with the caller's context. A missing tool or an unreachable
-/// source is logged as a warning and does not affect other tools.
+/// Sources are queried when a role that needs them is resolved, with the caller's context. A conversation queries a source that
+/// must be contacted once, and again only after an error. A missing tool or an unreachable source is logged as a warning and
+/// does not affect other tools.
 #[derive(Clone, Default)]
 pub struct ToolGroups {
+    /// The groups that were built in code, by role.
     groups: BTreeMap<String, ToolGroup>,
+    /// The groups of the configuration, by role.
     configured: BTreeMap<String, ConfiguredGroup>,
     sources: Vec<Arc<dyn ToolSource>>,
 }
@@ -65,16 +67,16 @@ impl ToolGroups {
     /// Adds the groups of a configuration. Add the sources first.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not a known source.
+    /// [`ErrorKind::Configuration`] for an invalid regular expression, or for a provider that is not the name of a source.
     pub fn with_config(mut self, config: GroupsConfig) -> Result<Self, Error> {
         for (role, group) in config.groups {
             if let Some(provider) = &group.provider
                 && !self.sources.iter().any(|source| source.name() == provider)
             {
                 let message = format!("the group `{role}` refers to the provider `{provider}`, which does not exist");
-                let known = quoted(self.sources.iter().map(|source| source.name()));
+                let names = quoted(self.sources.iter().map(|source| source.name()));
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion(format!("the providers are: {known}")));
+                    .with_suggestion(format!("the providers are: {names}")));
             }
             let group = ConfiguredGroup::new(&role, group)?;
             self.configured.insert(role, group);
@@ -99,7 +101,7 @@ impl ToolGroups {
     /// Checks that a role exists, without contacting a source.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an unknown role. The error lists the known roles.
+    /// [`ErrorKind::Configuration`] for an unknown role. The error lists the existing roles.
     pub fn check(&self, role: &str) -> Result<(), Error> {
         if self.groups.contains_key(role) || self.configured.contains_key(role) {
             return Ok(());
@@ -114,7 +116,7 @@ impl ToolGroups {
         })
     }
 
-    /// Returns the group of a role. The group is empty if all its tools are missing.
+    /// Returns the group of a role. The group has no tools if all of them are missing.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -147,10 +149,10 @@ impl ToolGroups {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for role in roles {
             for tool in self.resolve(role, context).await?.tools {
-                let is_listed = tools
+                let is_present = tools
                     .iter()
-                    .any(|listed| listed.definition().id == tool.definition().id);
-                if !is_listed {
+                    .any(|present| present.definition().id == tool.definition().id);
+                if !is_present {
                     tools.push(tool);
                 }
             }
@@ -174,26 +176,26 @@ impl ToolGroups {
     /// Returns the tools of a configured group, in the order of the sources. Sources that list their tools without
     /// being contacted are queried first, the others only if a tool can be missing.
     async fn members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
-        let candidates = self.sources.iter().enumerate();
-        let mut candidates: Vec<_> = candidates
+        let sources = self.sources.iter().enumerate();
+        let mut candidates: Vec<_> = sources
             .filter(|(_, source)| group.can_come_from(source.as_ref()))
             .collect();
         candidates.sort_by_key(|(_, source)| source.listed_names().is_none());
-        let (mut found, mut members) = (BTreeMap::new(), Vec::new());
+        let (mut members_by_source, mut members) = (BTreeMap::new(), Vec::new());
         for (position, source) in candidates {
             if source.listed_names().is_none() && group.is_complete(&members) {
                 break;
             }
             match SourceCache::of(context).load(source.as_ref(), context).await {
-                Ok(tools) => {
-                    let tools: Vec<_> = tools
+                Ok(source_tools) => {
+                    let accepted: Vec<_> = source_tools
                         .tools()
                         .iter()
                         .filter(|tool| group.accepts(tool))
                         .cloned()
                         .collect();
-                    members.extend_from_slice(&tools);
-                    found.insert(position, tools);
+                    members.extend_from_slice(&accepted);
+                    members_by_source.insert(position, accepted);
                 }
                 Err(error) => {
                     tracing::warn!(role, source = source.name(), %error, "a source of tools cannot be reached");
@@ -206,7 +208,7 @@ impl ToolGroups {
         if members.is_empty() {
             tracing::warn!(role, "a tool group has no tools");
         }
-        found.into_values().flatten().collect()
+        members_by_source.into_values().flatten().collect()
     }
 }
 

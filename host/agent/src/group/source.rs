@@ -13,14 +13,13 @@ use toolwit_core::{Tool, ToolContext};
 /// server requires. A source may cache its tools between queries.
 #[async_trait]
 pub trait ToolSource: Send + Sync {
-    /// Returns the name of the source, to which a group's `provider` refers.
+    /// Returns the name of the source. The `provider` of a group is such a name.
     fn name(&self) -> &str;
 
     /// Returns the names and ids of the tools if the source can list them without being contacted. The default
     /// implementation returns `None`.
     ///
-    /// A source that returns names is queried for a role without a provider only if one of these names belongs to the
-    /// role.
+    /// If a source returns names, a role without a provider queries it only if one of these names belongs to the role.
     fn listed_names(&self) -> Option<Vec<String>> {
         None
     }

@@ -16,18 +16,19 @@ use toolwit_core::{Error, ToolContext};
 pub(crate) struct SourceCache(Arc<Mutex<BTreeMap<String, Arc<OnceCell<SourceTools>>>>>);
 
 impl SourceCache {
-    /// Returns the cache of the outer conversation, or an empty cache outside a conversation.
+    /// Returns the cache of the conversation in which a call with this context runs, or an empty cache outside a conversation.
     pub(crate) fn of(context: &ToolContext) -> Self {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Returns the tools of a source. A source that must be contacted is queried at most once; an error is not cached.
+    /// Returns the tools of a source. The tools of a source that must be contacted are cached, so that it is queried once. An
+    /// error is not cached.
     ///
     /// # Errors
     /// If the source cannot be reached.
     pub(super) async fn load(&self, source: &dyn ToolSource, context: &ToolContext) -> Result<SourceTools, Error> {
         if source.listed_names().is_some() {
-            return SourceTools::query(source, context).await;
+            return SourceTools::load_without_log(source, context).await;
         }
         let cell = {
             let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,16 +21,17 @@ pub struct SourceTools {
 }
 
 impl SourceTools {
-    /// Queries a source with the caller's context.
+    /// Queries a source with the caller's context, and logs that the source is contacted.
     ///
     /// # Errors
     /// If the source cannot be reached.
     pub async fn load(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
         tracing::info!(source = source.name(), "a source of tools is contacted");
-        Self::query(source, context).await
+        Self::load_without_log(source, context).await
     }
 
-    pub(super) async fn query(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
+    /// Queries a source with the caller's context. The query is not logged, for sources that need not be contacted.
+    pub(super) async fn load_without_log(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
         Ok(Self {
             source: source.name().to_owned(),
             tools: source.tools(context).await?,
@@ -52,7 +53,7 @@ impl SourceTools {
     /// Returns the tool with this name or id.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`] if no tool has this name or id. The error lists the existing names.
+    /// [`ErrorKind::UnknownTool`] if no tool has this name or id. The error lists the first existing names.
     pub fn required_tool_by_name(&self, name: &str) -> Result<Arc<dyn Tool>, Error> {
         self.tool_by_name(name).ok_or_else(|| {
             let names = self.tools.iter().take(NAMES_LISTED_MAX);
@@ -70,11 +71,13 @@ impl SourceTools {
     /// Creates a facade for the tools with these names or ids. Missing tools are skipped with a warning. Returns `None`
     /// if no tool remains, or if the facade is invalid, which is logged.
     #[must_use]
-    pub fn facade_by_name(&self, name: &str, description: &str, tools: &BTreeSet<String>) -> Option<Facade> {
-        for missing in tools.iter().filter(|tool| self.tool_by_name(tool).is_none()) {
+    pub fn facade_by_name(&self, name: &str, description: &str, tool_names: &BTreeSet<String>) -> Option<Facade> {
+        for missing in tool_names.iter().filter(|name| self.tool_by_name(name).is_none()) {
             tracing::warn!(source = self.source, facade = name, tool = %missing, "a tool of a facade does not exist");
         }
-        self.facade_where(name, description, |tool| tools.iter().any(|name| has_name(tool, name)))
+        self.facade_where(name, description, |tool| {
+            tool_names.iter().any(|name| has_name(tool, name))
+        })
     }
 
     /// Creates a facade for the tools whose names match one of the patterns. Returns `None` if no tool matches, or if
@@ -110,6 +113,7 @@ impl SourceTools {
     }
 }
 
+/// Returns whether this is the preferred name or the id of a tool.
 pub(super) fn has_name(tool: &dyn Tool, name: &str) -> bool {
     let definition = tool.definition();
     definition.name() == name || definition.id.as_str() == name

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::entity::{
-    DiscoveredEntity, EntityBinding, EntityIdentity, MemberWithTools, SharedDiscovery, SharedEntities,
-};
+use super::entity::{DiscoveredEntity, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, MemberWithOwnTools};
 use super::strategy::{Injection, InjectionStrategy};
 use super::view::InjectionContext;
 use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
@@ -15,14 +13,14 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
-/// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type, they share one set of tools, which take the
-/// object's id as an argument. An entity has one live object. If it was returned alone before it joins a group, it keeps its own
-/// tools, and the tools of the group call the same object.
+/// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type that have ids, these objects form an
+/// [`EntityGroup`]: they share one set of tools, which take the object's id as an argument. An entity has one live object. If
+/// it was returned alone before it joins a group, it keeps its own tools, and the tools of the group call the same object.
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
 /// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
-/// is ignored. An object whose id is empty or too long is rejected with the reason, like the objects that the tool
-/// itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
+/// is ignored. An object that is nested too deep or has an invalid id is rejected with the reason, like the objects that the
+/// tool itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
 ///
 /// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,23 +28,23 @@ pub struct EntityTools;
 
 impl InjectionStrategy for EntityTools {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
-        let mut result = Evaluation {
+        let mut evaluation = Evaluation {
             context,
             injection: Injection::none(),
-            keys: HashSet::new(),
-            tools: HashSet::new(),
+            discovered_identities: HashSet::new(),
+            discovered_tool_ids: HashSet::new(),
         };
         let call = context.call();
-        result.injection.rejected.extend(call.result.rejected.iter().cloned());
-        let providers = &call.result.providers;
-        for group in groups(providers) {
-            match group.as_slice() {
+        let already_rejected = call.result.rejected.iter().cloned();
+        evaluation.injection.rejected.extend(already_rejected);
+        for entities in partition(&call.result.providers) {
+            match entities.as_slice() {
                 [] => {}
-                [one] => result.add(one),
-                many => result.add_shared(many),
+                [entity] => evaluation.add(entity),
+                entities => evaluation.add_group(entities),
             }
         }
-        result.injection
+        evaluation.injection
     }
 }
 
@@ -54,26 +52,27 @@ impl InjectionStrategy for EntityTools {
 struct Evaluation<'a> {
     context: &'a InjectionContext<'a>,
     injection: Injection,
-    keys: HashSet<EntityIdentity>,
-    tools: HashSet<ToolId>,
+    /// Identities of the entities with their own tools that this result has returned so far.
+    discovered_identities: HashSet<EntityIdentity>,
+    /// Ids of the methods of these entities, and of entities without an identity.
+    discovered_tool_ids: HashSet<ToolId>,
 }
 
 impl Evaluation<'_> {
+    /// Adds the tools of one object, or the reason of its rejection.
     fn add(&mut self, provider: &Arc<dyn ToolProvider>) {
-        let key = provider
-            .instance_id()
-            .map(|id| EntityIdentity::new(provider.namespace(), provider.prefix(), id));
-        let depth = self.depth_of(key.as_ref(), provider.as_ref());
-        if let Some(reason) = rejection(key.as_ref(), depth) {
+        let identity = identity_of(provider.as_ref());
+        let depth = self.depth_of(identity.as_ref(), provider.as_ref());
+        if let Some(reason) = rejection(identity.as_ref().map(|identity| identity.id.as_str()), depth) {
             let rejected = RejectedProvider::new(provider.prefix(), reason);
             self.injection.rejected.push(rejected);
             return;
         }
-        let group = key.as_ref().and_then(|key| self.group_of(key));
-        if let (Some(key), Some(group)) = (&key, &group)
-            && self.context.entities().tools_of(key).is_none()
+        let group = identity.as_ref().and_then(|identity| self.group_of(identity));
+        if let (Some(identity), Some(group)) = (&identity, &group)
+            && self.context.entities().own_tools_of(identity).is_none()
         {
-            self.add_member(key, group, provider, depth);
+            self.record_returned_member(identity, group, provider, depth);
             return;
         }
         let methods = provider.tools();
@@ -82,106 +81,105 @@ impl Evaluation<'_> {
         }
         let tools: Vec<_> = methods
             .into_iter()
-            .map(|method| self.with_unique_id(key.as_ref(), method))
+            .map(|method| self.with_unique_id(identity.as_ref(), method))
             .collect();
-        let binding = self.binding(key.as_ref(), &tools, provider.rebinding());
+        let binding = self.binding(identity.as_ref(), &tools, provider.rebinding());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         for tool in tools {
             if binding == EntityBinding::Rebound || !self.is_present(&tool.definition().id) {
                 self.injection.add.push(tool);
             }
         }
-        self.tools.extend(ids.iter().cloned());
-        self.keys.extend(key.clone());
+        self.discovered_tool_ids.extend(ids.iter().cloned());
+        self.discovered_identities.extend(identity.clone());
         self.injection.discovered.push(DiscoveredEntity {
-            identity: key,
+            identity,
             prefix: provider.prefix().to_owned(),
             tools: ids,
             depth,
             binding,
             rebinding: provider.rebinding(),
-            shared: group.map(|group| SharedDiscovery::new(group, vec![provider.clone()])),
+            group_addition: group.map(|group| GroupAddition::new(group, vec![provider.clone()])),
             namespace: provider.namespace().to_owned(),
         });
     }
 
     /// Returns the group of which an entity is a member, if an earlier result returned it together with many others.
-    fn group_of(&self, key: &EntityIdentity) -> Option<SharedEntities> {
-        let group = self.context.entities().shared(&key.namespace, &key.prefix)?;
-        group.contains(&key.id).then(|| group.clone())
+    fn group_of(&self, identity: &EntityIdentity) -> Option<EntityGroup> {
+        let group = self.context.entities().group(&identity.namespace, &identity.prefix)?;
+        group.contains(&identity.id).then(|| group.clone())
     }
 
-    /// Adds an entity that is a member of a group and is returned again, alone. The entity keeps the tools of the
-    /// group.
-    fn add_member(
+    /// Records that a group's member without its own tools was returned again, in a result with few entities. It keeps using the
+    /// tools of the group.
+    fn record_returned_member(
         &mut self,
-        key: &EntityIdentity,
-        group: &SharedEntities,
+        identity: &EntityIdentity,
+        group: &EntityGroup,
         provider: &Arc<dyn ToolProvider>,
         depth: u32,
     ) {
-        let tools = group.tools(provider.as_ref());
+        let shared_methods = group.shared_methods(provider.as_ref());
         self.injection.discovered.push(DiscoveredEntity {
-            identity: Some(key.clone()),
-            prefix: key.prefix.clone(),
-            tools: tools.iter().map(|tool| tool.definition().id.clone()).collect(),
+            identity: Some(identity.clone()),
+            prefix: identity.prefix.clone(),
+            tools: shared_methods.iter().map(|tool| tool.definition().id.clone()).collect(),
             depth,
             binding: match provider.rebinding() {
                 Rebinding::Keep => EntityBinding::Kept,
                 Rebinding::Latest => EntityBinding::Rebound,
             },
             rebinding: provider.rebinding(),
-            shared: Some(SharedDiscovery::new(group.clone(), vec![provider.clone()])),
-            namespace: key.namespace.clone(),
+            group_addition: Some(GroupAddition::new(group.clone(), vec![provider.clone()])),
+            namespace: identity.namespace.clone(),
         });
     }
 
     /// Returns the member of a group for an entity. If the entity has its own tools and stays bound to its first instance, the
     /// member calls these tools, so that both sets of tools act on one instance.
     fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
-        let key = EntityIdentity::new(
-            entity.namespace(),
-            entity.prefix(),
-            entity.instance_id().unwrap_or_default(),
-        );
-        let own = self.context.entities().tools_of(&key);
-        match own.filter(|_| entity.rebinding() == Rebinding::Keep) {
-            Some(own) => {
-                let tools = own.iter().filter_map(|id| self.context.tools().by_id(id));
-                Arc::new(MemberWithTools::new(
+        let own_tool_ids = self.own_tools_of(entity.as_ref());
+        match own_tool_ids.filter(|_| entity.rebinding() == Rebinding::Keep) {
+            Some(ids) => {
+                let own_tools = ids.iter().filter_map(|id| self.context.tools().by_id(id));
+                Arc::new(MemberWithOwnTools::new(
                     entity,
-                    tools.map(|tool| tool.tool.clone()).collect(),
+                    own_tools.map(|tool| tool.tool.clone()).collect(),
                 ))
             }
             None => entity,
         }
     }
 
-    /// Adds one set of tools for many entities of a type. The tools take the id of the entity on which they act. Entities that have
-    /// tools of their own keep them.
-    fn add_shared(&mut self, entities: &[Arc<dyn ToolProvider>]) {
+    /// Returns the ids of the entity's own tools, or `None` if it has none.
+    fn own_tools_of(&self, entity: &dyn ToolProvider) -> Option<&[ToolId]> {
+        self.context.entities().own_tools_of(&identity_of(entity)?)
+    }
+
+    /// Adds one set of tools for many entities of a type. The tools take the id of the entity on which they act. Entities that
+    /// have their own tools keep them.
+    fn add_group(&mut self, entities: &[Arc<dyn ToolProvider>]) {
         let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
-            let key = entity.instance_id().map(|id| EntityIdentity::new("", "", id));
-            rejection(key.as_ref(), self.depth_of(None, entity.as_ref())).is_none()
+            rejection(entity.instance_id().as_deref(), self.depth_of(None, entity.as_ref())).is_none()
         });
-        let has_tools = |entity: &&Arc<dyn ToolProvider>| {
-            let id = entity.instance_id().unwrap_or_default();
-            let key = EntityIdentity::new(entity.namespace(), entity.prefix(), id);
-            self.context.entities().tools_of(&key).is_some()
-        };
-        let known: Vec<_> = accepted.iter().filter(has_tools).cloned().collect();
-        rejected.iter().chain(&known).for_each(|entity| self.add(entity));
-        let accepted: Vec<_> = accepted.into_iter().map(|entity| self.as_member(entity)).collect();
-        let Some(first) = accepted.iter().find(|entity| !entity.tools().is_empty()) else {
+        let has_own_tools = |entity: &&Arc<dyn ToolProvider>| self.own_tools_of(entity.as_ref()).is_some();
+        let with_own_tools: Vec<_> = accepted.iter().filter(has_own_tools).cloned().collect();
+        // For the rejected entities, `add` records the reason.
+        rejected
+            .iter()
+            .chain(&with_own_tools)
+            .for_each(|entity| self.add(entity));
+        let members: Vec<_> = accepted.into_iter().map(|entity| self.as_member(entity)).collect();
+        let Some(first) = members.iter().find(|member| !member.tools().is_empty()) else {
             return;
         };
-        let existing = self.context.entities().shared(first.namespace(), first.prefix());
-        let shared = existing.cloned().unwrap_or_default();
-        let tools = shared.tools(first.as_ref());
-        let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
+        let existing = self.context.entities().group(first.namespace(), first.prefix());
+        let group = existing.cloned().unwrap_or_default();
+        let shared_methods = group.shared_methods(first.as_ref());
+        let ids: Vec<_> = shared_methods.iter().map(|tool| tool.definition().id.clone()).collect();
         let is_lost = ids.iter().any(|id| self.context.entities().is_lost(id));
         if existing.is_none() || is_lost {
-            self.injection.add.extend(tools);
+            self.injection.add.extend(shared_methods);
         }
         self.injection.discovered.push(DiscoveredEntity {
             identity: None,
@@ -195,27 +193,42 @@ impl Evaluation<'_> {
             },
             rebinding: first.rebinding(),
             namespace: first.namespace().to_owned(),
-            shared: Some(SharedDiscovery::new(shared, accepted.clone())),
+            group_addition: Some(GroupAddition::new(group, members.clone())),
         });
     }
 
-    /// Returns the depth of an entity: the recorded depth, otherwise the larger one of the provider's own depth and the depth of
-    /// its parent plus one.
-    fn depth_of(&self, key: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
+    /// Returns the recorded depth of an entity. If there is none, returns the depth that the provider reports, or one more than
+    /// the depth of the called method's entity if that is larger.
+    fn depth_of(&self, identity: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
         let entities = self.context.entities();
-        let parent = &self.context.call().tool.definition().id;
-        key.and_then(|key| entities.depth_of(key))
-            .unwrap_or_else(|| provider.depth().max(entities.depth_of_tool(parent).saturating_add(1)))
+        let called_tool = &self.context.call().tool.definition().id;
+        identity
+            .and_then(|identity| entities.depth_of(identity))
+            .unwrap_or_else(|| {
+                provider
+                    .depth()
+                    .max(entities.depth_of_tool(called_tool).saturating_add(1))
+            })
     }
 
-    fn binding(&self, key: Option<&EntityIdentity>, methods: &[Arc<dyn Tool>], rebinding: Rebinding) -> EntityBinding {
-        let was_returned = match key {
-            Some(key) => self.context.entities().tools_of(key).is_some() || self.keys.contains(key),
+    /// Returns the instance to which the methods of an entity are bound. An entity without an identity counts as returned
+    /// before if all its methods are present.
+    fn binding(
+        &self,
+        identity: Option<&EntityIdentity>,
+        methods: &[Arc<dyn Tool>],
+        rebinding: Rebinding,
+    ) -> EntityBinding {
+        let was_returned = match identity {
+            Some(identity) => {
+                self.context.entities().own_tools_of(identity).is_some()
+                    || self.discovered_identities.contains(identity)
+            }
             None => methods.iter().all(|method| self.is_present(&method.definition().id)),
         };
         let entities = self.context.entities();
         let is_lost = methods.iter().any(|method| entities.is_lost(&method.definition().id));
-        match (was_returned || is_lost, rebinding) {
+        match (was_returned, rebinding) {
             _ if is_lost => EntityBinding::Rebound,
             (false, _) => EntityBinding::New,
             (true, Rebinding::Keep) => EntityBinding::Kept,
@@ -223,54 +236,58 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Returns whether the conversation has a tool with this id, or will have it after this result.
     fn is_present(&self, id: &ToolId) -> bool {
-        self.context.tools().by_id(id).is_some() || self.tools.contains(id)
+        self.context.tools().by_id(id).is_some() || self.discovered_tool_ids.contains(id)
     }
 
     /// Assigns a new id to a method if another tool has its id. Without this, a type whose method ids are not unique would
     /// replace the tools of another entity.
-    fn with_unique_id(&self, key: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        let Some(key) = key else { return method };
+    fn with_unique_id(&self, identity: Option<&EntityIdentity>, method: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        let Some(identity) = identity else { return method };
         let id = &method.definition().id;
-        let own = self.context.entities().tools_of(key).unwrap_or_default();
-        let discovered_here = self
-            .injection
-            .discovered
-            .iter()
-            .find(|d| d.identity.as_ref() == Some(key));
-        let is_own = own.contains(id) || discovered_here.is_some_and(|d| d.tools.contains(id));
+        let own_tools = self.context.entities().own_tools_of(identity).unwrap_or_default();
+        let mut discovered = self.injection.discovered.iter();
+        let discovery = discovered.find(|discovery| discovery.identity.as_ref() == Some(identity));
+        let is_own = own_tools.contains(id) || discovery.is_some_and(|discovery| discovery.tools.contains(id));
         if is_own || !self.is_present(id) || self.context.entities().is_lost(id) {
             return method;
         }
-        let owner = format!("{}/{}/{}", key.namespace, key.prefix, key.id);
+        let owner = format!("{}/{}/{}", identity.namespace, identity.prefix, identity.id);
         let (id, names) = (id.bound_to(&owner), method.definition().names.clone());
         Arc::new(method.with_identity(id, names))
     }
 }
 
-/// Groups the objects of a result: objects of a type with more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] instances form one group,
-/// every other object is a group of one.
-fn groups(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
-    let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
-    let mut of_type: IndexMap<_, Vec<_>> = IndexMap::new();
-    for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
-        of_type.entry(type_of(provider)).or_default().push(provider.clone());
-    }
-    of_type.retain(|_, entities| entities.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
-    let mut groups = Vec::new();
-    for provider in providers {
-        let is_one_of_many = provider.instance_id().is_some() && of_type.contains_key(&type_of(provider));
-        if !is_one_of_many {
-            groups.push(vec![provider.clone()]);
-        }
-    }
-    groups.extend(of_type.into_values());
-    groups
+/// Returns the identity of an object, or `None` if it has no id.
+fn identity_of(provider: &dyn ToolProvider) -> Option<EntityIdentity> {
+    let id = provider.instance_id()?;
+    Some(EntityIdentity::new(provider.namespace(), provider.prefix(), id))
 }
 
-/// Returns the reason why an object cannot become tools, or `None` if it can.
-fn rejection(key: Option<&EntityIdentity>, depth: u32) -> Option<String> {
-    match key.map(|key| key.id.len()) {
+/// Partitions the objects of a result. The objects of a type that has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids
+/// form one part, and every other object is a part of its own. The parts with one object are first.
+fn partition(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
+    let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
+    let mut large_types: IndexMap<_, Vec<_>> = IndexMap::new();
+    for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
+        large_types.entry(type_of(provider)).or_default().push(provider.clone());
+    }
+    large_types.retain(|_, entities| entities.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
+    let mut parts = Vec::new();
+    for provider in providers {
+        let is_one_of_many = provider.instance_id().is_some() && large_types.contains_key(&type_of(provider));
+        if !is_one_of_many {
+            parts.push(vec![provider.clone()]);
+        }
+    }
+    parts.extend(large_types.into_values());
+    parts
+}
+
+/// Returns the reason why an object with this id and depth cannot become tools, or `None` if it can.
+fn rejection(id: Option<&str>, depth: u32) -> Option<String> {
+    match id.map(str::len) {
         Some(0) => Some("its id is empty".to_owned()),
         Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => {
             Some(format!("its id has {bytes} bytes; the limit is {ENTITY_ID_BYTES_MAX}"))

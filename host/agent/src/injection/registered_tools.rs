@@ -9,19 +9,19 @@ use super::strategy::{Injection, InjectionStrategy};
 use super::view::{InjectionContext, TurnContext};
 use toolwit_core::{Tool, ToolId, ToolRegistry};
 
-/// Offers the tools of a [`ToolRegistry`], and follows its changes: at the beginning of a turn and after each call. The next request
-/// declares a tool that was registered, with the definition of the new tool if it was registered again.
+/// Offers the tools of a [`ToolRegistry`], and follows its changes: at the beginning of a turn and after each call. The next
+/// request declares newly registered tools, and the new definition of a tool that was registered again.
 ///
-/// An instance belongs to one conversation.
+/// An instance must be used in one conversation only, since it records the tools that the conversation already has.
 pub struct RegisteredTools {
     registry: ToolRegistry,
     offered: Mutex<OfferedTools>,
 }
 
-/// The tools that the strategy has added.
+/// The tools of the registry that the conversation already has.
 #[derive(Default)]
 struct OfferedTools {
-    /// The version of the registry.
+    /// The version of the registry that contains exactly these tools.
     version: u64,
     tools: HashMap<ToolId, Arc<dyn Tool>>,
 }
@@ -36,8 +36,8 @@ impl RegisteredTools {
         }
     }
 
-    /// Returns the changes of the registry since the last query.
-    fn changes(&self) -> Injection {
+    /// Returns the changes of the registry since the previous call of this function.
+    fn take_changes(&self) -> Injection {
         let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         if offered.version == self.registry.version() {
             return Injection::none();
@@ -48,12 +48,13 @@ impl RegisteredTools {
         let mut tools = HashMap::with_capacity(registered.len());
         for named in registered {
             let id = named.definition.id.clone();
-            let earlier = offered.tools.remove(&id);
-            if !earlier.is_some_and(|earlier| Arc::ptr_eq(&earlier, &named.tool)) {
+            let offered_tool = offered.tools.remove(&id);
+            if !offered_tool.is_some_and(|offered_tool| Arc::ptr_eq(&offered_tool, &named.tool)) {
                 injection.add.push(named.tool.clone());
             }
             tools.insert(id, named.tool);
         }
+        // The remaining tools are no longer registered.
         injection.remove = offered.tools.drain().map(|(id, _)| id).collect();
         injection.remove.sort();
         offered.tools = tools;
@@ -64,15 +65,15 @@ impl RegisteredTools {
 #[async_trait]
 impl InjectionStrategy for RegisteredTools {
     fn initial_tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.changes().add
+        self.take_changes().add
     }
 
     fn evaluate(&self, _context: &InjectionContext<'_>) -> Injection {
-        self.changes()
+        self.take_changes()
     }
 
     async fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
-        self.changes()
+        self.take_changes()
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {

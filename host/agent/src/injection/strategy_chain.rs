@@ -9,7 +9,7 @@ use super::strategy::{CallGate, Injection, InjectionStrategy};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
 use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
-/// Several strategies, evaluated in order on the same view. Their changes are merged.
+/// Several strategies as one. They are evaluated in order on the same view, and their changes are merged.
 ///
 /// ```
 /// use toolwit_agent::injection::{StrategyChain, EntityTools, Injection, InjectionContext};
@@ -55,12 +55,9 @@ impl StrategyChain {
     pub fn is_empty(&self) -> bool {
         self.strategies.is_empty()
     }
-}
 
-impl StrategyChain {
-    /// Returns a copy of the call without its claimed objects, for the strategies that do not claim them. Returns `None` if
-    /// no object is claimed.
-    fn unclaimed(&self, call: &CompletedCall) -> Option<CompletedCall> {
+    /// Returns a copy of the call without the objects that a strategy claims, or `None` if none of its objects is claimed.
+    fn without_claimed_objects(&self, call: &CompletedCall) -> Option<CompletedCall> {
         let is_unclaimed = |provider: &Arc<dyn ToolProvider>| !self.claims(provider.as_ref());
         if call.result.providers.iter().all(is_unclaimed) {
             return None;
@@ -75,10 +72,10 @@ impl StrategyChain {
 impl InjectionStrategy for StrategyChain {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut merged = Injection::none();
-        let unclaimed = self.unclaimed(context.call());
+        let reduced_call = self.without_claimed_objects(context.call());
         for strategy in &self.strategies {
             let claims = |provider: &Arc<dyn ToolProvider>| strategy.claims(provider.as_ref());
-            let injection = match &unclaimed {
+            let injection = match &reduced_call {
                 Some(call) if !context.call().result.providers.iter().any(claims) => {
                     strategy.evaluate(&InjectionContext::after(call, context.view()))
                 }

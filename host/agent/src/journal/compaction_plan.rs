@@ -8,22 +8,23 @@ const HEADING: &str = "[Summary of earlier messages of this conversation]\n";
 /// The average size of a token, in bytes.
 const TOKEN_BYTES: usize = 4;
 
-/// The size of a message in addition to its text, in tokens.
+/// The estimated overhead of a message in addition to its text, in tokens.
 const MESSAGE_TOKENS: usize = 4;
 
-/// Maximum size of one message in the transcript from which the summary is made, in bytes.
+/// Maximum size of one text in the transcript from which the summary is made, in bytes: the content of a message, or a call.
 const EXCERPT_BYTES_MAX: usize = 4096;
 
-/// The messages that a summary replaces. Positions do not count the system message.
+/// A division of a history into older messages, of which a summary replaces all but the pinned ones, and recent messages, which
+/// stay. Positions do not count the system message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionPlan {
-    /// The number of the oldest messages that are compacted, including the pinned ones.
+    /// The number of older messages, including the pinned ones.
     pub(crate) older: usize,
-    /// The positions of the pinned messages among the oldest ones. Pinned messages stay.
+    /// The positions of the older messages that stay, in ascending order.
     pub(crate) pinned: Vec<usize>,
 }
 
-/// Returns the estimated size of a text, in tokens.
+/// Returns the estimated size of a text of this many bytes, in tokens.
 pub(crate) fn estimated_tokens(bytes: usize) -> usize {
     bytes.div_ceil(TOKEN_BYTES)
 }
@@ -39,13 +40,13 @@ pub(crate) fn history_tokens(messages: &[Message]) -> usize {
     messages.iter().map(message_tokens).sum()
 }
 
-/// Divides a history into the instructions and the other messages.
-fn without_system(messages: &[Message]) -> (&[Message], &[Message]) {
+/// Splits a history into the system message, if there is one, and the other messages.
+fn split_system(messages: &[Message]) -> (&[Message], &[Message]) {
     let has_system = matches!(messages.first().map(|first| &first.role), Some(Role::System { .. }));
     messages.split_at(usize::from(has_system))
 }
 
-/// Returns whether the user wrote the message, so that it is not a summary of earlier messages.
+/// Returns whether the user wrote the message. A summary has the role of the user too, but is not a prompt.
 fn is_prompt(message: &Message) -> bool {
     matches!(&message.role, Role::User { content } if !content.starts_with(HEADING))
 }
@@ -57,23 +58,22 @@ pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
     Some(last.content())
 }
 
-/// Returns the messages to replace, or `None` if their replacement would not shorten the history enough to be worth an
-/// inference.
+/// Returns the plan of a compaction, or `None` if it would not shorten the history enough to be worth an inference.
 ///
-/// The newest messages stay, up to a quarter of `tokens_max`. They begin with a message that is not the answer to a
-/// call, so that calls and answers stay together. The first user message, the last one and the pinned messages stay
-/// too.
+/// The newest messages stay: as many as fit into a quarter of `tokens_max`, and at least the last message that is not the
+/// answer to a call, with the messages after it. They begin with a message that is not the answer to a call, so that calls and
+/// answers stay together. The first user message, the last one and the messages that the application pinned stay too.
 pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option<CompactionPlan> {
-    let (_, messages) = without_system(messages);
+    let (_, messages) = split_system(messages);
     let recent_max = tokens_max / 4;
     let (mut older, mut recent) = (messages.len(), 0);
-    for (at, message) in messages.iter().enumerate().rev() {
+    for (position, message) in messages.iter().enumerate().rev() {
         recent += message_tokens(message);
         if recent > recent_max && older < messages.len() {
             break;
         }
         if !matches!(message.role, Role::Tool { .. }) {
-            older = at;
+            older = position;
         }
     }
     let older_messages = messages.get(..older)?;
@@ -85,22 +85,23 @@ pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option
         .rposition(is_prompt)
         .filter(|_| !has_recent_prompt);
     let older_numbered = older_messages.iter().enumerate();
-    let stays = |at: usize, message: &Message| message.is_pinned || first == Some(at) || last == Some(at);
+    let stays =
+        |position: usize, message: &Message| message.is_pinned || first == Some(position) || last == Some(position);
     let pinned: Vec<_> = older_numbered
-        .filter(|(at, message)| stays(*at, message))
-        .map(|(at, _)| at)
+        .filter(|(position, message)| stays(*position, message))
+        .map(|(position, _)| position)
         .collect();
     let replaced = older_messages.iter().enumerate();
-    let replaced = replaced.filter(|(at, _)| !pinned.contains(at));
+    let replaced = replaced.filter(|(position, _)| !pinned.contains(position));
     let saved: usize = replaced.map(|(_, message)| message_tokens(message)).sum();
     (saved > tokens_max / 8).then_some(CompactionPlan { older, pinned })
 }
 
-/// Replaces the messages of a plan by a summary.
-pub(crate) fn compacted(messages: &[Message], plan: &CompactionPlan, summary: &str) -> Vec<Message> {
-    let (system, messages) = without_system(messages);
+/// Returns the messages with a summary in place of the older ones that the plan does not pin.
+pub(crate) fn compact(messages: &[Message], plan: &CompactionPlan, summary: &str) -> Vec<Message> {
+    let (system, messages) = split_system(messages);
     let older = messages.iter().take(plan.older).enumerate();
-    let pinned = older.filter(|(at, _)| plan.pinned.contains(at));
+    let pinned = older.filter(|(position, _)| plan.pinned.contains(position));
     let pinned = pinned.map(|(_, message)| message.clone());
     let recent = messages.iter().skip(plan.older).cloned();
     let mut compacted = system.to_vec();
@@ -110,26 +111,26 @@ pub(crate) fn compacted(messages: &[Message], plan: &CompactionPlan, summary: &s
     compacted
 }
 
-/// Returns the text of the messages that a summary replaces. Only the newest of them that fit into `bytes_max` are
-/// included, but at least one.
+/// Returns the text of the messages that a summary replaces. It contains only the newest of them that fit into `bytes_max`, but
+/// at least one.
 pub(crate) fn transcript(messages: &[Message], plan: &CompactionPlan, bytes_max: usize) -> String {
-    let (_, messages) = without_system(messages);
+    let (_, messages) = split_system(messages);
     let older = messages.iter().take(plan.older).enumerate();
-    let replaced = older.filter(|(at, _)| !plan.pinned.contains(at));
-    let mut lines: Vec<_> = replaced.map(|(_, message)| described(message)).collect();
+    let replaced = older.filter(|(position, _)| !plan.pinned.contains(position));
+    let mut lines: Vec<_> = replaced.map(|(_, message)| message_text(message)).collect();
     let mut bytes = 0;
     let newest = lines.iter().rev().take_while(|line| {
         bytes += line.len();
         bytes <= bytes_max
     });
     // The newest line stays, however long it is.
-    let kept = newest.count().max(1);
-    lines.drain(..lines.len().saturating_sub(kept));
+    let newest_count = newest.count().max(1);
+    lines.drain(..lines.len().saturating_sub(newest_count));
     lines.concat()
 }
 
 /// Returns a message as text, with its calls.
-fn described(message: &Message) -> String {
+fn message_text(message: &Message) -> String {
     let author = match &message.role {
         Role::Assistant { .. } => "assistant",
         Role::Tool { .. } => "result",
@@ -143,6 +144,7 @@ fn described(message: &Message) -> String {
     text
 }
 
+/// Returns the beginning of a text in an element with the name of its author, or nothing for an empty text.
 fn excerpt(author: &str, text: &str) -> String {
     let end = text.floor_char_boundary(EXCERPT_BYTES_MAX);
     match text.get(..end).unwrap_or_default() {
@@ -179,7 +181,7 @@ mod tests {
         messages.push(Message::user("second"));
         messages.extend(history(20).split_off(2));
         let plan = plan_compaction(&messages, 2000).unwrap();
-        let short = compacted(&messages, &plan, "20 looks");
+        let short = compact(&messages, &plan, "20 looks");
         let texts: Vec<_> = short.iter().take(4).map(Message::content).collect();
         assert_eq!(texts, ["Be brief.", "first", "second", &format!("{HEADING}20 looks")]);
         assert!(
@@ -198,7 +200,7 @@ mod tests {
             older: 3,
             pinned: vec![0],
         };
-        messages = compacted(&messages, &plan, "one look");
+        messages = compact(&messages, &plan, "one look");
         messages.extend(history(20).split_off(2));
         let plan = plan_compaction(&messages, 2000).unwrap();
         assert_eq!(plan.pinned, [0]);
@@ -219,7 +221,7 @@ mod tests {
             messages.push(Message::user("and now?"));
             messages.extend(history(20).split_off(2));
             let plan = plan_compaction(&messages, 2000).unwrap();
-            messages = compacted(&messages, &plan, "many looks");
+            messages = compact(&messages, &plan, "many looks");
             let texts: Vec<_> = messages.iter().map(Message::content).collect();
             assert!(
                 texts.contains(&"my name is Ada") && !texts.contains(&"look around"),
@@ -252,6 +254,6 @@ mod tests {
             older: 99,
             pinned: vec![50],
         };
-        assert_eq!(compacted(&history(1), &plan, "all").len(), 2);
+        assert_eq!(compact(&history(1), &plan, "all").len(), 2);
     }
 }

@@ -41,7 +41,7 @@ pub enum JournalError {
     /// The store failed.
     #[error("the session store failed: {message}")]
     Store {
-        /// The failed operation.
+        /// The reason why nothing can be stored or read.
         message: String,
         /// The cause.
         #[source]
@@ -59,11 +59,11 @@ impl JournalError {
     }
 }
 
-/// The operator of a conversation can fix a journal; the model cannot.
+/// A configuration error: the operator of the conversation can fix the journal, and the model cannot.
 impl From<JournalError> for Error {
     fn from(error: JournalError) -> Self {
         let suggestion = match &error {
-            JournalError::Busy(_) => "wait until it ends, or fork the session",
+            JournalError::Busy(_) => "wait until the other process or conversation ends, or fork the session",
             JournalError::Missing(_) => "list the sessions of the store",
             JournalError::Exists(_) => "open it, or choose another name",
             JournalError::Name(_) => "choose another name",
@@ -72,7 +72,7 @@ impl From<JournalError> for Error {
             JournalError::NotPending(..) | JournalError::Answered(..) => {
                 "read the pending approvals of the session again"
             }
-            JournalError::Store { .. } => "check the file of the sessions and its disk",
+            JournalError::Store { .. } => "check the file in which the sessions are stored, and its disk",
         };
         Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
             .with_suggestion(suggestion)

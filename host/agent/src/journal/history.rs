@@ -1,17 +1,18 @@
 //! The history of a conversation as a function of its events.
 
-use super::compaction_plan::{CompactionPlan, compacted, pin_last_prompt};
+use super::compaction_plan::{CompactionPlan, compact, pin_last_prompt};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 
-/// Returns the messages of a conversation after these events, without instructions. The calls of the last response that have no answer
-/// stay open, unless the run ended. `interrupted` is the answer to calls that were cancelled.
-pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, interrupted: &str) -> Vec<Message> {
-    let mut history = HistoryReplay {
+/// Returns the messages of a conversation after these events, without the system message. If the last run did not end, the
+/// calls of its last response stay open: those without an answer have no message. `cancelled_answer` is the answer to cancelled
+/// calls.
+pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelled_answer: &str) -> Vec<Message> {
+    let mut history = HistoryBuilder {
         messages: Vec::new(),
         calls: Vec::new(),
         open: Vec::new(),
-        interrupted,
+        cancelled_answer,
     };
     for event in events {
         history.apply(event);
@@ -19,15 +20,16 @@ pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, interrup
     history.messages
 }
 
-struct HistoryReplay<'a> {
+struct HistoryBuilder<'a> {
     messages: Vec<Message>,
     /// All calls so far.
     calls: Vec<ToolCall>,
+    /// The calls of the last response that have no answer.
     open: Vec<ToolCall>,
-    interrupted: &'a str,
+    cancelled_answer: &'a str,
 }
 
-impl HistoryReplay<'_> {
+impl HistoryBuilder<'_> {
     fn apply(&mut self, event: &Event) {
         match event {
             Event::TurnStarted {
@@ -68,39 +70,41 @@ impl HistoryReplay<'_> {
                     older: event.older,
                     pinned: event.pinned.clone(),
                 };
-                self.messages = compacted(&self.messages, &plan, &event.summary);
+                self.messages = compact(&self.messages, &plan, &event.summary);
             }
             Event::MessagePinned => drop(pin_last_prompt(&mut self.messages)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
-            Event::Finished { .. } => self.close(self.interrupted),
+            Event::Finished { .. } => self.close(self.cancelled_answer),
             _ => {}
         }
     }
 
     fn append(&mut self, message: Message) {
-        self.close(self.interrupted);
+        self.close(self.cancelled_answer);
         self.messages.push(message);
     }
 
     fn answer(&mut self, id: &str, content: &str, is_error: bool) {
-        if let Some(at) = self.open.iter().position(|call| call.id == id) {
-            let call = self.open.remove(at);
+        if let Some(position) = self.open.iter().position(|call| call.id == id) {
+            let call = self.open.remove(position);
             self.messages.push(Message::tool(&call, content, is_error));
         }
     }
 
+    /// Appends the late result of a background call, as the answer to a second call.
     fn answer_late(&mut self, id: &str, call: &str, content: &str, is_error: bool) {
-        let Some(first) = self.calls.iter().find(|first| first.id == call) else {
+        let Some(background) = self.calls.iter().find(|earlier| earlier.id == call) else {
             return;
         };
-        let again = ToolCall {
+        let second = ToolCall {
             id: id.to_owned(),
-            ..first.clone()
+            ..background.clone()
         };
-        self.append(Message::assistant("", vec![again.clone()]));
-        self.messages.push(Message::tool(&again, content, is_error));
+        self.append(Message::assistant("", vec![second.clone()]));
+        self.messages.push(Message::tool(&second, content, is_error));
     }
 
+    /// Answers the open calls with an error.
     fn close(&mut self, content: &str) {
         for call in std::mem::take(&mut self.open) {
             self.messages.push(Message::tool(&call, content, true));

@@ -18,20 +18,20 @@ pub struct InterruptedRun {
     pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
-    /// The number of calls that the model requested so far, without the calls in `open`.
+    /// The number of calls of the run that were answered so far.
     pub(crate) calls_requested: u32,
-    /// The tools that were declared to the model.
-    pub(crate) declared: Vec<ToolName>,
-    /// The start of the last call of each tool of the session.
-    pub(crate) called: HashMap<ToolName, RecordedStart>,
+    /// The names of the tools that were declared to the model.
+    pub(crate) declared_tools: Vec<ToolName>,
+    /// The start of the last call of each tool, also in earlier runs of the session.
+    pub(crate) last_starts: HashMap<ToolName, RecordedStart>,
     /// The last response of the model; `None` if a later request began.
-    pub(crate) reply: Option<LastReply>,
+    pub(crate) last_reply: Option<LastReply>,
     /// The calls of the last response that have no answer, in order.
     pub(crate) open: Vec<OpenCall>,
-    /// The questions about open calls that have no answer.
+    /// The questions about open calls that have no decision.
     pub(crate) questions: Vec<RecordedApprovalRequest>,
-    /// The outcomes of the calls of the last response that have an answer.
-    pub(crate) answered: Vec<RecordedOutcome>,
+    /// The recorded outcomes of the calls of the last response that have an answer.
+    pub(crate) answered_outcomes: Vec<RecordedOutcome>,
 }
 
 /// The last response of the model.
@@ -53,12 +53,15 @@ impl LastReply {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenCall {
     pub(crate) call: ToolCall,
+    /// The start of the call; `None` if it did not begin.
     pub(crate) started: Option<StartedCall>,
+    /// The outcome of the call, if it ended before its answer was recorded.
     pub(crate) outcome: Option<RecordedOutcome>,
+    /// A person's decision about the call.
     pub(crate) resolution: Option<Resolution>,
 }
 
-/// The start of a call.
+/// The start of a call, with its tool.
 #[derive(Clone, Debug)]
 pub(crate) struct StartedCall {
     pub(crate) name: ToolName,
@@ -94,8 +97,8 @@ impl InterruptedRun {
         open.filter_map(OpenCall::as_unresolved).collect()
     }
 
-    /// Returns the calls that a person decided to run again and that have not started again. A program that asks for approvals can
-    /// take the decision as the approval of a call with the same arguments, grant and code.
+    /// Returns the calls that a person decided to run again and that have not started again. A program that asks for approvals
+    /// can treat the decision as an approval, for a call with the same arguments, grant and code.
     #[must_use]
     pub fn decided_again(&self) -> Vec<UnresolvedCall> {
         let again = Some(Resolution::RunAgain);
@@ -103,9 +106,9 @@ impl InterruptedRun {
         decided.filter_map(OpenCall::as_unresolved).collect()
     }
 
-    /// Returns the questions about calls that have no answer, in their order. The calls have not begun. The
-    /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same id,
-    /// arguments and digest.
+    /// Returns the questions about calls that have no decision, in their order. The calls have not begun. The
+    /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same
+    /// id, arguments and digest.
     #[must_use]
     pub fn pending_approvals(&self) -> &[RecordedApprovalRequest] {
         &self.questions
@@ -130,10 +133,10 @@ impl OpenCall {
         })
     }
 
-    /// Returns whether the call began, may have changed something, and has no decision.
+    /// Returns whether the call began, may have changed something, and has neither an outcome nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
-        // The call would run again with the arguments of the history, not with those that a person edited.
+        // An edited call would run again with the arguments of the history, not with those that the person edited.
         let is_write = started.start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
@@ -141,7 +144,7 @@ impl OpenCall {
     }
 }
 
-/// Returns the run that the events begin and do not end.
+/// Returns the run that the events begin and do not end; `None` if no run began or the last one ended.
 pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     let begins = |event: &Event| matches!(event, Event::TurnStarted { .. });
     let start = events.iter().rposition(begins)?;
@@ -154,12 +157,12 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         answer_schema: None,
         iterations: 0,
         calls_requested: 0,
-        declared: crate::event::visible_tools(events),
-        called: events.iter().filter_map(recorded_start).collect(),
-        reply: None,
+        declared_tools: crate::event::visible_tools(events),
+        last_starts: events.iter().filter_map(recorded_start).collect(),
+        last_reply: None,
         open: Vec::new(),
         questions: Vec::new(),
-        answered: Vec::new(),
+        answered_outcomes: Vec::new(),
     };
     let mut outcomes = HashMap::new();
     for event in run_events {
@@ -187,8 +190,8 @@ impl InterruptedRun {
             }
             Event::IterationStarted { iteration, .. } => {
                 self.iterations = *iteration;
-                self.reply = None;
-                self.answered.clear();
+                self.last_reply = None;
+                self.answered_outcomes.clear();
                 self.questions.clear();
             }
             Event::ModelAnswered {
@@ -197,7 +200,7 @@ impl InterruptedRun {
                 tool_calls,
                 ..
             } => {
-                self.reply = Some(LastReply {
+                self.last_reply = Some(LastReply {
                     content: content.clone(),
                     finish: finish.clone(),
                     has_calls: !tool_calls.is_empty(),
@@ -210,7 +213,7 @@ impl InterruptedRun {
                 });
                 self.open = open.collect();
             }
-            Event::ApprovalRequested(question) if self.find(&question.id).is_some() => {
+            Event::ApprovalRequested(question) if self.find_open(&question.id).is_some() => {
                 self.remove_question(&question.id);
                 self.questions.push((**question).clone());
             }
@@ -218,21 +221,21 @@ impl InterruptedRun {
             Event::ToolStarted { id, name, tool, start } => {
                 let start = start.as_deref().cloned();
                 let (name, tool) = (name.clone(), tool.clone());
-                self.started(id, StartedCall { name, tool, start });
+                self.record_start(id, StartedCall { name, tool, start });
             }
             Event::ToolReturned { id, outcome } => {
                 outcomes.insert(id.clone(), (**outcome).clone());
-                if let Some(open) = self.find(id) {
+                if let Some(open) = self.find_open(id) {
                     open.outcome = Some((**outcome).clone());
                 }
             }
             Event::CallResolved { id, resolution } => {
-                if let Some(open) = self.find(id) {
+                if let Some(open) = self.find_open(id) {
                     open.resolution = Some(*resolution);
                 }
             }
             Event::ToolFinished { id, .. } => {
-                self.answered.extend(outcomes.remove(id));
+                self.answered_outcomes.extend(outcomes.remove(id));
                 self.close(id);
             }
             Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => self.close(id),
@@ -244,15 +247,15 @@ impl InterruptedRun {
         }
     }
 
-    fn find(&mut self, id: &str) -> Option<&mut OpenCall> {
+    fn find_open(&mut self, id: &str) -> Option<&mut OpenCall> {
         self.open.iter_mut().find(|open| open.call.id == id)
     }
 
-    fn started(&mut self, id: &str, started: StartedCall) {
+    fn record_start(&mut self, id: &str, started: StartedCall) {
         self.remove_question(id);
-        if let Some(open) = self.find(id) {
+        if let Some(open) = self.find_open(id) {
             open.started = Some(started);
-            // The call runs again, so the earlier decision does not apply to this start.
+            // The call ran again after a person's decision, which does not apply to this new start.
             open.resolution = None;
         }
     }
@@ -261,6 +264,7 @@ impl InterruptedRun {
         self.questions.retain(|question| question.id != id);
     }
 
+    /// Records that a call was answered.
     fn close(&mut self, id: &str) {
         self.remove_question(id);
         self.open.retain(|open| open.call.id != id);

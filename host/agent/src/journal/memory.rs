@@ -1,4 +1,4 @@
-//! Sessions in memory, for tests and for services that need no store.
+//! Sessions in memory, for tests and for services whose sessions end with the process.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,8 +17,8 @@ use toolwit_core::ApprovalAnswer;
 #[derive(Clone, Default)]
 pub struct MemoryJournalStore {
     sessions: Arc<Mutex<BTreeMap<SessionId, MemorySession>>>,
-    /// Notified of each answer.
-    answered: Arc<watch::Sender<()>>,
+    /// Notified when an answer is stored.
+    answer_signal: Arc<watch::Sender<()>>,
 }
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl MemoryJournalStore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies a function to a session.
+    /// Calls a function with a session.
     fn with<T>(&self, session: &SessionId, apply: impl FnOnce(&mut MemorySession) -> T) -> Result<T, JournalError> {
         let mut sessions = self.lock();
         let stored = sessions.get_mut(session);
@@ -60,7 +60,7 @@ impl MemoryJournalStore {
             }
             Entry::Occupied(_) => false,
         })?;
-        self.answered.send_replace(());
+        self.answer_signal.send_replace(());
         Ok(is_first)
     }
 
@@ -181,13 +181,13 @@ impl JournalWriter for MemoryWriter {
     }
 
     async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {
-        let mut answered = self.store.answered.subscribe();
+        let mut answer_signal = self.store.answer_signal.subscribe();
         loop {
             if let Some(answer) = self.answer(question).await? {
                 return Ok(answer);
             }
             // The channel is not closed, because the store holds the sender.
-            answered.changed().await.map_err(JournalError::store)?;
+            answer_signal.changed().await.map_err(JournalError::store)?;
         }
     }
 }

@@ -12,7 +12,7 @@ mod stored_answer;
 mod summary;
 
 pub(crate) use compaction_plan::{
-    CompactionPlan, compacted, estimated_tokens, history_tokens, pin_last_prompt, plan_compaction, transcript,
+    CompactionPlan, compact, estimated_tokens, history_tokens, pin_last_prompt, plan_compaction, transcript,
 };
 pub use error::JournalError;
 pub(crate) use history::messages;

@@ -1,4 +1,4 @@
-//! Questions about calls that have no decision yet.
+//! Questions about calls that have neither started nor been refused.
 
 use std::collections::BTreeSet;
 
@@ -15,21 +15,21 @@ pub struct PendingApproval {
     pub number: u64,
     /// The time of the question, in milliseconds since 1970 UTC.
     pub asked_at_ms: u64,
-    /// The call, as it would run.
+    /// The question, with the call as it would run.
     pub question: RecordedApprovalRequest,
-    /// Whether an earlier question about the same call had another content, such as another grant.
+    /// Whether the call differs from that of an earlier question with its id, such as by another grant.
     pub has_changed: bool,
-    /// The stored answer, which the run has not used yet.
+    /// The stored answer, if there is one. The run has not used it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<ApprovalAnswer>,
 }
 
-/// The questions of a session that have no decision, in their order.
+/// The questions of a session about calls that have neither started nor been refused, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenQuestions {
     open: Vec<OpenQuestion>,
-    /// The calls that continue in the background.
-    background: BTreeSet<String>,
+    /// The ids of the calls that continue in the background.
+    background_calls: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +56,7 @@ impl From<OpenQuestion> for PendingApproval {
 }
 
 impl OpenQuestions {
+    /// Returns the open questions after these entries.
     pub(crate) fn of(entries: &[TraceEntry]) -> Self {
         let mut questions = Self::default();
         entries.iter().for_each(|entry| questions.apply(entry));
@@ -75,10 +76,12 @@ impl OpenQuestions {
     }
 
     pub(crate) fn apply(&mut self, entry: &TraceEntry) {
-        let is_own = entry.origin.parent_call.is_none();
+        // An agent's entries have a parent call.
+        let is_of_conversation = entry.origin.parent_call.is_none();
         match &entry.event {
-            Event::ApprovalRequested(question) => self.ask(entry, question),
-            // Until the call starts, another process can need the approval again.
+            Event::ApprovalRequested(question) => self.add(entry, question),
+            // The question about an approved call stays until the call starts: another process may need the approval again. A
+            // call that another call makes is not repeated by another process.
             Event::ApprovalDecided(decided) => {
                 let is_approved = matches!(decided.decision, ApprovalDecision::Approved | ApprovalDecision::Edited);
                 let is_settled = |open: &OpenQuestion| !is_approved || !open.question.callers.is_empty();
@@ -91,16 +94,18 @@ impl OpenQuestions {
             Event::ToolFinished { id, is_background, .. } => {
                 self.open.retain(|open| open.question.id != *id);
                 if *is_background {
-                    self.background.insert(id.clone());
+                    self.background_calls.insert(id.clone());
                 }
             }
-            Event::LateResult { call, .. } => drop(self.background.remove(call)),
-            Event::RunResumed { .. } if is_own => {
-                self.background.clear();
+            Event::LateResult { call, .. } => drop(self.background_calls.remove(call)),
+            Event::RunResumed { .. } if is_of_conversation => {
+                self.background_calls.clear();
                 self.end_run();
                 self.open.iter_mut().for_each(|open| open.is_of_earlier_process = true);
             }
-            Event::TurnStarted { .. } | Event::Finished { .. } | Event::OpenCallsAnswered { .. } if is_own => {
+            Event::TurnStarted { .. } | Event::Finished { .. } | Event::OpenCallsAnswered { .. }
+                if is_of_conversation =>
+            {
                 self.open.retain(|open| !open.question.callers.is_empty());
                 self.end_run();
             }
@@ -108,7 +113,8 @@ impl OpenQuestions {
         }
     }
 
-    fn ask(&mut self, entry: &TraceEntry, question: &RecordedApprovalRequest) {
+    /// Adds a question, in place of an earlier one about the same call.
+    fn add(&mut self, entry: &TraceEntry, question: &RecordedApprovalRequest) {
         let earlier = self.open.iter_mut().find(|open| open.question.id == question.id);
         let has_changed = match earlier {
             Some(open) if open.is_of_earlier_process && open.question == *question => {
@@ -128,9 +134,10 @@ impl OpenQuestions {
         });
     }
 
-    /// Removes the questions about calls that other calls made, unless a call continues in the background.
+    /// Removes the questions about calls that other calls make. If a call continues in the background, they stay, because it
+    /// may have made them.
     fn end_run(&mut self) {
-        if self.background.is_empty() {
+        if self.background_calls.is_empty() {
             self.open.retain(|open| open.question.callers.is_empty());
         }
     }

@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 64;
 pub struct SessionId(String);
 
 impl SessionId {
-    /// The name of a session that is not stored.
+    /// Returns the name that all sessions without a store have.
     pub(super) fn unstored() -> Self {
         Self("trace".to_owned())
     }
@@ -98,7 +98,7 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Store`].
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
 
-    /// Creates a session from the first entries of another one.
+    /// Creates a session from the entries of another one with numbers below `entries`. The new session is not opened.
     ///
     /// # Errors
     /// [`JournalError::Missing`]; [`JournalError::Exists`]; [`JournalError::Store`].
@@ -118,7 +118,8 @@ pub trait JournalStore: Send + Sync {
 
     /// Stores an answer to a question, also while a writer holds the session. Returns `false` if the question already
     /// has an answer. Answers are not entries: they need no writer, and a [fork](Self::fork) does not have them.
-    /// [`answer_approval`](Self::answer_approval) also checks the question.
+    ///
+    /// Call [`answer_approval`](Self::answer_approval) instead to check first that the question is open.
     ///
     /// # Errors
     /// [`JournalError::Missing`]; [`JournalError::Store`].
@@ -152,8 +153,8 @@ pub trait JournalStore: Send + Sync {
     }
 
     /// Answers a question of [`pending_approvals`](Self::pending_approvals), from any process. The first answer counts:
-    /// this one, or the answer of the approver of a running conversation. A running conversation continues with it;
-    /// otherwise the next conversation that [resumes](crate::Conversation::resume_run) the run uses it. An answer
+    /// this one, or the answer of the approver of a running conversation. A running conversation continues with the first
+    /// answer; otherwise the next conversation that [resumes](crate::Conversation::resume_run) the run uses it. An answer
     /// applies once, to exactly the call of the question.
     ///
     /// # Errors
@@ -179,7 +180,7 @@ pub trait JournalStore: Send + Sync {
 /// A session that is open for writing. Dropping it closes the session; so does the end of the process, however it ends.
 #[async_trait]
 pub trait JournalWriter: Send + Sync {
-    /// Stores entries. When the method returns, they survive the end of the process. All of them are stored, or none.
+    /// Stores entries. After the method has returned, they survive the end of the process. All of them are stored, or none.
     /// An entry whose number is stored already is skipped.
     ///
     /// # Errors

@@ -13,28 +13,29 @@ use toolwit_core::{ApprovalAnswer, Origin};
 
 /// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
 ///
-/// It receives the events of the conversation in their order. Before a request to the model, before a call and after it, the
-/// conversation waits until all events so far are stored. Concurrent calls share one write.
+/// The journal receives the events of the conversation in their order. Before each request to the model, before each call and
+/// after it, the conversation waits until all events so far are stored. Concurrent calls can share one write.
 pub struct Journal {
     session: SessionId,
     writer: Arc<dyn JournalWriter>,
     /// The entries of the earlier processes, until the conversation is built.
-    earlier: Mutex<Vec<TraceEntry>>,
+    earlier_entries: Mutex<Vec<TraceEntry>>,
     state: Mutex<JournalState>,
-    committing: tokio::sync::Mutex<()>,
+    /// Held during a write, so that entries are stored in their order.
+    commit_lock: tokio::sync::Mutex<()>,
 }
 
 struct JournalState {
-    /// The entries that may not be stored yet.
+    /// The entries that no completed write has stored.
     pending: Vec<TraceEntry>,
     /// The number of the next entry.
-    next: u64,
+    next_number: u64,
     questions: OpenQuestions,
     /// The number of bytes that are left for the artifacts of the run.
-    artifact_bytes: usize,
-    /// The reason why nothing more is stored: the store failed, or the run is suspended. No later entry is stored, so
-    /// that none is missing in between.
-    failed: Option<String>,
+    artifact_bytes_left: usize,
+    /// The reason why nothing more is stored: the store failed, or the run is suspended. A later entry is never stored, since
+    /// the stored entries would then have a gap.
+    closed_reason: Option<String>,
 }
 
 impl Journal {
@@ -58,8 +59,8 @@ impl Journal {
         Ok(Self::new(session.clone(), writer, earlier))
     }
 
-    /// Creates a journal that stores nothing. Its conversation emits all events that a [`Replay`](crate::Replay) needs, such as to a
-    /// [`Trace`](crate::Trace).
+    /// Creates a journal that stores nothing. Its conversation emits all events that a [`Replay`](crate::Replay) needs, such as
+    /// to a [`Trace`](crate::Trace).
     #[must_use]
     pub fn unstored() -> Self {
         Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
@@ -68,7 +69,7 @@ impl Journal {
     /// Returns the entries of the earlier processes. They are available until a conversation is built with the journal.
     #[must_use]
     pub fn earlier_entries(&self) -> Vec<TraceEntry> {
-        let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);
         earlier.clone()
     }
 
@@ -76,14 +77,15 @@ impl Journal {
     /// entry. They are available until a conversation is built with the journal.
     #[must_use]
     pub fn settings(&self) -> Option<(u64, Value)> {
-        let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);
         earlier.iter().rev().find_map(|entry| match &entry.event {
             Event::SettingsStored { settings } => Some((entry.sequence, (**settings).clone())),
             _ => None,
         })
     }
 
-    /// Stores the settings of the program for the runs from here on, together with the next events. They must not contain secrets.
+    /// Stores the settings of the program for the runs from here on, together with the next events. The settings must not
+    /// contain secrets.
     pub fn store_settings(&self, settings: Value) {
         let settings = Box::new(settings);
         self.observe(&Event::SettingsStored { settings }, &Origin::default());
@@ -95,13 +97,13 @@ impl Journal {
             writer,
             state: Mutex::new(JournalState {
                 pending: Vec::new(),
-                next: earlier.last().map_or(0, |entry| entry.sequence.saturating_add(1)),
+                next_number: earlier.last().map_or(0, |entry| entry.sequence.saturating_add(1)),
                 questions: OpenQuestions::of(&earlier),
-                artifact_bytes: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
-                failed: None,
+                artifact_bytes_left: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
+                closed_reason: None,
             }),
-            earlier: Mutex::new(earlier),
-            committing: tokio::sync::Mutex::default(),
+            earlier_entries: Mutex::new(earlier),
+            commit_lock: tokio::sync::Mutex::default(),
         }
     }
 
@@ -114,12 +116,12 @@ impl Journal {
     /// Waits until all events so far are stored.
     ///
     /// # Errors
-    /// [`JournalError::Store`], also if an earlier write failed.
+    /// [`JournalError::Store`], also if an earlier write failed or the run is suspended.
     pub async fn commit(&self) -> Result<(), JournalError> {
-        let _committing = self.committing.lock().await;
+        let _commit = self.commit_lock.lock().await;
         let batch = {
             let state = self.lock();
-            if let Some(message) = &state.failed {
+            if let Some(message) = &state.closed_reason {
                 return Err(JournalError::Store {
                     message: message.clone(),
                     source: None,
@@ -133,35 +135,35 @@ impl Journal {
         let stored = self.writer.append(batch).await;
         let mut state = self.lock();
         match &stored {
-            // If this future is dropped earlier, the entries stay pending and are stored again, without effect.
+            // If this future is dropped during the write, the entries stay pending. Storing them again has no effect.
             Ok(()) => state.pending.retain(|entry| entry.sequence > last),
-            Err(error) => state.failed = Some(error.to_string()),
+            Err(error) => state.closed_reason = Some(error.to_string()),
         }
         stored
     }
 
-    /// Stores all events so far, and none of the later ones: for another process, the run is interrupted here.
+    /// Stores all events so far, and none of the later ones. Another process then finds the run interrupted at this point.
     pub(crate) async fn suspend(&self) -> Result<(), JournalError> {
         loop {
             self.commit().await?;
             let mut state = self.lock();
             if state.pending.is_empty() {
-                state.failed = Some("the run is suspended".to_owned());
+                state.closed_reason = Some("the run is suspended".to_owned());
                 return Ok(());
             }
         }
     }
 
-    /// Returns the events of the conversation itself in earlier processes, without those of its agents.
+    /// Takes the entries of earlier processes, and returns those of the conversation itself, without those of its agents.
     pub(crate) fn take_earlier(&self) -> Vec<TraceEntry> {
-        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut entries = std::mem::take(&mut *earlier);
         entries.retain(|entry| entry.origin.parent_call.is_none());
         entries
     }
 
     /// Returns the number of the open question about a call, and whether it is stored.
-    pub(super) fn question(&self, call: &str) -> Option<(u64, bool)> {
+    pub(super) fn question_about(&self, call: &str) -> Option<(u64, bool)> {
         let state = self.lock();
         let number = state.questions.find(call)?.number;
         let is_stored = state.pending.first().is_none_or(|entry| entry.sequence > number);
@@ -172,13 +174,14 @@ impl Journal {
         &*self.writer
     }
 
-    /// Omits the values of artifacts that exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`] together with those of the earlier calls of the run.
+    /// Omits the values of artifacts that exceed [`RECORDED_RUN_ARTIFACTS_BYTES_MAX`] together with those of the earlier calls
+    /// of the run.
     pub(crate) fn limit_artifacts(&self, outcome: &mut RecordedOutcome) {
-        outcome.omit_artifacts_beyond(&mut self.lock().artifact_bytes);
+        outcome.omit_artifacts_beyond(&mut self.lock().artifact_bytes_left);
     }
 
     /// Returns the idempotency key of a call.
-    pub(crate) fn key(&self, call: &str) -> String {
+    pub(crate) fn idempotency_key(&self, call: &str) -> String {
         format!("{}/{call}", self.session)
     }
 
@@ -187,6 +190,7 @@ impl Journal {
     }
 }
 
+/// The writer of a journal that stores nothing.
 struct UnstoredWriter;
 
 #[async_trait]
@@ -216,10 +220,10 @@ impl Observer for Journal {
         }
         let mut state = self.lock();
         if matches!(event, Event::TurnStarted { .. }) && origin.parent_call.is_none() {
-            state.artifact_bytes = RECORDED_RUN_ARTIFACTS_BYTES_MAX;
+            state.artifact_bytes_left = RECORDED_RUN_ARTIFACTS_BYTES_MAX;
         }
-        let entry = TraceEntry::now(state.next, event.clone(), origin.clone());
-        state.next += 1;
+        let entry = TraceEntry::now(state.next_number, event.clone(), origin.clone());
+        state.next_number += 1;
         state.questions.apply(&entry);
         state.pending.push(entry);
     }
@@ -230,7 +234,7 @@ impl Drop for Journal {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let pending = std::mem::take(&mut state.pending);
-        if pending.is_empty() || state.failed.is_some() {
+        if pending.is_empty() || state.closed_reason.is_some() {
             return;
         }
         let writer = self.writer.clone();

@@ -7,15 +7,15 @@ use super::session_journal::Journal;
 use toolwit_core::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalRequest, Approver, ToolContext};
 
 impl Journal {
-    /// Asks the approver about a call. A question that waits is stored, so that another process can store an answer to
-    /// it. The first answer counts.
+    /// Asks the approver about a call. Unless the approver answers at once, the question is stored, so that another process can
+    /// answer it. The first answer counts.
     pub(crate) async fn ask(
         &self,
         approver: &dyn Approver,
         request: ApprovalRequest,
         context: &ToolContext,
     ) -> (ApprovalAnswer, ApprovalBasis) {
-        let Some((question, is_stored)) = self.question(&request.id) else {
+        let Some((question, is_stored)) = self.question_about(&request.id) else {
             // The journal has no question if it panicked as an observer, because it then receives no events.
             return (approver.approve(request, context).await, ApprovalBasis::Approver);
         };
@@ -31,7 +31,7 @@ impl Journal {
         })
     }
 
-    /// Asks a question that is not stored yet. Unless the approver answers at once, waits until the question is stored.
+    /// Asks a question that is not stored yet. Stores the question before it waits for an answer.
     async fn ask_first(
         &self,
         question: u64,
@@ -39,15 +39,15 @@ impl Journal {
         request: ApprovalRequest,
         context: &ToolContext,
     ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
-        let mut asked = approver.approve(request, context);
-        if let Some(answer) = (&mut asked).now_or_never() {
+        let mut approval = approver.approve(request, context);
+        if let Some(answer) = (&mut approval).now_or_never() {
             return Ok((answer, ApprovalBasis::Approver));
         }
         self.commit().await?;
-        self.first_answer(question, asked).await
+        self.first_answer(question, approval).await
     }
 
-    /// Asks a question that another process may have answered.
+    /// Asks a question that is stored already, so that another process may have answered it.
     async fn ask_again(
         &self,
         question: u64,
@@ -65,11 +65,11 @@ impl Journal {
     async fn first_answer(
         &self,
         question: u64,
-        asked: impl Future<Output = ApprovalAnswer>,
+        approval: impl Future<Output = ApprovalAnswer>,
     ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
         let answer = tokio::select! {
             biased;
-            answer = asked => answer,
+            answer = approval => answer,
             stored = self.writer().wait_for_answer(question) => return Ok((stored?, ApprovalBasis::Stored)),
         };
         if self.writer().store_answer(question, &answer).await? {

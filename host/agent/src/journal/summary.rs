@@ -13,7 +13,7 @@ const PROMPT_CHARS_MAX: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Its name.
+    /// The name of the session.
     pub session: SessionId,
     /// The time of its first entry, in milliseconds since 1970 UTC; 0 for an empty session.
     pub created_at_ms: u64,
@@ -23,18 +23,19 @@ pub struct SessionSummary {
     pub entries: u64,
     /// The number of its turns.
     pub turns: u32,
-    /// The start of its first user message.
+    /// The start of its first user message; empty if there is none.
     pub prompt: String,
     /// Whether its last run did not end.
     pub is_interrupted: bool,
-    /// The reason why an entry that the summary needs cannot be read, such as one of a newer version. The turns are then unknown.
+    /// The reason why an entry that the summary needs cannot be read, such as one of a newer version. Of the other
+    /// fields, only `session` and `entries` are then set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl SessionSummary {
-    /// Summarises a session from its entries, or from a selection that has at least the first entry, the last one, and all that
-    /// begin or end a turn.
+    /// Summarizes a session from its entries, or from a selection that has at least the first entry, the last one, and all that
+    /// begin or end a turn. `count` is the number of all its entries.
     #[must_use]
     pub fn of(session: SessionId, count: u64, entries: &[TraceEntry]) -> Self {
         let mut summary = Self {

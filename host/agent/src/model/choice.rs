@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::error::ModelError;
 use super::port::ChatModel;
 
+/// A function that returns the name of the model for a task.
 type SelectionRule = dyn Fn(&ModelTask<'_>) -> Option<String> + Send + Sync;
 
 /// The task for which a model is chosen.
@@ -15,7 +16,7 @@ type SelectionRule = dyn Fn(&ModelTask<'_>) -> Option<String> + Send + Sync;
 pub struct ModelTask<'a> {
     /// Description of the agent or conversation.
     pub description: &'a str,
-    /// Number of its tools.
+    /// Number of tools of the agent or conversation.
     pub tools: usize,
 }
 
@@ -99,7 +100,7 @@ impl fmt::Debug for ModelChoice {
 /// ```
 #[derive(Clone, Default)]
 pub struct Models {
-    named: BTreeMap<String, Arc<dyn ChatModel>>,
+    by_name: BTreeMap<String, Arc<dyn ChatModel>>,
     roles: BTreeMap<String, String>,
     default: Option<String>,
     auto: Option<Arc<SelectionRule>>,
@@ -117,7 +118,7 @@ impl Models {
     pub fn with_model(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         let name = name.into();
         self.default.get_or_insert_with(|| name.clone());
-        self.named.insert(name, Arc::new(model));
+        self.by_name.insert(name, Arc::new(model));
         self
     }
 
@@ -150,13 +151,18 @@ impl Models {
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),
-            ModelChoice::Name(name) => self.named(name),
+            ModelChoice::Name(name) => self.find_by_name(name),
             ModelChoice::Role(role) => match self.roles.get(role) {
-                Some(name) => self.named(name),
-                None => Err(unknown("no model has the role", role, "roles", self.roles.keys())),
+                Some(name) => self.find_by_name(name),
+                None => Err(unknown_choice(
+                    "no model has the role",
+                    role,
+                    "roles",
+                    self.roles.keys(),
+                )),
             },
             ModelChoice::Auto => match self.auto.as_ref().and_then(|rule| rule(task)) {
-                Some(name) => self.named(&name),
+                Some(name) => self.find_by_name(&name),
                 None => self.default_model(),
             },
             ModelChoice::Default => self.default_model(),
@@ -165,7 +171,7 @@ impl Models {
 
     fn default_model(&self) -> Result<Arc<dyn ChatModel>, ModelError> {
         match &self.default {
-            Some(name) => self.named(name),
+            Some(name) => self.find_by_name(name),
             None => Err(ModelError::Configuration {
                 message: "there is no default model".to_owned(),
                 suggestion: "add a model with `Models::with_model`".to_owned(),
@@ -173,28 +179,29 @@ impl Models {
         }
     }
 
-    fn named(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
-        let model = self.named.get(name).cloned();
-        model.ok_or_else(|| unknown("no model is named", name, "models", self.named.keys()))
+    fn find_by_name(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let model = self.by_name.get(name).cloned();
+        model.ok_or_else(|| unknown_choice("no model is named", name, "models", self.by_name.keys()))
     }
 }
 
 impl fmt::Debug for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Models")
-            .field("named", &self.named.keys().collect::<Vec<_>>())
+            .field("named", &self.by_name.keys().collect::<Vec<_>>())
             .field("roles", &self.roles)
             .field("default", &self.default)
             .finish_non_exhaustive()
     }
 }
 
-fn unknown<'a>(problem: &str, name: &str, kind: &str, known: impl Iterator<Item = &'a String>) -> ModelError {
-    let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
-    let suggestion = if known.is_empty() {
+/// Returns the error for a name or a role that does not exist. `existing` are the names or roles that do.
+fn unknown_choice<'a>(problem: &str, name: &str, kind: &str, existing: impl Iterator<Item = &'a String>) -> ModelError {
+    let existing: Vec<_> = existing.map(|name| format!("`{name}`")).collect();
+    let suggestion = if existing.is_empty() {
         format!("there are no {kind}; add one to the `Models`")
     } else {
-        format!("the {kind} are {}", known.join(", "))
+        format!("the {kind} are {}", existing.join(", "))
     };
     ModelError::Configuration {
         message: format!("{problem} `{name}`"),

@@ -26,7 +26,7 @@ impl<M: ChatModel> DescribedModel<M> {
         }
     }
 
-    /// Sets the price of its tokens.
+    /// Sets the price of the model's tokens.
     #[must_use]
     pub fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::price::Price;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The list prices and context sizes of well-known models. Providers change them: a table of the user takes precedence.
+/// The list prices and context sizes of well-known models. Providers change them, so a table of the user takes precedence.
 const WELL_KNOWN: &str = include_str!("model_table.toml");
 
 /// The smallest context of a model, in tokens, that leaves space for a conversation.
@@ -50,7 +50,7 @@ impl FileEntry {
     fn price(&self) -> Result<Option<Price>, &'static str> {
         let all = [self.input, self.output, self.cached, self.cache_write];
         if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
-            return Err("has a price that is not a positive number");
+            return Err("has a price that is negative or not a finite number");
         }
         match (self.input, self.output) {
             (Some(input), Some(output)) => {
@@ -71,23 +71,24 @@ impl ModelTable {
         Self::parse(WELL_KNOWN).unwrap_or_default()
     }
 
-    /// Parses a table: one section per model, with `input`, `output` and optionally `cached` and `cache_write`, or with `context`, the largest
-    /// request in tokens, or with all of them.
+    /// Parses a table: one section per model, with `input`, `output` and optionally `cached` and `cache_write`, or with
+    /// `context`, the largest request in tokens, or with all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for other keys, for a price that is not a positive number, and for a context that is too small.
+    /// [`ErrorKind::Configuration`] for other keys, for a price that is negative or not finite, for a section without prices
+    /// and `context` or with prices but not both `input` and `output`, and for a context of less than 2,000 tokens.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let refused = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
+        let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: BTreeMap<String, FileEntry> = toml::from_str(text)
-            .map_err(|error| refused(format!("the table of models is invalid: {}", error.message())))?;
+            .map_err(|error| invalid(format!("the table of models is invalid: {}", error.message())))?;
         let mut entries = BTreeMap::new();
         for (model, entry) in file {
             let price = entry
                 .price()
-                .map_err(|why| refused(format!("the model `{model}` {why}")))?;
+                .map_err(|why| invalid(format!("the model `{model}` {why}")))?;
             if entry.context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
                 let message = format!("the context of `{model}` is smaller than {CONTEXT_TOKENS_MIN} tokens");
-                return Err(refused(message));
+                return Err(invalid(message));
             }
             let context_tokens = entry.context;
             entries.insert(model, ModelEntry { price, context_tokens });
@@ -102,7 +103,7 @@ impl ModelTable {
         self
     }
 
-    /// Returns the price of a model. A dated version, such as `gpt-5-2025-08-07`, has the price of its model.
+    /// Returns the price of a model, if it is known. A dated version, such as `gpt-5-2025-08-07`, has the price of its model.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         self.entry(model)?.price
@@ -114,19 +115,20 @@ impl ModelTable {
         self.entry(model)?.context_tokens
     }
 
+    /// Returns the entry of a model, or of the model of which it is a dated version.
     fn entry(&self, model: &str) -> Option<&ModelEntry> {
         if let Some(entry) = self.0.get(model) {
             return Some(entry);
         }
-        let is_version = |known: &&String| {
+        let is_version_of = |name: &&String| {
             let version = model
-                .strip_prefix(known.as_str())
+                .strip_prefix(name.as_str())
                 .and_then(|rest| rest.strip_prefix('-'));
             version
                 .is_some_and(|version| !version.is_empty() && version.chars().all(|c| c.is_ascii_digit() || c == '-'))
         };
-        let known = self.0.keys().filter(is_version).max_by_key(|known| known.len())?;
-        self.0.get(known)
+        let name = self.0.keys().filter(is_version_of).max_by_key(|name| name.len())?;
+        self.0.get(name)
     }
 }
 

@@ -26,13 +26,13 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
-    /// Returns the price of its tokens, if known. [`DescribedModel`](super::DescribedModel) adds a price to any model.
+    /// Returns the price of the model's tokens, if known. [`DescribedModel`](super::DescribedModel) adds a price to any model.
     fn price(&self) -> Option<Price> {
         None
     }
 
     /// Returns the size of the largest request, in tokens, if known. A conversation without a limit of its own summarizes older
-    /// messages beyond three quarters of it.
+    /// messages beyond three quarters of this size.
     fn context_tokens(&self) -> Option<u64> {
         None
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::response::TokenUsage;
 
+/// The number of billionths of a dollar in a dollar.
 const NANO: f64 = 1e9;
 
 /// An amount of money in US dollars, with a resolution of one billionth.
@@ -98,12 +99,12 @@ impl Price {
     /// written to the prompt cache cost as much as other input tokens.
     #[must_use]
     pub fn per_million(input: f64, output: f64) -> Self {
-        let each = |dollars: f64| Cost::usd(dollars / 1e6);
+        let per_token = |dollars: f64| Cost::usd(dollars / 1e6);
         Self {
-            input: each(input),
-            cached: each(input),
-            cache_write: each(input),
-            output: each(output),
+            input: per_token(input),
+            cached: per_token(input),
+            cache_write: per_token(input),
+            output: per_token(output),
         }
     }
 
@@ -125,15 +126,15 @@ impl Price {
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached_tokens.min(usage.input_tokens);
-        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
-        let parts = [
-            (self.input, usage.input_tokens - cached - written),
+        let cache_written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+        let counts = [
+            (self.input, usage.input_tokens - cached - cache_written),
             (self.cached, cached),
-            (self.cache_write, written),
+            (self.cache_write, cache_written),
             (self.output, usage.output_tokens),
         ];
-        parts.into_iter().fold(Cost::ZERO, |sum, (each, tokens)| {
-            sum.saturating_add(Cost(each.0.saturating_mul(tokens)))
+        counts.into_iter().fold(Cost::ZERO, |sum, (price, tokens)| {
+            sum.saturating_add(Cost(price.0.saturating_mul(tokens)))
         })
     }
 }

@@ -15,7 +15,7 @@ type DeltaListener<'a> = &'a (dyn Fn(ChatDelta<'_>) + Send + Sync);
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ChatRequest<'a> {
-    /// The history, starting with the system's instructions.
+    /// The history. A system message, if there is one, comes first.
     pub messages: &'a [Message],
     /// The declared tools, in a stable order.
     pub tools: &'a [DeclaredTool],
@@ -68,7 +68,7 @@ impl<'a> ChatRequest<'a> {
         self.listener.is_some()
     }
 
-    /// Emits a piece of the response, for a model that streams. The response that the model returns has all pieces.
+    /// Emits a piece of the response, for a model that streams. The response that the model returns contains all pieces again.
     pub fn emit(&self, delta: ChatDelta<'_>) {
         if let Some(listener) = self.listener {
             listener(delta);
@@ -91,7 +91,7 @@ pub enum Delivery {
     /// The declared tools never change. One of them, `call_tool`, calls injected tools by name, and the result that injects a
     /// tool describes it. For providers whose prompt cache is invalidated by any change of the tools.
     Gateway,
-    /// The provider defers the tools until the model searches for them, so that they are not part of the prompt before. A conversation rejects this option if
+    /// The provider adds a tool to the prompt only when the model has searched for it. A conversation rejects this option if
     /// [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
     Native,
 }
@@ -99,7 +99,7 @@ pub enum Delivery {
 /// A tool that is declared to the model.
 #[derive(Clone, Debug)]
 pub struct DeclaredTool {
-    /// Name under which the model calls it.
+    /// Name under which the model calls the tool.
     pub name: ToolName,
     /// Definition that the model receives.
     pub definition: Arc<ToolDefinition>,
@@ -118,8 +118,8 @@ pub struct ChatOptions {
     /// The amount of reasoning before an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls; others ignore it, so
-    /// that the prompt must also describe the answer, and the caller must check it.
+    /// JSON Schema of the answer. A provider that supports schemas follows it in its answer, not in tool calls; others ignore
+    /// it, so that the prompt must also describe the answer, and the caller must check it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
 }

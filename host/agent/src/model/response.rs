@@ -14,7 +14,7 @@ pub struct ChatResponse {
     pub reasoning: String,
     /// The model's explanation why it does not answer, if the provider separates it from the text.
     pub refusal: Option<String>,
-    /// Requested tool calls, each with a unique id.
+    /// Requested tool calls. The loop replaces an id that is empty, too long or not unique.
     pub tool_calls: Vec<ToolCall>,
     /// Parts that the provider requires back, such as thinking blocks with signatures.
     pub blocks: Vec<ProviderBlock>,
@@ -90,7 +90,7 @@ impl FinishReason {
 #[serde(default)]
 #[non_exhaustive]
 pub struct TokenUsage {
-    /// Input tokens, including cached ones.
+    /// Input tokens, including those that the provider read from or wrote to its prompt cache.
     pub input_tokens: u64,
     /// Input tokens that the provider read from its prompt cache.
     pub cached_tokens: u64,

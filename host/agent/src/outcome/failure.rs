@@ -72,7 +72,8 @@ pub enum RunFailure {
     /// The model or the connection to it failed.
     #[error("the model failed")]
     Model(#[source] ModelError),
-    /// A tool failed in a way that only the operator can fix.
+    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a call of
+    /// an interrupted run is missing.
     #[error(transparent)]
     Tool(Error),
     /// The caller cancelled the run.
@@ -138,7 +139,7 @@ impl RunFailure {
             Self::CallLimit { max } => limit(ExceededLimit::new("calls_max", u64::from(*max), u64::from(*max)))
                 .with_suggestion("look for a loop in the tool calls, or raise `calls_max`"),
             Self::UnknownTools { available, .. } => Error::new(ErrorKind::UnknownTool, Phase::Validate, message)
-                .with_suggestion(format!("the tools are {}", list(available))),
+                .with_suggestion(format!("the tools are {}", quoted_list(available))),
             Self::Model(source) => model_report(source),
             Self::Tool(error) => error.clone(),
             Self::Cancelled => Error::new(ErrorKind::Cancelled, Phase::Execute, message),
@@ -180,7 +181,7 @@ fn model_report(source: &ModelError) -> Error {
     }
 }
 
-fn list(names: &[ToolName]) -> String {
+fn quoted_list(names: &[ToolName]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }

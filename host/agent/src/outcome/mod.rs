@@ -24,7 +24,7 @@ pub struct RunOutcome {
     /// The signal of the tool that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,
-    /// The number of inferences.
+    /// The number of inferences, without those that summarize the history.
     pub iterations: u32,
     /// The calls that ran, in the order of their answers.
     pub tool_calls: Vec<CallRecord>,
@@ -34,9 +34,9 @@ pub struct RunOutcome {
     /// The accesses that the host denied to plugins, for the operator.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedAccess>,
-    /// The injected tools, in order.
+    /// The names of the injected tools, in order.
     pub injected: Vec<ToolName>,
-    /// The removed tools, in order.
+    /// The names of the removed tools, in order.
     pub removed: Vec<ToolName>,
     /// The usage of the run, including nested agents.
     pub usage: RunUsage,
@@ -99,7 +99,8 @@ pub enum StopReason {
     UnknownTools,
     /// The model or the connection to it failed.
     ModelFailed,
-    /// A tool failed in a way that only the operator can fix.
+    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a call of
+    /// an interrupted run is missing.
     ToolFailed,
     /// The caller cancelled the run.
     Cancelled,
@@ -136,7 +137,7 @@ pub struct CallRecord {
     pub name: ToolName,
     /// The id of the tool.
     pub tool: ToolId,
-    /// Whether it failed.
+    /// Whether the call failed.
     pub is_error: bool,
     /// The duration in milliseconds.
     pub wall_ms: u64,

@@ -43,7 +43,8 @@ pub(crate) struct AccountUsage {
 }
 
 /// The calls that an account and its parents allow.
-pub(crate) struct CallGrant {
+pub(crate) struct CallAllowance {
+    /// The number of requested calls that may run.
     pub(crate) allowed: u32,
     /// The limit that refused the other calls, if any were refused.
     pub(crate) refused_by: Option<u32>,
@@ -62,6 +63,7 @@ impl AccountUsage {
 }
 
 impl Account {
+    /// Opens an account without usage, and starts its clock.
     pub(crate) fn open(budget: Budget, parent: Option<Arc<Account>>) -> Self {
         let state = AccountState {
             budget,
@@ -83,7 +85,7 @@ impl Account {
         self.lock().budget = budget;
     }
 
-    /// Returns the clock of the time budget. It also stops while the clock of a run of the process is stopped.
+    /// Returns the clock of the time budget. The clock is stopped while the clock of a run of the process is stopped.
     pub(crate) fn clock(&self) -> &Arc<WallClock> {
         &self.clock
     }
@@ -92,7 +94,7 @@ impl Account {
         self.opened.elapsed()
     }
 
-    pub(crate) fn used(&self) -> AccountUsage {
+    pub(crate) fn usage(&self) -> AccountUsage {
         self.lock().used.clone()
     }
 
@@ -101,8 +103,8 @@ impl Account {
         let used = &mut self.lock().used;
         used.tokens += tokens;
         used.cost = used.cost.saturating_add(cost);
-        let of_model = used.models.entry((kind, model.to_owned()));
-        of_model.or_default().add(tokens, cost);
+        let model_usage = used.models.entry((kind, model.to_owned()));
+        model_usage.or_default().add(tokens, cost);
         if let Some(parent) = &self.parent {
             parent.charge(kind, model, tokens, cost);
         }
@@ -112,31 +114,32 @@ impl Account {
     ///
     /// If a parent refuses calls, this account is exhausted: the budget of the parent stops every agent up to its owner.
     /// Accounts are always locked from the inner to the outer one, which prevents deadlocks.
-    pub(crate) fn take_calls(&self, requested: u32) -> CallGrant {
+    pub(crate) fn take_calls(&self, requested: u32) -> CallAllowance {
         let mut state = self.lock();
         let max = state.budget.calls_max;
-        let left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
-        let own = requested.min(left);
-        let mut grant = match &self.parent {
+        let calls_left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
+        let own = requested.min(calls_left);
+        let mut allowance = match &self.parent {
             Some(parent) => parent.take_calls(own),
-            None => CallGrant {
+            None => CallAllowance {
                 allowed: own,
                 refused_by: None,
             },
         };
-        state.used.calls = state.used.calls.saturating_add(grant.allowed);
-        state.refused_by = state.refused_by.or(grant.refused_by);
-        grant.refused_by = grant.refused_by.or(max.filter(|_| own < requested));
-        grant
+        state.used.calls = state.used.calls.saturating_add(allowance.allowed);
+        state.refused_by = state.refused_by.or(allowance.refused_by);
+        allowance.refused_by = allowance.refused_by.or(max.filter(|_| own < requested));
+        allowance
     }
 
-    /// Returns the first limit of this account or its parents that is reached.
-    pub(crate) fn exhausted(&self) -> Option<RunFailure> {
-        let own = self.own_exhausted();
-        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.exhausted()))
+    /// Returns the first limit of this account or its parents that is reached. A limit of calls counts as reached when the
+    /// limit of a parent has refused calls of this account; [`take_calls`](Self::take_calls) reports the other cases.
+    pub(crate) fn reached_limit(&self) -> Option<RunFailure> {
+        let own = self.own_reached_limit();
+        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
     }
 
-    fn own_exhausted(&self) -> Option<RunFailure> {
+    fn own_reached_limit(&self) -> Option<RunFailure> {
         let state = self.lock();
         let (budget, used) = (&state.budget, &state.used);
         let tokens = used.total_tokens();

@@ -32,7 +32,7 @@ pub struct Budget {
     pub cost_max: Option<Cost>,
     /// Maximum number of tool calls.
     pub calls_max: Option<u32>,
-    /// Maximum time since the process began.
+    /// Maximum time since the process began, without the time in which a person is asked about a call.
     pub wall_max: Option<Duration>,
 }
 

@@ -48,7 +48,7 @@ struct ProcessState {
     goal: Option<String>,
     status: ProcessStatus,
     actions: VecDeque<ProcessAction>,
-    tools: BTreeMap<ToolName, ToolUsage>,
+    tool_usage: BTreeMap<ToolName, ToolUsage>,
 }
 
 /// The status of a process.
@@ -88,10 +88,10 @@ impl Process {
             depth,
             account: Arc::new(Account::open(budget, parent)),
             state: Mutex::new(ProcessState {
-                goal: goal.map(|goal| shortened_goal(&goal)),
+                goal: goal.map(|goal| truncate_goal(&goal)),
                 status: ProcessStatus::Ready,
                 actions: VecDeque::new(),
-                tools: BTreeMap::new(),
+                tool_usage: BTreeMap::new(),
             }),
         }
     }
@@ -108,7 +108,7 @@ impl Process {
         &self.origin
     }
 
-    /// Returns the goal of the conversation; by default the first user message.
+    /// Returns the goal of the conversation, by default its first user message; `None` before that. A long goal is cut.
     #[must_use]
     pub fn goal(&self) -> Option<String> {
         self.lock().goal.clone()
@@ -126,7 +126,7 @@ impl Process {
         self.depth
     }
 
-    /// Returns the time since the process began.
+    /// Returns the time since the process began. Unlike the time budget, it includes questions to a person.
     #[must_use]
     pub fn running_time(&self) -> Duration {
         self.account.age()
@@ -147,22 +147,22 @@ impl Process {
     /// Returns the tokens used, nested agents included.
     #[must_use]
     pub fn tokens(&self) -> TokenUsage {
-        self.account.used().tokens
+        self.account.usage().tokens
     }
 
     /// Returns the cost, nested agents included.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        self.account.used().cost
+        self.account.usage().cost
     }
 
     /// Returns the number of tool calls that were allowed to run, nested agents included.
     #[must_use]
     pub fn calls(&self) -> u32 {
-        self.account.used().calls
+        self.account.usage().calls
     }
 
-    /// Returns the last actions, the oldest first.
+    /// Returns the actions, the oldest first: at most the last 1,000.
     #[must_use]
     pub fn actions(&self) -> Vec<ProcessAction> {
         self.lock().actions.iter().cloned().collect()
@@ -171,13 +171,13 @@ impl Process {
     /// Returns the usage of each tool.
     #[must_use]
     pub fn tool_usage(&self) -> BTreeMap<ToolName, ToolUsage> {
-        self.lock().tools.clone()
+        self.lock().tool_usage.clone()
     }
 
     /// Returns the usage of each model, nested agents included.
     #[must_use]
     pub fn model_usage(&self) -> BTreeMap<(ModelUsageKind, String), ModelUsage> {
-        self.account.used().models
+        self.account.usage().models
     }
 
     /// Records that a tool used a model by itself, such as for embeddings.
@@ -194,7 +194,7 @@ impl Process {
         let mut state = self.lock();
         state.status = ProcessStatus::Running;
         if state.goal.is_none() {
-            state.goal = prompt.map(shortened_goal);
+            state.goal = prompt.map(truncate_goal);
         }
     }
 
@@ -206,10 +206,10 @@ impl Process {
     /// Records a call that ended.
     pub(crate) fn record_action(&self, action: ProcessAction) {
         let mut state = self.lock();
-        let tool = state.tools.entry(action.name.clone()).or_default();
-        tool.calls += 1;
-        tool.errors += u64::from(action.is_error);
-        tool.wall_ms = tool.wall_ms.saturating_add(action.wall_ms);
+        let usage = state.tool_usage.entry(action.name.clone()).or_default();
+        usage.calls += 1;
+        usage.errors += u64::from(action.is_error);
+        usage.wall_ms = usage.wall_ms.saturating_add(action.wall_ms);
         state.actions.push_back(action);
         if state.actions.len() > ACTIONS_MAX {
             state.actions.pop_front();
@@ -221,6 +221,7 @@ impl Process {
     }
 }
 
-fn shortened_goal(goal: &str) -> String {
+/// Returns the beginning of a goal, as the process stores it.
+fn truncate_goal(goal: &str) -> String {
     goal.chars().take(GOAL_CHARS_MAX).collect()
 }

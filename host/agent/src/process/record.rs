@@ -15,7 +15,7 @@ pub struct ProcessAction {
     pub tool: ToolId,
     /// The duration in milliseconds.
     pub wall_ms: u64,
-    /// Whether it failed.
+    /// Whether the call failed.
     pub is_error: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct ToolUsage {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelUsageKind {
-    /// Answers.
+    /// Inferences.
     Chat,
     /// Embeddings.
     Embedding,

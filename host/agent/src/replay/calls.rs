@@ -13,8 +13,8 @@ use toolwit_core::{
     EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// The kinds of granted rules that make the result of a call depend on more than its arguments and its plugin.
-const OUTSIDE_RULES: [&str; 3] = ["http ", "tool ", "keyvalue "];
+/// The beginnings of granted rules that make the result of a call depend on more than its arguments and its plugin.
+const OUTSIDE_RULE_PREFIXES: [&str; 3] = ["http ", "tool ", "keyvalue "];
 
 /// The origin of the result of a replayed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -41,26 +41,28 @@ pub struct ReplayedCall {
     pub omitted_artifacts: Vec<String>,
 }
 
-/// Decides about each call of a replay.
-pub(super) struct RecordedCalls {
+/// The calls of a replay so far, and the data that decides whether the next one is executed.
+pub(super) struct CallReplay {
     pub(super) recording: Arc<Recording>,
+    /// The number of the event from which on calls run as in a new conversation.
     pub(super) fork: Option<u64>,
+    /// Whether the fork was passed.
     pub(super) is_live: Arc<AtomicBool>,
     check: Arc<DivergenceCheck>,
     /// Held while a call of the model runs, so that calls end in the order in which they start.
-    running: tokio::sync::Mutex<()>,
-    pub(super) replayed: Mutex<Vec<ReplayedCall>>,
+    call_lock: tokio::sync::Mutex<()>,
+    pub(super) replayed_calls: Mutex<Vec<ReplayedCall>>,
 }
 
-impl RecordedCalls {
+impl CallReplay {
     pub(super) fn new(recording: Arc<Recording>, is_live: Arc<AtomicBool>, check: Arc<DivergenceCheck>) -> Self {
         Self {
             recording,
             fork: None,
             is_live,
             check,
-            running: tokio::sync::Mutex::default(),
-            replayed: Mutex::default(),
+            call_lock: tokio::sync::Mutex::default(),
+            replayed_calls: Mutex::default(),
         }
     }
 
@@ -71,8 +73,8 @@ impl RecordedCalls {
     }
 
     fn record(&self, id: &str, tool: &dyn Tool, origin: CallOrigin, omitted_artifacts: Vec<String>) {
-        let mut replayed = self.replayed.lock().unwrap_or_else(PoisonError::into_inner);
-        replayed.push(ReplayedCall {
+        let mut calls = self.replayed_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push(ReplayedCall {
             id: id.to_owned(),
             tool: tool.definition().id.clone(),
             origin,
@@ -83,14 +85,15 @@ impl RecordedCalls {
 
 /// Returns whether a call has the same result each time, and changes nothing.
 fn is_repeatable(access: &CallAccess) -> bool {
-    let depends_on_outside = |rule: &String| OUTSIDE_RULES.iter().any(|kind| rule.starts_with(kind));
+    let depends_on_outside = |rule: &String| OUTSIDE_RULE_PREFIXES.iter().any(|kind| rule.starts_with(kind));
+    // The result of a server's tool depends on the server.
     access.effect.class == EffectClass::Read
         && access.effect.source != EffectSource::Server
         && !access.grant.iter().any(depends_on_outside)
 }
 
 /// The decorator of all tools of a replay.
-pub(super) struct ReplayedTools(pub(super) Arc<RecordedCalls>);
+pub(super) struct ReplayedTools(pub(super) Arc<CallReplay>);
 
 #[async_trait]
 impl Decorator for ReplayedTools {
@@ -113,10 +116,10 @@ impl Decorator for ReplayedTools {
             return if is_repeatable(&access) {
                 tool.call(arguments, context).await
             } else {
-                Err(not_recorded(tool))
+                Err(not_recorded_error(tool))
             };
         }
-        let _running = self.0.running.lock().await;
+        let _call = self.0.call_lock.lock().await;
         if is_repeatable(&access) {
             self.0.record(id, tool, CallOrigin::Executed, Vec::new());
             return tool.call(arguments, context).await;
@@ -124,7 +127,7 @@ impl Decorator for ReplayedTools {
         let recorded = self.0.recording.calls.get(id);
         let recorded = recorded.filter(|call| call.tool == tool.definition().id);
         let outcome = recorded.and_then(|call| call.outcome.clone());
-        let outcome = outcome.ok_or_else(|| not_recorded(tool))?;
+        let outcome = outcome.ok_or_else(|| not_recorded_error(tool))?;
         let omitted = outcome.artifacts.iter().filter(|artifact| artifact.omitted.is_some());
         let omitted = omitted.map(|artifact| artifact.kind.clone()).collect();
         self.0.record(id, tool, CallOrigin::Trace, omitted);
@@ -132,7 +135,8 @@ impl Decorator for ReplayedTools {
     }
 }
 
-fn not_recorded(tool: &dyn Tool) -> ToolError {
+/// Returns the error for a call that is neither executed nor in the trace.
+fn not_recorded_error(tool: &dyn Tool) -> ToolError {
     let message = format!(
         "the trace has no result of this call of `{}`, and a replay does not execute it",
         tool.definition().id
@@ -140,9 +144,9 @@ fn not_recorded(tool: &dyn Tool) -> ToolError {
     ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))
 }
 
-/// Repeats the recorded decisions about calls. A call without a recorded decision is approved.
+/// Repeats the recorded decisions about calls. A call without a recorded decision is approved, since it ran without a question.
 pub(super) struct RecordedApprover {
-    pub(super) calls: Arc<RecordedCalls>,
+    pub(super) calls: Arc<CallReplay>,
     /// Decides after a fork.
     pub(super) continuation: Option<Arc<dyn Approver>>,
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The events that are not compared: they have no effect on the run, or a replay answers them itself.
+/// The events that are not compared: those without an effect on the run, and decisions of persons, which a replay repeats
+/// itself.
 const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
@@ -15,7 +16,7 @@ const IGNORED_EVENTS: [&str; 6] = [
     "tools_many",
 ];
 
-/// The fields that are not compared, because they differ between any two runs.
+/// The fields that are not compared, because they differ between equal runs.
 const IGNORED_FIELDS: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
@@ -30,42 +31,44 @@ pub struct Difference {
     pub event: String,
     /// The id of its call, if it belongs to one.
     pub call: Option<String>,
-    /// The part that differs, as recorded; `None` if it is missing.
+    /// The fields that differ, as recorded; `None` if the trace does not have the event.
     pub recorded: Option<String>,
-    /// The part that differs, as replayed; `None` if it is missing.
+    /// The fields that differ, as replayed; `None` if the replay does not have the event.
     pub replayed: Option<String>,
 }
 
-/// Compares events, as JSON. `answered` are the calls whose result comes from the trace.
+/// Compares the events of two runs, as JSON. `answered` contains the ids of the calls whose result comes from the trace.
 ///
 /// Events of one call are compared with each other, so that calls that ran at the same time may end in another order.
 #[must_use]
 pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<String>) -> Vec<Difference> {
-    let known: HashSet<&str> = recorded.iter().map(event_of).collect();
-    let expected = keyed(recorded, answered);
-    let actual = keyed(replayed, answered);
+    let recorded_types: HashSet<&str> = recorded.iter().map(event_type).collect();
+    let expected = events_by_key(recorded, answered);
+    let actual = events_by_key(replayed, answered);
     let mut differences: Vec<_> = expected
         .iter()
         .filter_map(|(key, one)| match actual.get(key) {
-            Some(other) => different(one, other),
-            None => Some(difference(one, Some(text(&one.fields)), None)),
+            Some(other) => compare(one, other),
+            None => Some(new_difference(one, Some(fields_text(&one.fields)), None)),
         })
         .collect();
     // A trace of another version may lack a type of event. Its events are then not differences.
-    let added = actual
+    let only_replayed = actual
         .iter()
-        .filter(|(key, one)| !expected.contains_key(*key) && known.contains(one.event.as_str()));
-    differences.extend(added.map(|(_, one)| Difference {
+        .filter(|(key, one)| !expected.contains_key(*key) && recorded_types.contains(one.event.as_str()));
+    differences.extend(only_replayed.map(|(_, one)| Difference {
         sequence: None,
-        ..difference(one, None, Some(text(&one.fields)))
+        ..new_difference(one, None, Some(fields_text(&one.fields)))
     }));
     differences.sort_by_key(|difference| difference.sequence.unwrap_or(u64::MAX));
-    // Requests contain everything before them, so that a later one differs only because of an earlier difference.
+    // A request contains all earlier messages, so an earlier difference makes all later requests differ. Only the first is
+    // returned.
     let mut is_first = true;
     differences.retain(|difference| difference.event != "model_asked" || std::mem::take(&mut is_first));
     differences
 }
 
+/// The compared fields of an event.
 struct ComparedEvent {
     sequence: u64,
     event: String,
@@ -73,25 +76,28 @@ struct ComparedEvent {
     fields: BTreeMap<String, Value>,
 }
 
+/// The type of an event, the id of its call, and the number of the event among those with the same type and call.
 type Key = (String, String, usize);
 
-fn event_of(value: &Value) -> &str {
+fn event_type(value: &Value) -> &str {
     value.get("event").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn keyed(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, ComparedEvent> {
+/// Returns the events to compare, by their keys. Events of agents are not among them.
+fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, ComparedEvent> {
     let mut counts: HashMap<(String, String), usize> = HashMap::new();
-    let mut keyed = BTreeMap::new();
+    let mut compared = BTreeMap::new();
     for value in events
         .iter()
         .filter(|value| value.get("parent_call").is_none_or(Value::is_null))
     {
-        let event = event_of(value);
+        let event = event_type(value);
         let Some(object) = value.as_object().filter(|_| !IGNORED_EVENTS.contains(&event)) else {
             continue;
         };
         let call = object.get("id").and_then(Value::as_str).map(str::to_owned);
         let is_answered = call.as_ref().is_some_and(|call| answered.contains(call));
+        // A result from the trace has no denied accesses and no kind of error.
         if is_answered && matches!(event, "tool_returned" | "access_denied") {
             continue;
         }
@@ -102,7 +108,7 @@ fn keyed(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, Compared
         let subject = call.clone().unwrap_or_default();
         let count = counts.entry((event.to_owned(), subject.clone())).or_default();
         *count += 1;
-        keyed.insert(
+        compared.insert(
             (event.to_owned(), subject, *count),
             ComparedEvent {
                 sequence: object.get("sequence").and_then(Value::as_u64).unwrap_or(0),
@@ -112,7 +118,7 @@ fn keyed(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Key, Compared
             },
         );
     }
-    keyed
+    compared
 }
 
 /// Returns the fields to compare. The fields of the start and of the outcome of a call are compared one by one.
@@ -121,32 +127,41 @@ fn compared_fields(object: &Map<String, Value>) -> BTreeMap<String, Value> {
     for (name, value) in object {
         match value {
             Value::Object(inner) if name == "start" || name == "outcome" => {
-                let inner = inner.iter().filter(|(name, _)| !is_variable(name) && *name != "usage");
+                let inner = inner
+                    .iter()
+                    .filter(|(name, _)| !is_ignored_field(name) && *name != "usage");
                 fields.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), value.clone())));
             }
-            _ if is_variable(name) => {}
+            _ if is_ignored_field(name) => {}
             _ => drop(fields.insert(name.clone(), value.clone())),
         }
     }
     fields
 }
 
-fn is_variable(name: &str) -> bool {
+fn is_ignored_field(name: &str) -> bool {
     IGNORED_FIELDS.contains(&name)
 }
 
-fn different(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
+/// Returns the difference of two events, or `None` if all compared fields are equal.
+fn compare(one: &ComparedEvent, other: &ComparedEvent) -> Option<Difference> {
     let names: Vec<_> = one.fields.keys().chain(other.fields.keys()).collect();
     let is_different = |name: &str| one.fields.get(name) != other.fields.get(name);
-    let of = |fields: &BTreeMap<String, Value>| {
+    let differing_text = |fields: &BTreeMap<String, Value>| {
         let fields = fields.iter().filter(|(name, _)| is_different(name));
-        text(&fields.map(|(name, value)| (name.clone(), value.clone())).collect())
+        fields_text(&fields.map(|(name, value)| (name.clone(), value.clone())).collect())
     };
     let is_any = names.into_iter().any(|name| is_different(name));
-    is_any.then(|| difference(one, Some(of(&one.fields)), Some(of(&other.fields))))
+    is_any.then(|| {
+        new_difference(
+            one,
+            Some(differing_text(&one.fields)),
+            Some(differing_text(&other.fields)),
+        )
+    })
 }
 
-fn difference(event: &ComparedEvent, recorded: Option<String>, replayed: Option<String>) -> Difference {
+fn new_difference(event: &ComparedEvent, recorded: Option<String>, replayed: Option<String>) -> Difference {
     Difference {
         sequence: Some(event.sequence),
         event: event.event.clone(),
@@ -157,7 +172,7 @@ fn difference(event: &ComparedEvent, recorded: Option<String>, replayed: Option<
 }
 
 /// Returns the fields, one per line. A text value keeps its line breaks.
-fn text(fields: &BTreeMap<String, Value>) -> String {
+fn fields_text(fields: &BTreeMap<String, Value>) -> String {
     let line = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name}: {text}"),
         value => format!("{name}: {value}"),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::line_diff::{bounded, line_diff};
+use super::line_diff::{limit_diff, line_diff};
 use crate::event::{Event, RecordedStart, TraceEntry, visible_tools};
 use crate::journal::messages;
 use crate::model::ChatRequest;
@@ -20,8 +20,8 @@ pub struct Divergence {
     pub sequence: u64,
     /// The request or the call that differs.
     pub subject: String,
-    /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and they contain only
-    /// printable characters.
+    /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and they
+    /// contain only printable characters.
     pub diff: Vec<String>,
 }
 
@@ -38,11 +38,11 @@ pub(super) const SUGGESTION: &str = "replay with the tools and the settings of t
 
 impl Divergence {
     fn new(sequence: u64, subject: String, recorded: &str, replayed: &str) -> Self {
-        let mut diff = bounded(line_diff(recorded, replayed));
+        let mut diff = limit_diff(line_diff(recorded, replayed));
         if diff.is_empty() {
-            let unknown =
+            let reason =
                 "the instructions, the definitions of the tools or the options differ; the trace has their digest only";
-            diff.push(unknown.to_owned());
+            diff.push(reason.to_owned());
         }
         Self {
             sequence,
@@ -53,8 +53,8 @@ impl Divergence {
 
     /// Describes another request to the model than the one that the event `sequence` announced.
     pub(super) fn of_request(entries: &[TraceEntry], sequence: u64, request: &ChatRequest<'_>) -> Self {
-        let own = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
-        let before = own.take_while(|entry| entry.sequence < sequence);
+        let conversation_entries = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
+        let before = conversation_entries.take_while(|entry| entry.sequence < sequence);
         let events: Vec<_> = before.map(|entry| entry.event.clone()).collect();
         let recorded = messages(&events, &error_text(&interrupted_call()));
         let tools = visible_tools(&events);
@@ -103,14 +103,14 @@ fn call_text(tool: &ToolId, start: Option<&RecordedStart>) -> String {
 /// Returns the lines in which arguments differ, in the form of [`Divergence::diff`].
 pub(crate) fn arguments_diff(recorded: &Arguments, replayed: &Arguments) -> Vec<String> {
     let text = |arguments| argument_lines(arguments).join("\n");
-    bounded(line_diff(&text(recorded), &text(replayed)))
+    limit_diff(line_diff(&text(recorded), &text(replayed)))
 }
 
-/// Returns the arguments in alphabetical order.
+/// Returns the arguments as lines in alphabetical order.
 fn argument_lines(arguments: &Arguments) -> Vec<String> {
     let lines = arguments
         .iter()
-        .map(|(name, value)| format!("{name}: {}", canonical(value)));
+        .map(|(name, value)| format!("{name}: {}", canonical_json(value)));
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
     lines
@@ -134,7 +134,7 @@ fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> St
 }
 
 /// Returns JSON whose objects have their fields in alphabetical order.
-fn canonical(value: &Value) -> String {
+fn canonical_json(value: &Value) -> String {
     fn sorted(value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
@@ -150,7 +150,7 @@ fn canonical(value: &Value) -> String {
     sorted(value).to_string()
 }
 
-/// Returns the id of the call that an event answers without a start.
+/// Returns the id of a call that was answered without being started, if the event records its answer.
 pub(super) fn refused_call(event: &Event) -> Option<&str> {
     match event {
         Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => Some(id),

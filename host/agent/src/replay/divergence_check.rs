@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::divergence::{Divergence, has_same_arguments, refused_call};
-use super::recording::{RecordedRequest, Recording};
+use super::recording::{Recording, RequestDigest};
 use crate::event::Event;
 use crate::model::ChatRequest;
 
 /// Finds the first request or call that differs from the trace.
 pub(super) struct DivergenceCheck {
     recording: Arc<Recording>,
+    /// The number of the event from which on differences are allowed.
     fork: Option<u64>,
     /// Whether the fork was passed.
     is_live: Arc<AtomicBool>,
@@ -20,8 +21,9 @@ pub(super) struct DivergenceCheck {
 #[derive(Default)]
 struct CheckState {
     /// The digest of the announced request that was not answered yet.
-    announced: Option<String>,
-    found: Option<Divergence>,
+    announced_digest: Option<String>,
+    /// The first request or call that differs.
+    divergence: Option<Divergence>,
 }
 
 impl DivergenceCheck {
@@ -35,16 +37,16 @@ impl DivergenceCheck {
     }
 
     pub(super) fn divergence(&self) -> Option<Divergence> {
-        self.lock().found.clone()
+        self.lock().divergence.clone()
     }
 
-    /// Records the digest of an announced request, and compares the start of a call with the trace.
+    /// Records the digest of a request that the event announces, or compares the start of a call with the trace.
     pub(super) fn observe(&self, event: &Event) {
         match event {
-            Event::ModelAsked { request, .. } => self.lock().announced = Some(request.clone()),
+            Event::ModelAsked { request, .. } => self.lock().announced_digest = Some(request.clone()),
             Event::ToolStarted { .. } => {
-                if let Some(divergence) = self.compared_start(event) {
-                    self.lock().found.get_or_insert(divergence);
+                if let Some(divergence) = self.compare_start(event) {
+                    self.lock().divergence.get_or_insert(divergence);
                 }
             }
             _ => {}
@@ -52,25 +54,26 @@ impl DivergenceCheck {
     }
 
     /// Compares the announced request with the recorded one. A request without an announcement is not compared.
-    pub(super) fn check_request(&self, recorded: Option<&RecordedRequest>, request: &ChatRequest<'_>) {
-        let announced = self.lock().announced.take();
+    pub(super) fn check_request(&self, recorded: Option<&RequestDigest>, request: &ChatRequest<'_>) {
+        let announced = self.lock().announced_digest.take();
         let Some((recorded, announced)) = recorded.zip(announced) else {
             return;
         };
         if recorded.digest != announced && !self.is_after_fork(recorded.sequence) {
             let divergence = Divergence::of_request(self.recording.entries(), recorded.sequence, request);
-            self.lock().found.get_or_insert(divergence);
+            self.lock().divergence.get_or_insert(divergence);
         }
     }
 
-    /// Returns the divergence of the start of a call.
-    fn compared_start(&self, event: &Event) -> Option<Divergence> {
+    /// Returns the divergence of the start of a call; `None` if the start is equal to that of the trace or is not compared.
+    fn compare_start(&self, event: &Event) -> Option<Divergence> {
         let Event::ToolStarted { id, tool, start, .. } = event else {
             return None;
         };
         let start = start.as_deref();
         let Some(recorded) = self.recording.calls.get(id) else {
-            // A call without a start or a refusal in the trace was cancelled in the recorded run.
+            // A call for which the trace has neither a start nor a refusal was cancelled in the recorded run. It is not
+            // compared.
             let sequence = self.sequence_of_refusal(id)?;
             let is_compared = !self.is_after_fork(sequence);
             return is_compared.then(|| Divergence::of_call(sequence, id, None, (tool, start)));

@@ -2,10 +2,10 @@
 
 use toolwit_core::text::printable;
 
-/// The maximum number of lines of a difference in an error.
+/// Maximum number of lines of a difference in an error.
 const LINES_MAX: usize = 40;
 
-/// The maximum length of a line of a difference in an error, in characters.
+/// Maximum length of a line of a difference in an error, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
 /// The number of equal characters that are shown before the first one that differs in a long line.
@@ -29,13 +29,13 @@ pub fn line_diff(before: &str, after: &str) -> Vec<String> {
 }
 
 /// Returns the first lines of a difference, each printable and shortened to the part that differs.
-pub(super) fn bounded(diff: Vec<String>) -> Vec<String> {
+pub(super) fn limit_diff(diff: Vec<String>) -> Vec<String> {
     let common = common_chars(&diff);
     let omitted = diff.len().saturating_sub(LINES_MAX);
     let mut lines: Vec<_> = diff
         .iter()
         .take(LINES_MAX)
-        .map(|line| shortened(line, common))
+        .map(|line| shorten_line(line, common))
         .collect();
     if omitted > 0 {
         lines.push(format!("… {omitted} more lines"));
@@ -43,15 +43,15 @@ pub(super) fn bounded(diff: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the number of characters with which both lines of a difference begin; 0 if it does not have exactly two
-/// lines.
+/// Returns the number of equal characters with which both lines of a difference of two lines begin; 0 for another difference.
 fn common_chars(diff: &[String]) -> usize {
     let [removed, added] = diff else { return 0 };
     let pairs = removed.chars().skip(1).zip(added.chars().skip(1));
     pairs.take_while(|(one, other)| one == other).count()
 }
 
-fn shortened(line: &str, common: usize) -> String {
+/// Returns a line in printable form, without most of the `common` characters at its start, and cut to the maximum length.
+fn shorten_line(line: &str, common: usize) -> String {
     let skipped = common.saturating_sub(COMMON_CHARS);
     let (sign, text) = line.split_at(line.chars().next().map_or(0, char::len_utf8));
     let text = printable(text).replace(['\t', '\n'], " ");
@@ -78,18 +78,18 @@ mod tests {
     #[test]
     fn bounded_difference_is_printable_and_short() {
         let before: Vec<_> = (0..1000).map(|line| format!("{line}\u{1b}[31m")).collect();
-        let lines = bounded(line_diff(&before.join("\n"), ""));
+        let lines = limit_diff(line_diff(&before.join("\n"), ""));
         assert_eq!(lines.len(), LINES_MAX + 1);
         assert_eq!(
             (lines[0].as_str(), lines[LINES_MAX].as_str()),
             ("-0[31m", "… 960 more lines")
         );
-        let long = bounded(line_diff(
+        let long = limit_diff(line_diff(
             &format!("{}a", "x".repeat(1000)),
             &format!("{}b", "x".repeat(1000)),
         ));
         let common = "x".repeat(COMMON_CHARS);
         assert_eq!(long, [format!("-…{common}a"), format!("+…{common}b")]);
-        assert!(bounded(line_diff("", &"ü".repeat(1000)))[0].chars().count() < 210);
+        assert!(limit_diff(line_diff("", &"ü".repeat(1000)))[0].chars().count() < 210);
     }
 }

@@ -9,16 +9,18 @@ use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// Answers with the recorded responses, in order, up to a fork.
+/// Answers with the recorded responses, in order. From the fork on, another answer and another model take precedence.
 pub(super) struct RecordedModel {
     pub(super) recording: Arc<Recording>,
     pub(super) name: String,
+    /// The number of the event of the fork.
     pub(super) fork: Option<u64>,
-    /// The answer at the fork.
+    /// The first answer after the fork.
     pub(super) answer: Option<String>,
     /// The model after the fork.
     pub(super) continuation: Option<Arc<dyn ChatModel>>,
-    next: AtomicUsize,
+    /// The index of the next recorded response.
+    next_index: AtomicUsize,
     is_answer_used: AtomicBool,
     /// Whether the fork was passed.
     pub(super) is_live: Arc<AtomicBool>,
@@ -35,12 +37,14 @@ impl RecordedModel {
             fork,
             answer: None,
             continuation: None,
-            next: AtomicUsize::new(0),
+            next_index: AtomicUsize::new(0),
             is_answer_used: AtomicBool::new(false),
             is_live,
         }
     }
 
+    /// Returns whether a response is that of the fork or a later one. `sequence` is the number of its event; `None` if the
+    /// trace does not have it.
     fn is_past_fork(&self, sequence: Option<u64>) -> bool {
         self.fork
             .is_some_and(|fork| sequence.is_none_or(|sequence| sequence >= fork))
@@ -59,7 +63,7 @@ impl ChatModel for RecordedModel {
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_index.fetch_add(1, Ordering::Relaxed);
         let recorded = self.recording.answers.get(number);
         if self.is_past_fork(recorded.map(|answer| answer.sequence)) {
             self.is_live.store(true, Ordering::Relaxed);

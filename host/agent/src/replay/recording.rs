@@ -54,8 +54,8 @@ impl From<RecordingError> for Error {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedAnswer {
     pub(super) sequence: u64,
-    /// The request that it answers; `None` if the trace has no requests.
-    pub(super) request: Option<RecordedRequest>,
+    /// The request that was answered; `None` if the trace has no requests.
+    pub(super) request: Option<RequestDigest>,
     content: String,
     reasoning: String,
     calls: Vec<ToolCall>,
@@ -65,9 +65,9 @@ pub(super) struct RecordedAnswer {
     is_refused: bool,
 }
 
-/// A request to the model.
+/// The digest of a request to the model.
 #[derive(Clone, Debug)]
-pub(super) struct RecordedRequest {
+pub(super) struct RequestDigest {
     pub(super) sequence: u64,
     pub(super) digest: String,
 }
@@ -82,7 +82,8 @@ pub(super) struct RecordedCall {
 }
 
 impl RecordedAnswer {
-    fn refused(sequence: u64, request: Option<RecordedRequest>) -> Self {
+    /// Creates the refusal of a request that exceeds the context.
+    fn refused(sequence: u64, request: Option<RequestDigest>) -> Self {
         Self {
             sequence,
             request,
@@ -132,29 +133,30 @@ impl Recording {
         if entries.is_empty() {
             return Err(RecordingError::Empty);
         }
-        Ok(Self::of(entries))
+        Ok(Self::from_entries(entries))
     }
 
-    fn of(entries: Vec<TraceEntry>) -> Self {
+    fn from_entries(entries: Vec<TraceEntry>) -> Self {
         let mut recording = Self {
             entries: Vec::new(),
             answers: Vec::new(),
             calls: HashMap::new(),
             decisions: HashMap::new(),
         };
-        let mut asked = Vec::new();
+        let mut open_requests = Vec::new();
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
-            recording.index(entry, &mut asked);
+            recording.index(entry, &mut open_requests);
         }
         recording.entries = entries;
         recording
     }
 
-    /// Adds an event. `asked` are the requests without an answer: at most the last one, and before it one that the provider refused.
-    fn index(&mut self, entry: &TraceEntry, asked: &mut Vec<RecordedRequest>) {
+    /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer: at most the last
+    /// request, and before it one that the provider refused.
+    fn index(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
-                asked.push(RecordedRequest {
+                open_requests.push(RequestDigest {
                     sequence: entry.sequence,
                     digest: request.clone(),
                 });
@@ -173,7 +175,7 @@ impl Recording {
                 let calls = if requested.is_empty() { tool_calls } else { requested };
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
-                    request: asked.drain(..).next_back(),
+                    request: open_requests.drain(..).next_back(),
                     content: content.clone(),
                     reasoning: reasoning.clone(),
                     calls: calls.clone(),
@@ -184,14 +186,15 @@ impl Recording {
                 });
             }
             Event::HistoryCompacted(event) => {
-                let summary = asked.pop();
-                let refused = asked.drain(..).next_back();
+                let summary_request = open_requests.pop();
+                let refused_request = open_requests.drain(..).next_back();
                 if event.is_after_refusal {
-                    self.answers.push(RecordedAnswer::refused(entry.sequence, refused));
+                    self.answers
+                        .push(RecordedAnswer::refused(entry.sequence, refused_request));
                 }
                 self.answers.push(RecordedAnswer {
                     sequence: entry.sequence,
-                    request: summary,
+                    request: summary_request,
                     content: event.summary.clone(),
                     usage: event.usage,
                     ..RecordedAnswer::default()
@@ -232,8 +235,8 @@ impl Recording {
 
     /// Returns the turns, in order: the user message, and the JSON Schema of the answer.
     pub(crate) fn turns(&self) -> impl Iterator<Item = (Option<&str>, Option<&Value>)> {
-        let own = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
-        own.filter_map(|entry| match &entry.event {
+        let conversation_entries = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
+        conversation_entries.filter_map(|entry| match &entry.event {
             Event::TurnStarted {
                 prompt, answer_schema, ..
             } => Some((prompt.as_deref(), answer_schema.as_deref())),
@@ -259,11 +262,11 @@ impl Recording {
     /// Returns the values of a setting with which the conversation was recorded; empty if it was not set.
     #[must_use]
     pub fn setting(&self, name: &str) -> &[String] {
-        let found = self.entries.iter().find_map(|entry| match &entry.event {
+        let values = self.entries.iter().find_map(|entry| match &entry.event {
             Event::TraceStarted { settings, .. } => settings.get(name),
             _ => None,
         });
-        found.map_or(&[], Vec::as_slice)
+        values.map_or(&[], Vec::as_slice)
     }
 
     /// Returns the calls that started, in order.

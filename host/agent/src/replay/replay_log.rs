@@ -9,12 +9,14 @@ use super::recording::Recording;
 use crate::event::{Event, Observer, TRACE_VERSION, TraceEntry};
 use toolwit_core::Origin;
 
-/// The replayed events, with the time and the ids of the trace instead of their own, so that two replays have the same events.
+/// The replayed events, with the time and the ids of the trace instead of their own and without durations, so that two replays
+/// have the same events.
 pub(super) struct ReplayLog {
     at_ms: u64,
+    /// The id of the recorded process.
     process: String,
     /// The ids of the recorded runs.
-    runs: Vec<String>,
+    run_ids: Vec<String>,
     check: Arc<DivergenceCheck>,
     state: Mutex<LogState>,
 }
@@ -22,29 +24,30 @@ pub(super) struct ReplayLog {
 #[derive(Default)]
 struct LogState {
     entries: Vec<Value>,
-    runs: usize,
-    /// The number of events before the replay differed from the trace.
-    compared: Option<usize>,
+    /// The number of runs that began.
+    run_count: usize,
+    /// The number of events before the divergence; `None` without a divergence.
+    compared_count: Option<usize>,
 }
 
 impl ReplayLog {
     pub(super) fn new(recording: &Recording, check: Arc<DivergenceCheck>) -> Self {
-        let own = recording
+        let conversation_entries = recording
             .entries()
             .iter()
             .filter(|entry| entry.origin.parent_call.is_none());
-        let runs = own.clone().filter_map(|entry| match &entry.event {
+        let run_ids = conversation_entries.clone().filter_map(|entry| match &entry.event {
             Event::TurnStarted { loop_id, .. } => Some(loop_id.clone()),
             _ => None,
         });
         let is_event = |entry: &&TraceEntry| !matches!(entry.event, Event::TraceStarted { .. });
         let log = Self {
             at_ms: recording.started_at_ms(),
-            process: own
+            process: conversation_entries
                 .clone()
                 .find(is_event)
                 .map_or_else(String::new, |entry| entry.origin.process.clone()),
-            runs: runs.collect(),
+            run_ids: run_ids.collect(),
             check,
             state: Mutex::default(),
         };
@@ -63,21 +66,21 @@ impl ReplayLog {
     /// Returns the events before the replay differed from the trace.
     pub(super) fn entries_before_divergence(&self) -> Vec<Value> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let compared = state.compared.unwrap_or(state.entries.len());
-        state.entries[..compared.min(state.entries.len())].to_vec()
+        let count = state.compared_count.unwrap_or(state.entries.len());
+        state.entries[..count.min(state.entries.len())].to_vec()
     }
 
     fn push(&self, mut event: Event, origin: Origin) {
         let is_different = self.check.divergence().is_some();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_different && state.compared.is_none() {
-            state.compared = Some(state.entries.len());
+        if is_different && state.compared_count.is_none() {
+            state.compared_count = Some(state.entries.len());
         }
         if let Event::TurnStarted { loop_id, .. } = &mut event {
-            let number = state.runs;
-            state.runs += 1;
+            let number = state.run_count;
+            state.run_count += 1;
             *loop_id = self
-                .runs
+                .run_ids
                 .get(number)
                 .cloned()
                 .unwrap_or_else(|| format!("run-{}", number + 1));
@@ -101,7 +104,7 @@ impl ReplayLog {
 
 impl Observer for ReplayLog {
     fn observe(&self, event: &Event, origin: &Origin) {
-        // The number of such events depends on time.
+        // The number of progress events depends on time, and the events of agents are not replayed.
         if matches!(event, Event::Progress { .. }) || origin.parent_call.is_some() {
             return;
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::Value;
 
-use super::calls::{CallOrigin, RecordedApprover, RecordedCalls, ReplayedCall, ReplayedTools};
+use super::calls::{CallOrigin, CallReplay, RecordedApprover, ReplayedCall, ReplayedTools};
 use super::comparison::{Difference, differences};
 use super::divergence::Divergence;
 use super::model::RecordedModel;
@@ -58,7 +58,7 @@ pub struct Replay {
 pub struct StartedReplay {
     recording: Arc<Recording>,
     model: Arc<RecordedModel>,
-    calls: Arc<RecordedCalls>,
+    calls: Arc<CallReplay>,
     log: Arc<ReplayLog>,
 }
 
@@ -80,8 +80,8 @@ impl Replay {
         }
     }
 
-    /// Sets the number of the event from which on calls run as in a new conversation. Without another answer or model, the
-    /// responses remain those of the trace.
+    /// Sets the fork: the number of the event from which on calls run as in a new conversation. Unless another
+    /// [answer](Self::with_answer) or [model](Self::with_model) is set, the responses after it remain those of the trace.
     #[must_use]
     pub fn with_fork(mut self, sequence: u64) -> Self {
         self.fork = Some(sequence);
@@ -109,7 +109,7 @@ impl Replay {
         let mut model = RecordedModel::new(recording.clone(), self.fork);
         model.answer = self.answer;
         model.continuation = self.model;
-        let mut calls = RecordedCalls::new(recording.clone(), model.is_live.clone(), model.check.clone());
+        let mut calls = CallReplay::new(recording.clone(), model.is_live.clone(), model.check.clone());
         calls.fork = self.fork;
         StartedReplay {
             log: Arc::new(ReplayLog::new(&recording, model.check.clone())),
@@ -155,7 +155,7 @@ impl StartedReplay {
     /// Returns the calls so far.
     #[must_use]
     pub fn calls(&self) -> Vec<ReplayedCall> {
-        let calls = self.calls.replayed.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.replayed_calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.clone()
     }
 
@@ -179,8 +179,8 @@ impl StartedReplay {
         differences
     }
 
-    /// Returns the lines of the replay's own trace. Times and random ids are those of the replayed trace, so that two replays of a
-    /// trace have the same lines.
+    /// Returns the lines of the replay's own trace. Times and random ids are those of the replayed trace, so that two replays
+    /// of a trace have the same lines.
     #[must_use]
     pub fn trace(&self) -> String {
         self.log

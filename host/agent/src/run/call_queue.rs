@@ -31,9 +31,10 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// The call waits for the calls before it: no tool has its name yet, or an earlier call may lock or change the
-    /// tool, which has this definition.
+    /// The tool is looked up when all calls before this one are answered: no tool has the name yet, or a strategy or an earlier
+    /// call may lock or change the tool. Contains the current definition of the tool, if it exists.
     Unresolved(Option<Arc<ToolDefinition>>),
+    /// The call can start when no other call of its serial group runs.
     Waiting(NamedTool),
     Running(NamedTool),
     Finished(NamedTool, FinishedCall),
@@ -56,7 +57,7 @@ impl CallState {
     }
 }
 
-/// The end of a call.
+/// The end of a call that started, or that was not permitted.
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
     pub(super) wall: Duration,
@@ -83,16 +84,15 @@ impl FinishedCall {
 pub(super) enum CallOutcome {
     Returned(Box<Result<ToolResult, ToolError>>),
     Panicked,
-    /// It did not end within [`STOP_GRACE`] after its cancellation.
+    /// The call did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
-    /// It was not permitted, and did not run.
+    /// The call was not permitted, and did not run.
     Refused(Error),
 }
 
 impl CallOutcome {
     /// Returns the outcome as a journal records it.
-    pub(super) fn recorded(&self, tool: &NamedTool) -> RecordedOutcome {
-        let interrupted = interrupted_call();
+    pub(super) fn to_recorded(&self, tool: &NamedTool) -> RecordedOutcome {
         let error = match self {
             Self::Returned(returned) => match returned.as_ref() {
                 Ok(result) => return RecordedOutcome::of(result),
@@ -103,7 +103,7 @@ impl CallOutcome {
             },
             Self::Refused(error) => error.clone(),
             Self::Panicked => panicked_call(),
-            Self::Abandoned => interrupted,
+            Self::Abandoned => interrupted_call(),
         };
         let mut outcome = RecordedOutcome::failed(error.kind, error_text(&error));
         outcome.denied = error.denied.clone();
@@ -138,9 +138,9 @@ pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: Too
 pub(super) struct CallQueue {
     pending: VecDeque<PendingCall>,
     running: FuturesUnordered<BoxFuture<'static, (usize, FinishedCall)>>,
-    /// The reason why no further call may start.
-    halted: Option<Error>,
-    /// The time at which cancelled calls are dropped.
+    /// The error for the calls that have not started, if no further call may start.
+    halt_error: Option<Error>,
+    /// The time at which cancelled calls are dropped, if they still run.
     grace_end: Option<Instant>,
 }
 
@@ -159,12 +159,14 @@ impl CallQueue {
     }
 
     /// Puts a call back at the front of the queue.
-    pub(super) fn unpop(&mut self, call: PendingCall) {
+    pub(super) fn push_front(&mut self, call: PendingCall) {
         self.pending.push_front(call);
     }
 
-    /// Starts every call that does not have to wait for another. A call of a serial group waits for earlier calls whose
-    /// tool is not resolved, since that tool may belong to the same group.
+    /// Starts every call that does not have to wait for another. After a halt, refuses them instead.
+    ///
+    /// Calls of one serial group, such as those on one live object, run one after the other. A call of a serial group also
+    /// waits for earlier calls whose tool is not resolved, since that tool may belong to the same group.
     pub(super) fn start<F>(&mut self, mut begin: impl FnMut(&PreparedCall, NamedTool) -> F)
     where
         F: Future<Output = FinishedCall> + Send + 'static,
@@ -180,8 +182,8 @@ impl CallQueue {
                     let group = tool.tool.serial_group();
                     let must_wait = group.is_some_and(|group| has_unresolved || busy_groups.contains(&group));
                     busy_groups.extend(group);
-                    if let Some(reason) = &self.halted {
-                        call.state = CallState::Refused(reason.clone());
+                    if let Some(error) = &self.halt_error {
+                        call.state = CallState::Refused(error.clone());
                     } else if !must_wait {
                         let (index, tool) = (call.index, tool.clone());
                         call.state = CallState::Running(tool.clone());
@@ -228,9 +230,10 @@ impl CallQueue {
     }
 
     fn halt(&mut self, kind: ErrorKind, reason: &str) {
-        self.halted.get_or_insert_with(|| not_run(kind, reason));
+        self.halt_error.get_or_insert_with(|| not_run(kind, reason));
     }
 
+    /// Drops the running calls.
     fn abandon(&mut self) {
         self.running.clear();
         for call in &mut self.pending {
@@ -240,7 +243,7 @@ impl CallQueue {
 }
 
 impl PendingCall {
-    /// Sets the end of the call if it is running.
+    /// Records the end of the call if it is running.
     fn finish(&mut self, finished: FinishedCall) {
         if let CallState::Running(tool) = &self.state {
             self.state = CallState::Finished(tool.clone(), finished);

@@ -50,7 +50,7 @@ pub(super) fn record_call(
     requests: &mut EndRequests,
 ) -> ToolResult {
     let wall_ms = millis(finished.wall);
-    let ToolAnswer { result, kind } = answer_of(&tool, finished.outcome, requests);
+    let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
     let heading = finished.edited.as_ref().map(edited_heading).unwrap_or_default();
     let arguments = finished.edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
@@ -73,7 +73,7 @@ pub(super) fn record_call(
         arguments,
         result,
         heading,
-        is_final: !is_background,
+        is_complete: !is_background,
     };
     let result = arrived.record(run, |content, artifacts| Event::ToolFinished {
         id: event_id,
@@ -102,10 +102,10 @@ pub(super) struct ArrivedResult {
     pub(super) tool: NamedTool,
     pub(super) arguments: Arguments,
     pub(super) result: ToolResult,
-    /// A line before the result, for the model.
+    /// A line before the result, for the model; may be empty.
     pub(super) heading: String,
     /// Whether the call is complete. A call that continues in the background is complete with its late result.
-    pub(super) is_final: bool,
+    pub(super) is_complete: bool,
 }
 
 impl ArrivedResult {
@@ -119,7 +119,7 @@ impl ArrivedResult {
         let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
         let changes = inject(run, &mut completed);
         let conversation = &mut *run.conversation;
-        if self.is_final {
+        if self.is_complete {
             conversation
                 .toolbox
                 .record_call(completed.to_past_call(conversation.turns));
@@ -183,14 +183,15 @@ fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
 fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     let context = InjectionContext::after(call, run.view());
     let strategy = &run.conversation.strategy;
-    let evaluated = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
-    if evaluated.is_err() {
+    let injection = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
+    if injection.is_err() {
         tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");
     }
-    evaluated.ok()
+    injection.ok()
 }
 
-/// Emits that a result was truncated, and adds the tool that reads the rest.
+/// Emits that a result was truncated, and adds the tool that reads the rest. Only a journal needs the full result: a resumed
+/// conversation reads it from there.
 fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, truncated: TruncatedResult, full: String) {
     run.emit(&Event::ResultCut {
         id,
@@ -208,7 +209,7 @@ fn announce_truncation(run: &mut RunState<'_>, id: String, name: &ToolName, trun
     run.emit_all(&events);
 }
 
-/// A result, and the kind of error if it is one.
+/// The result of a call for the model, and the kind of its error if the call failed.
 struct ToolAnswer {
     result: ToolResult,
     kind: Option<ErrorKind>,
@@ -227,7 +228,7 @@ impl ToolAnswer {
 
 /// Converts the outcome of a call to an answer, and logs errors. An operator error also adds a request to end the run to
 /// `requests`.
-fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
+fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests) -> ToolAnswer {
     let name = &tool.name;
     let error = match outcome {
         CallOutcome::Returned(returned) => match *returned {
@@ -240,10 +241,10 @@ fn answer_of(tool: &NamedTool, outcome: CallOutcome, requests: &mut EndRequests)
             }
             Err(ToolError::Operator(error)) => {
                 tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
-                let shown = not_run(error.kind, "the tool's operator must look into it first");
-                let shown = shown.with_denied(error.denied.clone());
+                let error_for_model = not_run(error.kind, "the tool's operator must look into it first");
+                let error_for_model = error_for_model.with_denied(error.denied.clone());
                 requests.add_operator_error(error.with_tool(name.as_str()));
-                return ToolAnswer::error(&shown);
+                return ToolAnswer::error(&error_for_model);
             }
             Err(error) => Error::from(with_expectation(error, &tool.definition, name)),
         },

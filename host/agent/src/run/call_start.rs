@@ -8,7 +8,7 @@ use futures::FutureExt;
 use tracing::Instrument;
 
 use super::call_queue::{CallOutcome, FinishedCall, run_tool};
-use super::recovery::check_again;
+use super::recovery::check_same_arguments;
 use super::refusal::{not_run, with_expectation};
 use super::spans;
 use crate::event::{Event, Observers, RecordedStart};
@@ -27,12 +27,12 @@ pub(super) struct CallStart {
     pub(super) observers: Observers,
     pub(super) journal: Option<Arc<Journal>>,
     /// The start of the call in an earlier process, if it runs again.
-    pub(super) began: Option<RecordedStart>,
+    pub(super) earlier_start: Option<RecordedStart>,
 }
 
 impl CallStart {
-    /// Starts the call. If there is neither a guard nor a journal, the call is announced at once, otherwise after its
-    /// permission. The returned future borrows nothing.
+    /// Starts the call. Its start is announced before this function returns if there is neither a guard nor a journal, and
+    /// otherwise once the call is permitted. The returned future borrows nothing.
     pub(super) fn start(self) -> impl Future<Output = FinishedCall> + Send + use<> {
         let is_immediate = self.context.guard().is_none() && self.journal.is_none();
         if is_immediate {
@@ -47,6 +47,7 @@ impl CallStart {
         }
     }
 
+    /// Emits the start of the call.
     fn announce(&self, start: Option<RecordedStart>) {
         self.observers.emit(&Event::ToolStarted {
             id: self.id.clone(),
@@ -76,11 +77,11 @@ impl CallStart {
 
     /// Runs the call between two entries of the journal: one before it can have an effect, and one with its outcome.
     async fn run_recorded(mut self, journal: &Journal, access: CallAccess, is_edited: bool) -> FinishedCall {
-        let key = journal.key(&self.id);
-        let shown = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
-        let is_redacted = shown != self.arguments;
-        let began = self.began.take().filter(|_| !is_edited);
-        if let Some(Err(error)) = began.map(|began| check_again(&self.id, &began, &shown)) {
+        let key = journal.idempotency_key(&self.id);
+        let redacted = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
+        let is_redacted = redacted != self.arguments;
+        let earlier = self.earlier_start.take().filter(|_| !is_edited);
+        if let Some(Err(error)) = earlier.map(|earlier| check_same_arguments(&self.id, &earlier, &redacted)) {
             return self.refused_by_journal(error);
         }
         self.context = self.context.with(IDEMPOTENCY_KEY, key.clone());
@@ -89,14 +90,14 @@ impl CallStart {
             is_redacted,
             grant: access.grant,
             code: access.code,
-            ..RecordedStart::new(self.tool.definition.digest(), shown, access.effect, key)
+            ..RecordedStart::new(self.tool.definition.digest(), redacted, access.effect, key)
         }));
         if let Err(error) = journal.commit().await {
             return self.refused_by_journal(error);
         }
         let (id, tool, observers) = (self.id.clone(), self.tool.clone(), self.observers.clone());
         let finished = self.run().await;
-        let mut outcome = Box::new(finished.outcome.recorded(&tool));
+        let mut outcome = Box::new(finished.outcome.to_recorded(&tool));
         journal.limit_artifacts(&mut outcome);
         observers.emit(&Event::ToolReturned { id, outcome });
         // After a failure, nothing with an effect begins: the next commit fails too.

@@ -27,8 +27,9 @@ use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
-/// The number of calls of a response that may run.
+/// The limits on the calls of one response that run.
 pub(super) struct CallQuota {
+    /// Maximum number of calls that run for any response.
     pub(super) per_response: usize,
     /// The number of calls that the run may still execute.
     pub(super) per_run: usize,
@@ -50,15 +51,16 @@ impl CallQuota {
 /// The calls of one response while they are executed.
 ///
 /// Calls whose tool exists at the start and is not gated by a strategy run concurrently, except that calls of one
-/// serial group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one: a call
-/// without a tool, with a gated tool, or with a tool that an [earlier call](EarlierCalls) may change is looked up when
-/// all calls before it are answered. Results and injections are applied in call order.
+/// serial group run one after the other. An earlier call may inject, unlock or rebind the tool of a later one. Therefore, if
+/// the tool of a call does not exist, is gated, or may be changed by an [earlier call](EarlierCalls), it is looked up again
+/// when all calls before it are answered. Results and injections are applied in call order.
 pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
     requests: EndRequests,
-    /// The reason why the run was stopped from outside.
-    stopped: Option<RunFailure>,
+    /// The reason why the run had to stop: it was cancelled, or its time is over.
+    stop_failure: Option<RunFailure>,
+    /// The last name that no tool has, if a call used such a name.
     unknown_name: Option<String>,
 }
 
@@ -93,7 +95,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
             run,
             queue,
             requests: EndRequests::default(),
-            stopped: None,
+            stop_failure: None,
             unknown_name: None,
         }
     }
@@ -112,8 +114,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     /// unknown tools too often.
     pub(super) async fn run(mut self) -> Result<Option<Ending>, RunFailure> {
         while let Some(mut call) = self.queue.pop() {
-            if let CallState::Unresolved(known) = &call.state {
-                call.state = self.resolve(&call.prepared, known.as_deref());
+            if let CallState::Unresolved(definition) = &call.state {
+                call.state = self.resolve(&call.prepared, definition.as_deref());
             }
             match call.state {
                 CallState::Finished(
@@ -136,15 +138,15 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.ending()
     }
 
-    /// Looks up the tool of a call again after all calls before it are answered. `known` is the definition for which the model
-    /// wrote the arguments.
-    fn resolve(&mut self, call: &PreparedCall, known: Option<&ToolDefinition>) -> CallState {
+    /// Looks up the tool of a call after all calls before it are answered. `earlier_definition` is the definition for which the
+    /// model wrote the arguments.
+    fn resolve(&mut self, call: &PreparedCall, earlier_definition: Option<&ToolDefinition>) -> CallState {
         let toolbox = &self.run.conversation.toolbox;
         let requested = &call.requested_name;
         match toolbox.look_up(requested) {
             ToolLookup::Found(tool) => match self.run.gate(&tool) {
                 CallGate::Locked(guidance) => CallState::Guided(tool.name, guidance),
-                _ if known.is_some_and(|known| known.input_schema != tool.definition.input_schema) => {
+                _ if earlier_definition.is_some_and(|earlier| earlier.input_schema != tool.definition.input_schema) => {
                     CallState::Refused(redefined_tool(&tool))
                 }
                 _ => CallState::of_tool(tool, call),
@@ -163,23 +165,24 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     /// Starts every call that can start, then waits until a call ends or the run must stop.
     async fn advance(&mut self, first: PendingCall) {
         let Self { run, queue, .. } = self;
-        queue.unpop(first);
-        queue.start(|call, tool| begin(run, call, tool));
+        queue.push_front(first);
+        queue.start(|call, tool| begin_call(run, call, tool));
         if queue.is_idle() {
             return;
         }
         tokio::select! {
             biased;
-            failure = run.stop.wait(), if self.stopped.is_none() => {
+            failure = run.stop.wait(), if self.stop_failure.is_none() => {
                 queue.stop();
-                self.stopped = Some(failure);
+                self.stop_failure = Some(failure);
             }
             () = queue.finish_next() => {}
         }
     }
 
+    /// Returns the end of the run after all calls are answered, if the run ends.
     fn ending(self) -> Result<Option<Ending>, RunFailure> {
-        if let Some(failure) = self.stopped {
+        if let Some(failure) = self.stop_failure {
             return Err(failure);
         }
         if let Some(ending) = self.requests.ending()? {
@@ -211,13 +214,17 @@ fn check_unknown_streak(run: &mut RunState<'_>, unknown_name: Option<&str>) -> R
     }
 }
 
-/// Starts a call. The returned future borrows nothing.
-pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool) -> BoxFuture<'static, FinishedCall> {
+/// Starts a call, or takes its outcome from the journal if it must not run again. The returned future borrows nothing.
+pub(super) fn begin_call(
+    run: &mut RunState<'_>,
+    call: &PreparedCall,
+    tool: NamedTool,
+) -> BoxFuture<'static, FinishedCall> {
     let events = run.conversation.toolbox.mark_called(&tool.name);
     run.emit_all(&events);
-    if let Some(outcome) = run.conversation.recovered.remove(&call.call.id) {
+    if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.call.id) {
         tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
-        return ready(recovered(run, call, &tool, outcome)).boxed();
+        return ready(finish_recovered(run, call, &tool, outcome)).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
@@ -242,13 +249,18 @@ pub(super) fn begin(run: &mut RunState<'_>, call: &PreparedCall, tool: NamedTool
         context,
         observers: run.conversation.observers.clone(),
         journal: run.conversation.journal.clone(),
-        began: run.conversation.began.remove(id),
+        earlier_start: run.conversation.earlier_starts.remove(id),
     };
     start.start().boxed()
 }
 
-/// Returns the end of a call that an earlier process ran. A facade opens again.
-fn recovered(run: &RunState<'_>, call: &PreparedCall, tool: &NamedTool, outcome: RecordedOutcome) -> FinishedCall {
+/// Returns the end of a call that does not run again, from its recorded outcome. A facade opens again.
+fn finish_recovered(
+    run: &RunState<'_>,
+    call: &PreparedCall,
+    tool: &NamedTool,
+    outcome: RecordedOutcome,
+) -> FinishedCall {
     let omission = outcome.omission();
     let mut result = outcome.into_result();
     if let Some(omission) = omission {

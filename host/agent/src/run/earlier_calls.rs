@@ -8,7 +8,7 @@ use toolwit_core::{NamedTool, ToolId};
 /// The calls of a response that come before one of its calls.
 #[derive(Default)]
 pub(super) struct EarlierCalls {
-    tools: HashSet<ToolId>,
+    tool_ids: HashSet<ToolId>,
     count: usize,
     opens_exclusive_facade: bool,
 }
@@ -18,7 +18,7 @@ impl EarlierCalls {
     pub(super) fn add(&mut self, tool: Option<&NamedTool>) {
         self.count += 1;
         let Some(tool) = tool else { return };
-        self.tools.insert(tool.definition.id.clone());
+        self.tool_ids.insert(tool.definition.id.clone());
         self.opens_exclusive_facade |= tool.tool.facade().is_some_and(|facade| facade.is_exclusive());
     }
 
@@ -26,14 +26,15 @@ impl EarlierCalls {
     /// be called before the earlier calls are answered:
     ///
     /// - an exclusive facade locks all other tools;
-    /// - the tool that injected this one, such as a facade, may inject it again for other arguments;
+    /// - the tool that injected this one, such as a facade, may inject it again for other arguments; the host's own tools, such
+    ///   as `search_tools`, inject the same tool for all arguments;
     /// - any call may return a newer instance of an entity whose methods act on the newest one, or recover a lost
     ///   object.
     pub(super) fn may_change(&self, tool: &NamedTool, toolbox: &Toolbox) -> bool {
         let id = &tool.definition.id;
         let parent = toolbox.lineage().parent(id);
         self.opens_exclusive_facade
-            || parent.is_some_and(|parent| !parent.is_host() && self.tools.contains(parent))
+            || parent.is_some_and(|parent| !parent.is_host() && self.tool_ids.contains(parent))
             || (self.count > 0 && toolbox.entities().may_rebind(id))
     }
 }

@@ -5,7 +5,7 @@ use crate::model::{FinishReason, ModelError};
 use crate::outcome::{RunFailure, StopReason};
 use toolwit_core::{Error, Signal, ToolResult};
 
-/// The end of a run that is not a failure.
+/// The end of a run: its answer, and the reason why it ended.
 pub(super) struct Ending {
     pub(super) answer: Option<String>,
     pub(super) stop: StopReason,
@@ -34,7 +34,8 @@ impl Ending {
         }
     }
 
-    /// Returns the answer of a tool, which the history stores as the answer of the model.
+    /// Returns the answer of the tool that ended the run, for the history. An empty answer counts only if the tool returned it
+    /// as the answer of the run.
     pub(super) fn tool_answer(&self) -> Option<&str> {
         let is_direct = self.stop == StopReason::ReturnDirect;
         self.answer.as_deref().filter(|answer| is_direct || !answer.is_empty())
@@ -42,6 +43,9 @@ impl Ending {
 }
 
 /// Ends the run with a response without calls.
+///
+/// # Errors
+/// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty for a reason that the provider names.
 pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
     match reply.finish {
         FinishReason::Length => Err(RunFailure::Length),
@@ -60,14 +64,14 @@ pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
 pub(super) struct EndRequests {
     operator_error: Option<Error>,
     signal: Option<Signal>,
-    direct: Option<String>,
+    direct_answer: Option<String>,
 }
 
 impl EndRequests {
     /// Adds the request that a result makes, if any.
     pub(super) fn add_result(&mut self, result: &ToolResult) {
-        if self.direct.is_none() && result.is_final() {
-            self.direct = Some(result.content());
+        if self.direct_answer.is_none() && result.is_final() {
+            self.direct_answer = Some(result.content());
         }
         self.signal = self.signal.take().or_else(|| result.signal.clone());
     }
@@ -83,7 +87,7 @@ impl EndRequests {
         if let Some(error) = self.operator_error {
             return Err(RunFailure::Tool(error));
         }
-        let direct = |answer| Ending::new(Some(answer), StopReason::ReturnDirect);
-        Ok(self.signal.map(Ending::by_signal).or(self.direct.map(direct)))
+        let by_answer = |answer| Ending::new(Some(answer), StopReason::ReturnDirect);
+        Ok(self.signal.map(Ending::by_signal).or(self.direct_answer.map(by_answer)))
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::compaction::{compact_if_full, compact_refused};
+use super::compaction::{compact_after_refusal, compact_if_full};
 use super::prepared_call::{PreparedCall, prepare};
 use super::run_state::RunState;
 use super::spans;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use crate::event::Event;
 use crate::journal::history_tokens;
 use crate::millis::millis;
@@ -24,7 +24,7 @@ use crate::process::ModelUsageKind;
 use toolwit_core::text::json_sha256;
 use toolwit_core::{Error, ErrorKind, Message, Origin, OutputSink, Phase};
 
-/// The number of times that a response is continued after the provider paused it.
+/// Maximum number of times that a response is continued after the provider paused it.
 const PAUSES_MAX: u32 = 8;
 
 /// The model's response, with its calls ready to run.
@@ -41,7 +41,7 @@ impl ModelReply {
     }
 }
 
-/// Performs inferences until the provider does not pause the response, within the limits of the run.
+/// Performs an inference, and continues the response while the provider pauses it and the limits allow another inference.
 pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
     let mut pauses = 0;
     loop {
@@ -57,9 +57,9 @@ pub(super) async fn respond(run: &mut RunState<'_>) -> Result<ModelReply, RunFai
 /// Performs one inference and appends the response to the history.
 ///
 /// # Errors
-/// [`RunFailure`] if a budget is exhausted, the run must stop, or the model fails.
+/// [`RunFailure`] if a budget is exhausted, the run must stop, or the model or the journal fails.
 pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) -> Result<ModelReply, RunFailure> {
-    if let Some(exhausted) = run.account.exhausted() {
+    if let Some(exhausted) = run.account.reached_limit() {
         return Err(exhausted);
     }
     compact_if_full(run).await?;
@@ -78,12 +78,12 @@ pub(super) async fn infer(run: &mut RunState<'_>, choice: Option<ToolChoice>) ->
     }
     let started = Instant::now();
     let response = match request(run, &options).await {
-        Err(RunFailure::Model(ModelError::ContextExceeded { .. })) if compact_refused(run).await? => {
+        Err(RunFailure::Model(ModelError::ContextExceeded { .. })) if compact_after_refusal(run).await? => {
             request(run, &options).await?
         }
         response => response?,
     };
-    Ok(record(run, response, started.elapsed()))
+    Ok(record_response(run, response, started.elapsed()))
 }
 
 /// Sends a request to the model, and returns its response.
@@ -147,11 +147,11 @@ struct Inference<'r> {
     options: &'r ChatOptions,
     output: &'r dyn OutputSink,
     origin: &'r Origin,
-    stop: &'r Stop,
+    stop: &'r StopSignal,
 }
 
 impl Inference<'_> {
-    /// Sends the request, streams the response to the user, and returns it.
+    /// Sends the request, streams the response to the user, and returns the response.
     async fn run(&self) -> Result<ChatResponse, RunFailure> {
         let is_streamed = AtomicBool::new(false);
         let calls_announced = AtomicUsize::new(0);
@@ -195,22 +195,22 @@ impl Inference<'_> {
 }
 
 /// Appends a response to the history and charges its cost.
-fn record(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
+fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;
-    let messages = history_tokens(history.messages());
+    let message_tokens = history_tokens(history.messages());
     let requested = response.tool_calls.clone();
     let calls = prepare(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.call.clone()).collect();
     let requested = if requested == tool_calls { Vec::new() } else { requested };
-    history.respond(content.clone(), tool_calls.clone(), response.blocks.clone());
+    history.append_response(content.clone(), tool_calls.clone(), response.blocks.clone());
     let model = &run.conversation.model;
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
-    let injected = run.tally.count_injection(messages, &response.usage);
+    let injected = run.tally.count_injection(message_tokens, &response.usage);
     if !content.is_empty() {
-        run.tally.text = Some(content.clone());
+        run.tally.last_text = Some(content.clone());
     }
     run.emit(&Event::ModelAnswered {
         iteration: run.tally.iterations,

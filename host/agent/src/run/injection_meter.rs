@@ -9,7 +9,7 @@ use crate::model::TokenUsage;
 pub(super) struct InjectionMeter {
     /// The estimated size of the tools that were injected since the last request, in tokens.
     injected_tokens: u64,
-    last: Option<RequestSize>,
+    last_request: Option<RequestSize>,
 }
 
 /// The size of a request, in tokens.
@@ -30,19 +30,20 @@ impl InjectionMeter {
 
     /// Forgets the last request, because the next one does not extend it.
     pub(super) fn restart(&mut self) {
-        self.last = None;
+        self.last_request = None;
     }
 
     /// Compares a request with the last one. Returns the cost of the tools that were injected between them, if there
-    /// were any. `messages` is the estimated size of the messages of the request, in tokens.
-    pub(super) fn measure(&mut self, messages: usize, usage: &TokenUsage) -> Option<InjectionCost> {
+    /// were any. `message_tokens` is the estimated size of the messages of the request.
+    pub(super) fn measure(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let size = RequestSize {
             reported: usage.input_tokens,
-            messages: messages as u64,
+            messages: message_tokens as u64,
         };
-        let last = self.last.replace(size);
+        let last = self.last_request.replace(size);
         let estimated = std::mem::take(&mut self.injected_tokens);
         let measured = last.filter(|last| last.reported > 0 && size.reported > 0).map(|last| {
+            // The request also grew by its messages, which are estimated.
             let added = size.reported.saturating_sub(last.reported);
             added.saturating_sub(size.messages.saturating_sub(last.messages))
         });

@@ -18,7 +18,7 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
             id: history.claim_id(""),
             ..call.clone()
         };
-        history.respond(String::new(), vec![again.clone()], Vec::new());
+        history.append_response(String::new(), vec![again.clone()], Vec::new());
         let (name, tool) = (background.tool.name.clone(), background.tool.definition.id.clone());
         let (id, is_error) = (again.id.clone(), result.is_error());
         tracing::debug!(tool = %name, is_error, "a late result arrived");
@@ -28,7 +28,7 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
             arguments: background.arguments,
             result,
             heading: format!("[result of the background call {}]\n", call.id),
-            is_final: true,
+            is_complete: true,
         };
         let result = arrived.record(run, |content, artifacts| Event::LateResult {
             id,

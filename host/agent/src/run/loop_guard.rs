@@ -17,12 +17,17 @@ struct LoopGuard {
     observers: Observers,
     /// The journal of the conversation, or of the conversation around it.
     journal: Option<Arc<Journal>>,
-    /// The guard of the loop around this one. It decides last, on exactly what will run.
+    /// The guard of the loop around this one. It decides last, on exactly the arguments with which the call will run.
     outer: Option<Arc<dyn CallGuard>>,
 }
 
-/// Returns the context of a loop with its guard, which applies its own approvals and those of the loops around it.
-pub(super) fn guarded(context: ToolContext, approvals: Option<&Arc<Approvals>>, observers: &Observers) -> ToolContext {
+/// Returns the context of a loop with a guard that applies the loop's own approvals and those of the loops around it. A loop
+/// without approvals keeps the guard of the loop around it.
+pub(super) fn with_loop_guard(
+    context: ToolContext,
+    approvals: Option<&Arc<Approvals>>,
+    observers: &Observers,
+) -> ToolContext {
     let Some(approvals) = approvals.filter(|approvals| !approvals.policy().is_idle()) else {
         return context;
     };

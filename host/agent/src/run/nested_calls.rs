@@ -19,8 +19,8 @@ use toolwit_core::{
 /// Maximum length of an id in an event, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
-/// Calls the tools that existed when the outer call began, and those that the strategies can restore: a plugin may call a
-/// registry tool that was granted to it before the model has found it.
+/// Calls the tools that existed when the outer call began, and those that the strategies can restore. A plugin may
+/// thus call a registry tool that its grant names, even if the model has not found the tool.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
     /// The calling tool.
@@ -33,14 +33,14 @@ struct NestedScope {
     call: String,
     tools: Arc<ToolSet>,
     /// The tools that a strategy gates.
-    guarded: HashSet<ToolId>,
+    gated: HashSet<ToolId>,
     calls_before: Arc<CallLog>,
     lineage: Arc<Lineage>,
     turn: u32,
     strategy: StrategyChain,
     observers: Observers,
     /// The number of nested calls so far.
-    calls: AtomicU32,
+    call_count: AtomicU32,
     /// The guard of the run.
     guard: Option<Arc<dyn CallGuard>>,
     /// The clock of the run.
@@ -53,18 +53,18 @@ impl NestedCaller {
     pub(super) fn new(run: &RunState<'_>, call: &str, caller: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
         let tools = toolbox.callable().clone();
-        let guarded = tools.iter().filter(|tool| run.gate(tool) != CallGate::Ungated);
-        let guarded = guarded.map(|tool| tool.definition.id.clone()).collect();
+        let gated = tools.iter().filter(|tool| run.gate(tool) != CallGate::Ungated);
+        let gated = gated.map(|tool| tool.definition.id.clone()).collect();
         let scope = NestedScope {
             call: call.to_owned(),
             tools,
-            guarded,
+            gated,
             calls_before: toolbox.calls().clone(),
             lineage: toolbox.lineage().clone(),
             turn: run.conversation.turns,
             strategy: run.conversation.strategy.clone(),
             observers: run.conversation.observers.clone(),
-            calls: AtomicU32::new(0),
+            call_count: AtomicU32::new(0),
             guard: run.context.guard().cloned(),
             clock: WallClock::of(&run.context),
         };
@@ -76,18 +76,18 @@ impl NestedCaller {
 }
 
 impl NestedScope {
-    /// Returns a tool that may be called.
+    /// Returns the tool of an id; `None` if it does not exist or a strategy gates it.
     fn callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
         let id = ToolId::from_text(id);
         match self.tools.by_id(&id) {
-            Some(named) => (!self.guarded.contains(&id)).then(|| named.tool.clone()),
-            None => self.restored(&id, context),
+            Some(named) => (!self.gated.contains(&id)).then(|| named.tool.clone()),
+            None => self.restore(&id, context),
         }
     }
 
-    /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it would have
-    /// in the conversation.
-    fn restored(&self, id: &ToolId, context: &ToolContext) -> Option<Arc<dyn Tool>> {
+    /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it would
+    /// have in the conversation.
+    fn restore(&self, id: &ToolId, context: &ToolContext) -> Option<Arc<dyn Tool>> {
         if self.tools.was_added(id) {
             return None;
         }
@@ -107,8 +107,8 @@ impl NestedScope {
     }
 }
 
-/// Returns the id that a tool requested, cut to a reasonable length.
-fn shortened(id: &str) -> ToolId {
+/// Returns the id that a tool requested, cut to [`ID_CHARS_MAX`].
+fn shortened_id(id: &str) -> ToolId {
     let shortened: String = id.chars().take(ID_CHARS_MAX).collect();
     ToolId::from_text(&shortened)
 }
@@ -122,9 +122,9 @@ fn unknown_tool(id: &str) -> ToolError {
 #[async_trait]
 impl ToolCaller for NestedCaller {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let number = self.scope.calls.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let number = self.scope.call_count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let call_id = format!("{}/{number}", self.scope.call);
-        let requested = shortened(id);
+        let requested = shortened_id(id);
         let inner = || Self {
             scope: self.scope.clone(),
             caller: requested.clone(),
@@ -166,7 +166,7 @@ impl ToolCaller for NestedCaller {
             Ok(result) => result.is_error().then_some(ErrorKind::Tool),
             Err(error) => Some(error.report().kind),
         };
-        // A plugin's own denials include those of its nested calls.
+        // A plugin's own result lists the denials of its nested calls too.
         if self.caller.is_native() {
             self.announce_denied(&returned);
         }
@@ -180,6 +180,7 @@ impl ToolCaller for NestedCaller {
 }
 
 impl NestedCaller {
+    /// Emits the accesses that were denied to a nested call.
     fn announce_denied(&self, returned: &Result<ToolResult, ToolError>) {
         let denied = match returned {
             Ok(result) => &result.denied,

@@ -8,10 +8,9 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// One call of a response.
 pub(super) struct PreparedCall {
-    /// The call as stored in the history: with a unique id, a name that providers accept, and the arguments that the tool
-    /// receives.
+    /// The call as stored in the history: with a unique id, a name that providers accept, and arguments that are a JSON object.
     pub(super) call: ToolCall,
-    /// The name that the model wrote.
+    /// The name of the tool to call, as the model wrote it.
     pub(super) requested_name: String,
     /// The arguments for the tool, or the reason why the call does not run.
     pub(super) arguments: Result<Arguments, Error>,
@@ -67,8 +66,8 @@ impl PreparedCall {
     }
 }
 
-/// Parses arguments and returns whether they were repaired. In a response that did not end as intended, repaired arguments count
-/// as incomplete.
+/// Parses arguments and returns whether they were repaired. In a response that did not end as intended, repaired arguments
+/// count as incomplete.
 fn read_arguments(text: &str, finish: &FinishReason) -> Result<(Arguments, bool), Error> {
     let parsed = parse_arguments(text);
     if !finish.is_complete() && !matches!(&parsed, Ok(parsed) if !parsed.repaired) {

@@ -1,4 +1,4 @@
-//! The calls of a run that an earlier process did not finish.
+//! The decisions about the calls of an interrupted run: which run again, and with which outcome the others are answered.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use crate::replay::arguments_diff;
 use crate::state::error_text;
 use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolLookup, ToolName, ToolSet, parse_arguments};
 
-/// The decisions about the open calls of a run.
+/// The decisions about the open calls that began. The others start as usual.
 pub(super) struct RecoveryPlan {
     /// The outcomes of the calls that do not run, by their ids.
-    pub(super) recovered: HashMap<String, RecordedOutcome>,
+    pub(super) outcomes: HashMap<String, RecordedOutcome>,
     /// The ids of the calls that run again.
-    pub(super) again: Vec<String>,
-    /// The starts of these calls, by their ids.
+    pub(super) rerun_ids: Vec<String>,
+    /// The earlier starts of the calls that run again, by their ids.
     pub(super) starts: HashMap<String, RecordedStart>,
 }
 
-/// Decides what happens to the open calls. Calls that are [unresolved](OpenCall::is_unresolved) must have a decision.
-pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
+/// Decides what happens to the open calls. None of them may be [unresolved](OpenCall::is_unresolved).
+pub(super) fn plan_recovery(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     let mut plan = RecoveryPlan {
-        recovered: HashMap::new(),
-        again: Vec::new(),
+        outcomes: HashMap::new(),
+        rerun_ids: Vec::new(),
         starts: HashMap::new(),
     };
     for open in open {
@@ -40,15 +40,15 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
             }),
             (None, Some(Resolution::NotDone)) => {
                 let reason = "the host stopped, and a person confirmed that the call had no effect";
-                Some(refused(not_run(ErrorKind::Cancelled, reason)))
+                Some(refused_outcome(not_run(ErrorKind::Cancelled, reason)))
             }
-            (None, _) => redefined(open, tools),
+            (None, _) => refuse_redefined(open, tools),
         };
         match outcome {
-            Some(outcome) => drop(plan.recovered.insert(id.clone(), outcome)),
+            Some(outcome) => drop(plan.outcomes.insert(id.clone(), outcome)),
             None => {
                 tracing::info!(tool = %started.name, call = %id, "a call that was interrupted runs again");
-                plan.again.push(id.clone());
+                plan.rerun_ids.push(id.clone());
                 plan.starts
                     .extend(started.start.clone().map(|start| (id.clone(), start)));
             }
@@ -57,15 +57,15 @@ pub(super) fn plan(open: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     plan
 }
 
-/// Returns the tools whose definition, code or grant has changed since their last call, in the order of their names.
+/// Returns the names of the tools whose definition, code or grant has changed since their last call, sorted.
 /// Missing tools are not among them.
 pub(super) async fn changed_tools(
-    called: &HashMap<ToolName, RecordedStart>,
+    last_starts: &HashMap<ToolName, RecordedStart>,
     tools: &ToolSet,
     context: &ToolContext,
 ) -> Vec<ToolName> {
     let mut changed = Vec::new();
-    for (name, start) in called {
+    for (name, start) in last_starts {
         let ToolLookup::Found(named) = tools.look_up(name.as_str()) else {
             continue;
         };
@@ -79,20 +79,24 @@ pub(super) async fn changed_tools(
     changed
 }
 
-/// Checks that a call runs again with the arguments with which it began. Arguments that a person edited are not
-/// compared.
-pub(super) fn check_again(id: &str, began: &RecordedStart, arguments: &Arguments) -> Result<(), JournalError> {
-    if began.is_edited || began.arguments == *arguments {
+/// Checks that a call runs again with the arguments of its earlier start. Arguments that a person edited are not compared.
+pub(super) fn check_same_arguments(
+    id: &str,
+    earlier: &RecordedStart,
+    arguments: &Arguments,
+) -> Result<(), JournalError> {
+    if earlier.is_edited || earlier.arguments == *arguments {
         return Ok(());
     }
-    let diff = arguments_diff(&began.arguments, arguments).join("\n");
+    let diff = arguments_diff(&earlier.arguments, arguments).join("\n");
     let message =
         format!("the call `{id}` would run again with other arguments than those with which it began\n{diff}");
     Err(JournalError::Divergence(message))
 }
 
-/// Returns the answer to a call whose tool has another definition than when the call began.
-fn redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
+/// Returns the outcome of a call whose tool has another definition than when the call began, or `None` if the call can run
+/// again.
+fn refuse_redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
     let started = open.started.as_ref()?;
     let start = started.start.as_ref()?;
     let ToolLookup::Found(named) = tools.look_up(started.name.as_str()) else {
@@ -104,16 +108,16 @@ fn redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
     let reason = "the host stopped while it ran, and the definition of the tool has changed since then";
     let error =
         not_run(ErrorKind::ToolUnavailable, reason).with_suggestion("read the definition again before you call it");
-    Some(refused(error))
+    Some(refused_outcome(error))
 }
 
-fn refused(error: Error) -> RecordedOutcome {
+fn refused_outcome(error: Error) -> RecordedOutcome {
     RecordedOutcome::failed(error.kind, error_text(&error))
 }
 
-/// Returns the open calls, ready to run. A call of a response that was cut is refused unless it began, because its
-/// arguments may be incomplete.
-pub(super) fn recovered_calls(open: Vec<OpenCall>, finish: &FinishReason) -> Vec<PreparedCall> {
+/// Prepares the open calls to run. A call of a response that was cut is refused unless it began, because its arguments may be
+/// incomplete.
+pub(super) fn prepare_open_calls(open: Vec<OpenCall>, finish: &FinishReason) -> Vec<PreparedCall> {
     open.into_iter()
         .map(|open| {
             let parsed = parse_arguments(&open.call.arguments);
@@ -135,7 +139,7 @@ pub(super) fn recovered_calls(open: Vec<OpenCall>, finish: &FinishReason) -> Vec
 }
 
 /// Returns the error for calls about which a person must decide.
-pub(super) fn unresolved_calls(calls: &[UnresolvedCall]) -> Error {
+pub(super) fn unresolved_calls_error(calls: &[UnresolvedCall]) -> Error {
     let calls: Vec<_> = calls
         .iter()
         .map(|call| format!("`{}` (call `{}`)", call.name, call.id))

@@ -1,9 +1,9 @@
-//! Errors that the model reads when a call does not run.
+//! Errors that the model reads when a call does not run or the tool panics.
 
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NamedTool, ToolDefinition, ToolError, ToolName, ToolSet};
 
-/// Maximum length of the part of an unknown name that an error repeats, in characters.
+/// Maximum length of a name in an error, in characters. The model can write a name of any length.
 const NAME_CHARS_SHOWN: usize = 80;
 
 /// Maximum number of tool names in the answer to an unknown name without similar names.
@@ -66,7 +66,7 @@ pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
     Error::new(kind, Phase::Validate, format!("not run: {reason}"))
 }
 
-/// Adds the expected parameters to an error about arguments.
+/// Adds the expected parameters to an error about arguments. Returns other errors unchanged.
 pub(super) fn with_expectation(error: ToolError, definition: &ToolDefinition, name: &ToolName) -> ToolError {
     if error.report().kind != ErrorKind::InvalidArguments {
         return error;
@@ -74,6 +74,7 @@ pub(super) fn with_expectation(error: ToolError, definition: &ToolDefinition, na
     error.map(|error| error.with_tool(name.as_str()).with_suggestion(expectation(definition)))
 }
 
+/// Returns a suggestion with the parameters of a tool.
 fn expectation(definition: &ToolDefinition) -> String {
     let schema = &definition.input_schema;
     let required: Vec<_> = schema["required"]

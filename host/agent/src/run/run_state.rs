@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::loop_guard::guarded;
-use super::stop::Stop;
+use super::loop_guard::with_loop_guard;
+use super::stop::StopSignal;
 use super::tally::RunTally;
 use crate::event::Event;
 use crate::injection::{CallGate, ConversationView, InjectionStrategy};
@@ -22,7 +22,7 @@ pub(super) struct RunState<'c> {
     pub(super) conversation: &'c mut ConversationState,
     /// The context that the tools of this run receive.
     pub(super) context: ToolContext,
-    pub(super) stop: Stop,
+    pub(super) stop: StopSignal,
     /// The usage of this run, nested agents included.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
@@ -35,7 +35,7 @@ pub(super) struct RunState<'c> {
 /// The data of a run that do not borrow the conversation. A single call keeps them while other calls use the conversation.
 pub(super) struct DetachedRun {
     context: ToolContext,
-    pub(super) stop: Stop,
+    pub(super) stop: StopSignal,
     account: Arc<Account>,
 }
 
@@ -50,10 +50,10 @@ impl<'c> RunState<'c> {
         };
         let account = Arc::new(Account::open(budget, Some(process.account().clone())));
         let wall_max = wall_max(limits, process.account());
-        let around = WallClock::of(context).into_iter();
-        let clock = WallClock::start(around.chain([process.account().clock().clone()]));
-        let stop = Stop::new(conversation.context.cancel(), context.cancel(), clock.clone(), wall_max);
-        let context = guarded(
+        let outer_clock = WallClock::of(context).into_iter();
+        let clock = WallClock::start(outer_clock.chain([process.account().clock().clone()]));
+        let stop = StopSignal::new(conversation.context.cancel(), context.cancel(), clock.clone(), wall_max);
+        let context = with_loop_guard(
             context.clone(),
             conversation.approvals.as_ref(),
             &conversation.observers,
@@ -83,7 +83,7 @@ impl<'c> RunState<'c> {
         }
     }
 
-    /// Continues a detached run.
+    /// Continues a detached run. Its counters start at zero.
     pub(super) fn reattach(conversation: &'c mut ConversationState, run: DetachedRun) -> Self {
         Self {
             conversation,
@@ -100,7 +100,7 @@ impl<'c> RunState<'c> {
         self.conversation.observers.emit(event);
     }
 
-    /// Emits, counts and logs changes of the tools.
+    /// Emits, counts and logs events about the tools and denied accesses.
     pub(super) fn emit_all(&mut self, events: &[Event]) {
         for event in events {
             self.tally.count(event);
@@ -129,7 +129,7 @@ impl<'c> RunState<'c> {
             .with_position(conversation.turns, self.tally.iterations)
     }
 
-    /// Returns the decision of the strategies about a call of a tool now. A strategy that panics locks the tool.
+    /// Returns whether the strategies allow a call of a tool now. If a strategy panics, the tool is locked.
     pub(super) fn gate(&self, tool: &NamedTool) -> CallGate {
         let strategy = &self.conversation.strategy;
         let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.view())));
@@ -144,7 +144,7 @@ impl<'c> RunState<'c> {
 
     /// Returns the usage of the run so far.
     pub(super) fn usage(&self) -> RunUsage {
-        let used = self.account.used();
+        let used = self.account.usage();
         RunUsage {
             tokens: used.tokens,
             cost_usd: used.cost,

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::call_queue::{CallOutcome, FinishedCall, STOP_GRACE};
 use super::call_result::record_call;
-use super::dispatch::begin;
+use super::dispatch::begin_call;
 use super::ending::EndRequests;
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, removed_tool, tool_in_facade, unknown_tool};
@@ -20,7 +20,7 @@ use toolwit_core::{
     Arguments, Error, ErrorKind, NamedTool, ToolCall, ToolContext, ToolError, ToolId, ToolLookup, ToolResult,
 };
 
-/// The start of a single call.
+/// The outcome of starting a single call.
 pub(crate) enum SingleCallStart {
     /// The call can run.
     Ready(Box<SingleCall>),
@@ -50,10 +50,10 @@ pub(crate) struct EndedCall {
 pub(crate) struct SingleAnswer {
     /// The id of the tool that ran.
     pub(crate) tool: ToolId,
-    /// The result. A call that could not run to its end is an error.
+    /// The result; an error result if the call could not run to its end.
     pub(crate) result: ToolResult,
     /// Whether the declared tools changed.
-    pub(crate) has_new_tools: bool,
+    pub(crate) has_changed_tools: bool,
 }
 
 impl SingleCall {
@@ -86,7 +86,7 @@ impl SingleCall {
             arguments: Ok(arguments),
             is_repaired: false,
         };
-        let body = begin(&mut run, &prepared, tool.clone());
+        let body = begin_call(&mut run, &prepared, tool.clone());
         SingleCallStart::Ready(Box::new(Self {
             run: run.detach(),
             prepared,
@@ -146,20 +146,21 @@ impl EndedCall {
     /// Applies the result to the conversation: the strategies add and remove tools.
     pub(crate) fn record(self, conversation: &mut ConversationState) -> SingleAnswer {
         let tool = self.tool.definition.id.clone();
+        // There is no run that a tool could end.
         let mut requests = EndRequests::default();
         let mut run = RunState::reattach(conversation, self.run);
         let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut requests);
-        let has_new_tools = run.tally.has_new_declarations;
+        let has_changed_tools = run.tally.has_changed_declarations;
         drop(run);
         conversation.history.clear();
-        if has_new_tools {
-            // A removed tool is declared until the end of the turn.
+        if has_changed_tools {
+            // A removed tool stays declared until the next turn starts.
             conversation.toolbox.start_turn();
         }
         SingleAnswer {
             tool,
             result,
-            has_new_tools,
+            has_changed_tools,
         }
     }
 }

@@ -15,7 +15,7 @@ use toolwit_core::{Arguments, NamedTool, ToolResult};
 /// The target of events with content.
 pub(super) const CONTENT: &str = "toolwit::content";
 
-/// Opens the span of a run. A run inside an agent has the name of the agent.
+/// Opens the span of a run. The span of an agent's run has the name of the agent.
 pub(super) fn invoke_agent(conversation: &ConversationState) -> Span {
     let model = &conversation.model;
     let agent: Option<&AgentName> = conversation.context.extension();
@@ -42,8 +42,8 @@ pub(super) fn invoke_agent(conversation: &ConversationState) -> Span {
     )
 }
 
-/// Runs the turn of a run in its span.
-pub(super) async fn traced(
+/// Runs a turn in the span of its run, and adds the end of the run to the span.
+pub(super) async fn run_in_span(
     span: Span,
     turn: impl Future<Output = Result<RunOutcome, RunError>>,
 ) -> Result<RunOutcome, RunError> {

@@ -10,7 +10,7 @@ use toolwit_core::WallClock;
 
 /// The cancellation tokens and the deadline of a run as one signal. Dropping it cancels the calls and inferences of the
 /// run.
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     conversation: CancellationToken,
     turn: CancellationToken,
     run: CancellationToken,
@@ -19,8 +19,8 @@ pub(super) struct Stop {
     _cancel_on_drop: DropGuard,
 }
 
-impl Stop {
-    /// Observes the conversation's token and the turn's token, which may be the same.
+impl StopSignal {
+    /// Creates a signal that observes the conversation's token and the turn's token, which may be the same.
     pub(super) fn new(
         conversation: &CancellationToken,
         turn: &CancellationToken,

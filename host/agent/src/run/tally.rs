@@ -18,30 +18,32 @@ pub(super) struct RunTally {
     pub(super) artifacts: Vec<Artifact>,
     /// The accesses that the host denied to plugins.
     pub(super) denied: Vec<DeniedAccess>,
+    /// The names of the injected tools.
     pub(super) injected: Vec<ToolName>,
+    /// The names of the removed tools.
     pub(super) removed: Vec<ToolName>,
     pub(super) usage: RunUsage,
     pub(super) injection_meter: InjectionMeter,
     /// The number of consecutive responses that called an unknown tool.
     pub(super) unknown_streak: u32,
     /// Whether the declared tools changed.
-    pub(super) has_new_declarations: bool,
+    pub(super) has_changed_declarations: bool,
     /// The last text of the model.
-    pub(super) text: Option<String>,
+    pub(super) last_text: Option<String>,
 }
 
 impl RunTally {
-    /// Measures and counts the cost of the tools that were injected since the last request. `messages` is the estimated size of the
-    /// messages of this request, in tokens.
-    pub(super) fn count_injection(&mut self, messages: usize, usage: &TokenUsage) -> Option<InjectionCost> {
-        let cost = self.injection_meter.measure(messages, usage)?;
+    /// Measures and counts the cost of the tools that were injected since the last request. `message_tokens` is the estimated
+    /// size of the messages of this request.
+    pub(super) fn count_injection(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
+        let cost = self.injection_meter.measure(message_tokens, usage)?;
         self.usage.injected_tokens = self.usage.injected_tokens.saturating_add(cost.tokens());
         Some(cost)
     }
 
     /// Counts the tools that an event adds or removes, and denied accesses.
     pub(super) fn count(&mut self, event: &Event) {
-        self.has_new_declarations |= changes_declarations(event);
+        self.has_changed_declarations |= changes_declarations(event);
         match event {
             Event::ToolsInjected {
                 names, prompt_bytes, ..

@@ -9,7 +9,7 @@ use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, respond};
 use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
-use super::recovery::{changed_tools, plan, recovered_calls, unresolved_calls};
+use super::recovery::{changed_tools, plan_recovery, prepare_open_calls, unresolved_calls_error};
 use super::refusal::not_run;
 use super::run_state::RunState;
 use super::spans;
@@ -30,8 +30,9 @@ pub(crate) struct ToolLoop<'c> {
     started: Instant,
     /// Whether the run ends only when no background call is open.
     awaits_background: bool,
-    /// The roles whose tools the turn has.
+    /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
+    /// Whether the end of the run was emitted, or the run was refused before it began.
     is_finished: bool,
 }
 
@@ -53,7 +54,7 @@ impl<'c> ToolLoop<'c> {
     }
 
     /// Sets the schema of the answer.
-    pub(crate) fn answering(mut self, schema: Value) -> Self {
+    pub(crate) fn with_answer_schema(mut self, schema: Value) -> Self {
         self.run.answer_schema = Some(schema);
         self
     }
@@ -66,24 +67,24 @@ impl<'c> ToolLoop<'c> {
 
     /// Answers a user message or, without a message, the late results of background calls.
     ///
-    /// A run with a message that is refused at once, because a budget is exhausted or the run was cancelled, is not
-    /// recorded: the message does not enter the history, and no turn begins.
+    /// A run with a message is not recorded if it is refused at once: because a budget is exhausted, the run was cancelled or
+    /// the tools of a role cannot be resolved. The message then does not enter the history, and no turn begins.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
         if prompt.is_some()
             && let Err(failure) = self.prepare().await
         {
             self.is_finished = true;
             self.run.conversation.process.end_run(failure.stop());
-            let outcome = self.outcome(Ending::new(None, failure.stop()));
+            let outcome = self.take_outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
         }
         let span = self.span();
         let turn = async move {
             self.begin_turn(prompt).await;
-            let driven = self.drive().await;
-            self.end(driven).await
+            let ending = self.repeat().await;
+            self.end(ending).await
         };
-        spans::traced(span, turn).await
+        spans::run_in_span(span, turn).await
     }
 
     fn span(&self) -> Span {
@@ -91,13 +92,13 @@ impl<'c> ToolLoop<'c> {
     }
 
     /// Ends the run, and stores its last events.
-    async fn end(mut self, driven: Result<Ending, RunFailure>) -> Result<RunOutcome, RunError> {
-        let ended = match driven {
+    async fn end(mut self, ending: Result<Ending, RunFailure>) -> Result<RunOutcome, RunError> {
+        let ended = match ending {
             Ok(ending) => Ok(self.finish(ending)),
             Err(failure) => {
                 let is_cut = matches!(failure, RunFailure::Length);
                 let agent = self.run.account.failed_agent(&failure);
-                let answer = self.run.tally.text.take().filter(|_| is_cut);
+                let answer = self.run.tally.last_text.take().filter(|_| is_cut);
                 let outcome = self.finish(Ending::new(answer, failure.stop()));
                 Err(RunError::new(failure, outcome).with_agent(agent))
             }
@@ -113,32 +114,32 @@ impl<'c> ToolLoop<'c> {
 
     /// Continues the run that an earlier process did not finish.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
-        let planned = match self.run.conversation.interrupted.take() {
+        let resumable = match self.run.conversation.interrupted.take() {
             Some(interrupted) => self.plan_resume(interrupted).await,
+            // The caller has checked that there is an interrupted run.
             None => Err(RunFailure::Cancelled),
         };
-        let interrupted = match planned {
+        let interrupted = match resumable {
             Ok(interrupted) => interrupted,
             Err(failure) => {
                 self.is_finished = true;
-                let outcome = self.outcome(Ending::new(None, failure.stop()));
+                let outcome = self.take_outcome(Ending::new(None, failure.stop()));
                 return Err(RunError::new(failure, outcome));
             }
         };
         let span = self.span();
         let turn = async move {
-            let driven = self.drive_from(interrupted).await;
-            self.end(driven).await
+            let ending = self.continue_from(interrupted).await;
+            self.end(ending).await
         };
-        spans::traced(span, turn).await
+        spans::run_in_span(span, turn).await
     }
 
-    /// Decides about the open calls, and announces the continuation. If a decision of a person is missing, nothing
-    /// changes.
+    /// Decides about the open calls, and emits that the run continues. If a decision of a person is missing, nothing changes.
     async fn plan_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
         let refused = self.refusal().or_else(|| {
             let unresolved = interrupted.unresolved();
-            (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls(&unresolved)))
+            (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls_error(&unresolved)))
         });
         if let Some(failure) = refused {
             self.run.conversation.interrupted = Some(interrupted);
@@ -151,40 +152,40 @@ impl<'c> ToolLoop<'c> {
         run.tally.iterations = interrupted.iterations;
         run.tally.calls_requested = interrupted.calls_requested;
         run.conversation.process.begin_run(None);
-        let plan = plan(&interrupted.open, run.conversation.toolbox.callable());
-        run.conversation.recovered = plan.recovered;
-        run.conversation.began = plan.starts;
+        let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
+        run.conversation.recovered_outcomes = plan.outcomes;
+        run.conversation.earlier_starts = plan.starts;
         let tools = run.conversation.toolbox.callable();
-        let changed = changed_tools(&interrupted.called, tools, &run.context).await;
+        let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         let declared = run.conversation.toolbox.declared_names();
-        let missing = |from: &[ToolName], than: &[ToolName]| -> Vec<ToolName> {
-            from.iter().filter(|name| !than.contains(name)).cloned().collect()
+        let only_in = |names: &[ToolName], others: &[ToolName]| -> Vec<ToolName> {
+            names.iter().filter(|name| !others.contains(name)).cloned().collect()
         };
         run.emit(&Event::RunResumed {
             loop_id: interrupted.loop_id.clone(),
-            again: plan.again,
-            added: missing(&declared, &interrupted.declared),
-            removed: missing(&interrupted.declared, &declared),
+            again: plan.rerun_ids,
+            added: only_in(&declared, &interrupted.declared_tools),
+            removed: only_in(&interrupted.declared_tools, &declared),
             changed,
         });
         Ok(interrupted)
     }
 
     /// Continues with the last response of the model, or sends the request again.
-    async fn drive_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
-        let Some(reply) = interrupted.reply else {
-            // The inference that was not answered is made again, under the same number.
+    async fn continue_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
+        let Some(reply) = interrupted.last_reply else {
+            // The unanswered request is sent again, as the same iteration.
             self.run.tally.iterations = self.run.tally.iterations.saturating_sub(1);
-            return self.drive().await;
+            return self.repeat().await;
         };
-        self.run.tally.text = Some(reply.content.clone()).filter(|text| !text.is_empty());
+        self.run.tally.last_text = Some(reply.content.clone()).filter(|text| !text.is_empty());
         let mut requests = EndRequests::default();
-        for outcome in interrupted.answered {
+        for outcome in interrupted.answered_outcomes {
             requests.add_result(&outcome.into_result());
         }
-        let calls = recovered_calls(interrupted.open, &reply.finish);
+        let calls = prepare_open_calls(interrupted.open, &reply.finish);
         if reply.is_paused() {
-            return self.drive().await;
+            return self.repeat().await;
         }
         if !reply.has_calls {
             let reply = ModelReply {
@@ -197,7 +198,7 @@ impl<'c> ToolLoop<'c> {
         if let Some(ending) = self.run_calls(calls, requests).await? {
             return Ok(self.end_by_tool(ending));
         }
-        self.drive().await
+        self.repeat().await
     }
 
     /// Checks that the run can begin, and adds the tools of its roles.
@@ -222,7 +223,7 @@ impl<'c> ToolLoop<'c> {
         run.stop
             .is_cancelled()
             .then_some(RunFailure::Cancelled)
-            .or_else(|| run.account.exhausted())
+            .or_else(|| run.account.reached_limit())
     }
 
     async fn begin_turn(&mut self, prompt: Option<&str>) {
@@ -249,7 +250,8 @@ impl<'c> ToolLoop<'c> {
         self.run.emit_all(&limited);
     }
 
-    async fn drive(&mut self) -> Result<Ending, RunFailure> {
+    /// Repeats inference and calls until the run ends.
+    async fn repeat(&mut self) -> Result<Ending, RunFailure> {
         while self.run.tally.iterations < self.run.conversation.limits.iterations_max {
             if let Some(signal) = record_late_results(&mut self.run) {
                 return Ok(self.end_by_tool(Ending::by_signal(signal)));
@@ -257,7 +259,7 @@ impl<'c> ToolLoop<'c> {
             let reply = respond(&mut self.run).await?;
             if reply.calls.is_empty() {
                 let ending = conclude(reply)?;
-                if self.awaits_background && self.late_result_arrives().await? {
+                if self.awaits_background && self.wait_for_late_result().await? {
                     continue;
                 }
                 return Ok(ending);
@@ -270,7 +272,7 @@ impl<'c> ToolLoop<'c> {
     }
 
     /// Waits for a late result within the limits of the run. Returns `false` if no background call is open.
-    async fn late_result_arrives(&mut self) -> Result<bool, RunFailure> {
+    async fn wait_for_late_result(&mut self) -> Result<bool, RunFailure> {
         let RunState { conversation, stop, .. } = &mut self.run;
         tokio::select! {
             biased;
@@ -279,7 +281,7 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Ends the run with the answer of a tool, and appends it to the history.
+    /// Appends the answer of the tool that ended the run to the history, if it has one. Returns the ending unchanged.
     fn end_by_tool(&mut self, ending: Ending) -> Ending {
         if let Some(answer) = ending.tool_answer() {
             let message = Message::assistant(answer, Vec::new());
@@ -299,39 +301,40 @@ impl<'c> ToolLoop<'c> {
         requests: EndRequests,
     ) -> Result<Option<Ending>, RunFailure> {
         let run = &mut self.run;
-        if let Some(exhausted) = run.account.exhausted() {
+        if let Some(exhausted) = run.account.reached_limit() {
             self.refuse_open_calls("the budget of the run is exhausted");
             return Err(exhausted);
         }
         let limits = &run.conversation.limits;
         let max = limits.calls_max;
         let requested = u32::try_from(calls.len()).unwrap_or(u32::MAX);
-        let left = max.saturating_sub(run.tally.calls_requested);
-        let grant = run.account.take_calls(requested.min(left));
+        let calls_left = max.saturating_sub(run.tally.calls_requested);
+        let allowance = run.account.take_calls(requested.min(calls_left));
         let quota = CallQuota {
             per_response: limits.calls_per_response_max as usize,
-            per_run: grant.allowed as usize,
+            per_run: allowance.allowed as usize,
         };
         run.tally.calls_requested = run.tally.calls_requested.saturating_add(requested);
         let dispatch = Dispatch::new(run, calls, &quota).with_requests(requests);
         let ending = dispatch.run().await?;
-        if ending.is_some() || requested <= grant.allowed {
+        if ending.is_some() || requested <= allowance.allowed {
             return Ok(ending);
         }
         Err(RunFailure::CallLimit {
-            max: grant.refused_by.unwrap_or(max),
+            max: allowance.refused_by.unwrap_or(max),
         })
     }
 
+    /// Ends a run that reached its iteration limit, by the policy of the conversation.
     async fn end_of_iterations(&mut self) -> Result<Ending, RunFailure> {
         let max = self.run.conversation.limits.iterations_max;
         let ending = |answer| Ending::new(answer, StopReason::IterationLimit);
         match self.run.conversation.limits.on_iterations_max {
             IterationPolicy::Error => Err(RunFailure::IterationLimit { max }),
-            IterationPolicy::Partial => Ok(ending(self.run.tally.text.take())),
+            IterationPolicy::Partial => Ok(ending(self.run.tally.last_text.take())),
             IterationPolicy::FinalAnswer => {
                 let reply = infer(&mut self.run, Some(ToolChoice::None)).await?;
-                self.refuse_open_calls("this was the last turn, which has no tools");
+                self.refuse_open_calls("this was the last response, which must not call tools");
                 match conclude(reply)?.answer.filter(|answer| !answer.is_empty()) {
                     Some(answer) => Ok(ending(Some(answer))),
                     None => Err(RunFailure::IterationLimit { max }),
@@ -340,6 +343,7 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
+    /// Answers the open calls with an error.
     fn refuse_open_calls(&mut self, reason: &str) {
         let error = not_run(ErrorKind::LoopLimit, reason);
         if self.run.conversation.history.close(&error) {
@@ -349,13 +353,14 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
+    /// Ends the run and returns its outcome.
     fn finish(&mut self, ending: Ending) -> RunOutcome {
         self.close(ending.stop);
-        self.outcome(ending)
+        self.take_outcome(ending)
     }
 
-    /// Returns the progress of the run so far.
-    fn outcome(&mut self, ending: Ending) -> RunOutcome {
+    /// Returns the outcome of the run, and resets its counters.
+    fn take_outcome(&mut self, ending: Ending) -> RunOutcome {
         let usage = self.run.usage();
         let tally = std::mem::take(&mut self.run.tally);
         RunOutcome {

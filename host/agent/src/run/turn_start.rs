@@ -23,7 +23,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
         return;
     };
     let toolbox = &mut run.conversation.toolbox;
-    let events = toolbox.begin_turn(injection, &trigger);
+    let events = toolbox.apply_at_turn_start(injection, &trigger);
     // No inference has been made in this turn, so the declared definitions may still change.
     toolbox.refresh_declared();
     if let Some(descriptions) = toolbox.descriptions(&events) {
@@ -33,8 +33,8 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     run.emit_all(&events);
 }
 
-/// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies' changes. Returns
-/// whether the declared tools changed.
+/// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies' changes.
+/// Returns whether the declared tools changed.
 ///
 /// # Errors
 /// If the tools of a role cannot be resolved.
@@ -44,15 +44,15 @@ pub(crate) async fn begin_silent_turn(
 ) -> Result<bool, Error> {
     let resolved = conversation.roles.resolve(&[], context).await?;
     conversation.roles.apply(resolved, &mut conversation.toolbox);
-    let before = conversation.toolbox.declared().to_vec();
+    let earlier = conversation.toolbox.declared().to_vec();
     conversation.toolbox.start_turn();
     let mut run = RunState::new(conversation, context);
     inject_for_turn(&mut run).await;
     let toolbox = &mut run.conversation.toolbox;
     let limited = toolbox.limit_declared();
     run.emit_all(&limited);
-    let now = run.conversation.toolbox.declared();
+    let current = run.conversation.toolbox.declared();
     let differ =
-        |(before, now): (&DeclaredTool, &DeclaredTool)| before.name != now.name || before.definition != now.definition;
-    Ok(before.len() != now.len() || before.iter().zip(now).any(differ))
+        |(one, other): (&DeclaredTool, &DeclaredTool)| one.name != other.name || one.definition != other.definition;
+    Ok(earlier.len() != current.len() || earlier.iter().zip(current).any(differ))
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// A model that fails. The agents of a session without a model need a model of their own.
+/// A model whose every request fails. An agent in a session without a model needs a model of its own.
 pub(super) struct NoModel;
 
 #[async_trait]

@@ -56,10 +56,10 @@ pub struct SessionTool {
 pub struct SessionAnswer {
     /// The id of the tool that was called; `None` if the call did not run because the tool is locked.
     pub tool: Option<ToolId>,
-    /// The result, with the names of the tools that it added. A call that could not run to its end is an error result.
+    /// The result, with the names of the tools that it added; an error result if the call could not run to its end.
     pub result: ToolResult,
     /// Whether the call changed the declared tools.
-    pub has_new_tools: bool,
+    pub has_changed_tools: bool,
 }
 
 impl ToolSession {
@@ -90,29 +90,29 @@ impl ToolSession {
             .collect()
     }
 
-    /// Returns the declared tools, in order, each with the effect that a call of it would have now.
+    /// Returns the declared tools, in order, each with the effect that a call without arguments would have now.
     pub async fn tools_with_effects(&self) -> Vec<(SessionTool, Effect)> {
         let (declared, approvals) = {
             let state = self.state.lock().await;
             let declared = state.toolbox.declared().iter().map(|tool| {
-                let named = SessionTool {
+                let tool = SessionTool {
                     name: tool.name.clone(),
                     definition: tool.definition.clone(),
                 };
                 let callable = state.toolbox.callable().by_id(&tool.definition.id);
-                (named, callable.map(|callable| callable.tool.clone()))
+                (tool, callable.map(|callable| callable.tool.clone()))
             });
             (declared.collect::<Vec<_>>(), state.approvals.clone())
         };
         let no_arguments = Arguments::new();
         let mut tools = Vec::with_capacity(declared.len());
-        for (named, tool) in declared {
+        for (session_tool, tool) in declared {
             let effect = match (&tool, &approvals) {
                 (Some(tool), Some(approvals)) => approvals.access(&**tool, &no_arguments, &self.context).await.effect,
                 (Some(tool), None) => tool.access(&no_arguments, &self.context).await.effect,
                 (None, _) => Effect::default(),
             };
-            tools.push((named, effect));
+            tools.push((session_tool, effect));
         }
         tools
     }
@@ -138,9 +138,9 @@ impl ToolSession {
         })
     }
 
-    /// Returns the tool of this id. If the session does not have it, a strategy may restore the tool, as for a resumed
-    /// conversation; the tool is then declared.
-    pub async fn restored(&self, id: &ToolId) -> Option<SessionTool> {
+    /// Returns the tool of this id. If the session does not have it, a strategy may restore it, as in a resumed conversation. A
+    /// restored tool is declared.
+    pub async fn find_or_restore(&self, id: &ToolId) -> Option<SessionTool> {
         if let Some(tool) = self.tool_by_id(id).await {
             return Some(tool);
         }
@@ -153,7 +153,8 @@ impl ToolSession {
         self.tool_by_id(id).await
     }
 
-    /// Applies changes of outside sources of tools, such as plugin directories. Returns whether the declared tools changed.
+    /// Resolves the roles again and applies the strategies' changes at the start of a turn, such as for changed files in a
+    /// plugin directory. Returns whether the declared tools changed.
     ///
     /// # Errors
     /// If the tools of a role cannot be resolved.
@@ -181,15 +182,16 @@ impl ToolSession {
                 return Ok(SessionAnswer {
                     tool: None,
                     result: ToolResult::text(guidance),
-                    has_new_tools: false,
+                    has_changed_tools: false,
                 });
             }
         };
-        let _turn = match call.serial_group() {
+        // A cancelled call does not wait: it ends at once.
+        let _group = match call.serial_group() {
             Some(group) => tokio::select! {
                 biased;
                 () = context.cancel().cancelled() => None,
-                turn = self.groups.enter(group) => Some(turn),
+                guard = self.groups.enter(group) => Some(guard),
             },
             None => None,
         };
@@ -198,7 +200,7 @@ impl ToolSession {
         Ok(SessionAnswer {
             tool: Some(answer.tool),
             result: answer.result,
-            has_new_tools: answer.has_new_tools,
+            has_changed_tools: answer.has_changed_tools,
         })
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct CallIds(Arc<Mutex<ClaimedIds>>);
 #[derive(Default)]
 struct ClaimedIds {
     ids: HashSet<String>,
-    /// The number of ids that were assigned here.
-    assigned: u64,
+    /// The number of the last id of the form `call_1`.
+    last_number: u64,
 }
 
 impl CallIds {
@@ -31,16 +31,16 @@ impl CallIds {
         claimed.ids.extend(ids.into_iter().cloned());
     }
 
-    /// Returns a unique id for a call: the model's own if possible.
-    pub(super) fn claim(&self, wanted: &str) -> String {
+    /// Returns a unique id for a call: the model's own if it is not empty, too long or taken.
+    pub(super) fn claim(&self, requested: &str) -> String {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_usable = !wanted.is_empty() && wanted.len() <= CALL_ID_BYTES_MAX;
-        if is_usable && claimed.ids.insert(wanted.to_owned()) {
-            return wanted.to_owned();
+        let is_usable = !requested.is_empty() && requested.len() <= CALL_ID_BYTES_MAX;
+        if is_usable && claimed.ids.insert(requested.to_owned()) {
+            return requested.to_owned();
         }
         loop {
-            claimed.assigned += 1;
-            let id = format!("call_{}", claimed.assigned);
+            claimed.last_number += 1;
+            let id = format!("call_{}", claimed.last_number);
             if claimed.ids.insert(id.clone()) {
                 return id;
             }

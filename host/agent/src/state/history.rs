@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::call_ids::CallIds;
-use crate::journal::{CompactionPlan, compacted, pin_last_prompt};
+use crate::journal::{CompactionPlan, compact, pin_last_prompt};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
@@ -13,6 +13,7 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 #[derive(Default)]
 pub(crate) struct History {
     messages: Vec<Message>,
+    /// The unanswered calls of the last response.
     open: Vec<ToolCall>,
     ids: CallIds,
 }
@@ -28,27 +29,28 @@ impl History {
         Ok(history)
     }
 
-    /// Continues an earlier history. The calls of the last response stay unanswered.
+    /// Continues an earlier history. Unanswered calls of the last response stay unanswered; those of earlier responses are
+    /// answered as cancelled.
     ///
     /// # Errors
     /// As [`resume`](History::resume).
     pub(crate) fn with_open_calls(messages: Vec<Message>, ids: CallIds) -> Result<Self, Error> {
         let mut history = Self::default();
-        let mut called = HashSet::new();
+        let mut call_ids = HashSet::new();
         for message in messages {
             match &message.role {
                 Role::Tool { tool_call_id, .. } => {
-                    let Some(at) = history.open.iter().position(|call| call.id == *tool_call_id) else {
+                    let Some(position) = history.open.iter().position(|call| call.id == *tool_call_id) else {
                         return Err(invalid(format!(
                             "the answer to `{tool_call_id}` does not belong to an unanswered call"
                         )));
                     };
-                    history.open.remove(at);
+                    history.open.remove(position);
                 }
                 Role::Assistant { tool_calls, .. } => {
                     history.close(&interrupted_call());
                     for call in tool_calls {
-                        if !called.insert(call.id.clone()) {
+                        if !call_ids.insert(call.id.clone()) {
                             return Err(invalid(format!("two calls have the id `{}`", call.id)));
                         }
                     }
@@ -60,7 +62,7 @@ impl History {
             }
             history.messages.push(message);
         }
-        ids.extend(&called);
+        ids.extend(&call_ids);
         history.ids = ids;
         Ok(history)
     }
@@ -69,7 +71,7 @@ impl History {
         &self.messages
     }
 
-    /// Returns the messages without the times at which they were created.
+    /// Returns the role and the text of each message, without times, for the digest of a request.
     pub(crate) fn texts(&self) -> Vec<(&Role, &str)> {
         let messages = self.messages.iter();
         messages.map(|message| (&message.role, message.content())).collect()
@@ -107,12 +109,12 @@ impl History {
     }
 
     /// Returns a unique id for a call: the model's own if possible.
-    pub(crate) fn claim_id(&self, wanted: &str) -> String {
-        self.ids.claim(wanted)
+    pub(crate) fn claim_id(&self, requested: &str) -> String {
+        self.ids.claim(requested)
     }
 
     /// Appends a response of the model. The ids of its calls must have been [claimed](History::claim_id).
-    pub(crate) fn respond(&mut self, content: String, calls: Vec<ToolCall>, blocks: Vec<ProviderBlock>) {
+    pub(crate) fn append_response(&mut self, content: String, calls: Vec<ToolCall>, blocks: Vec<ProviderBlock>) {
         self.close(&interrupted_call());
         self.open.clone_from(&calls);
         self.messages
@@ -136,13 +138,13 @@ impl History {
         }
     }
 
-    /// Replaces the older messages of a plan by a summary.
+    /// Replaces the older messages of a plan by a summary, except for the pinned ones.
     pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
         self.close(&interrupted_call());
-        self.messages = compacted(&self.messages, plan, summary);
+        self.messages = compact(&self.messages, plan, summary);
     }
 
-    /// Pins the last message of the user. Returns its text.
+    /// Pins the last message of the user. Returns its text; `None` if the user wrote no message.
     pub(crate) fn pin_last_prompt(&mut self) -> Option<&str> {
         pin_last_prompt(&mut self.messages)
     }
@@ -168,7 +170,7 @@ pub(crate) fn error_text(error: &Error) -> String {
     serde_json::to_string(error).unwrap_or_else(|_| error.to_string())
 }
 
-/// Returns the answer to a call that was cancelled at an unknown point.
+/// Returns the error for a call that was cancelled at an unknown point.
 pub(crate) fn interrupted_call() -> Error {
     Error::new(
         ErrorKind::Cancelled,

@@ -9,8 +9,9 @@ use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, ToolCall, 
 /// The background calls of a conversation, and the results that the model has not read yet.
 pub(crate) struct LateResults {
     background: BackgroundTasks,
-    /// The calls whose result has not arrived.
+    /// The calls whose result the model has not read, by their ids.
     open: HashMap<String, BackgroundCall>,
+    /// The results that have arrived and that the model has not read.
     arrived: VecDeque<LateResult>,
 }
 
@@ -30,13 +31,13 @@ impl LateResults {
         }
     }
 
-    /// Returns the context of a call, with which it can promise a late result.
+    /// Returns the context of a call, with which its tool can promise a late result.
     pub(crate) fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
         self.background.offer(call, context)
     }
 
     /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background if
-    /// its result is pending and it has taken a background task. Otherwise, its late result is discarded.
+    /// its result is pending and its tool has promised a late result. Otherwise, a late result of the call is discarded.
     pub(crate) fn track(
         &mut self,
         call: &ToolCall,
@@ -58,7 +59,7 @@ impl LateResults {
         is_background
     }
 
-    /// Answers a call of an earlier process with an error: its work ended with that process.
+    /// Adds an error as the late result of a background call of an earlier process, with which its work ended.
     pub(crate) fn fail(&mut self, call: BackgroundCall) {
         let id = call.call.id.clone();
         self.open.insert(id.clone(), call);
@@ -70,7 +71,7 @@ impl LateResults {
         });
     }
 
-    /// Returns the number of background calls.
+    /// Returns the number of background calls whose result the model has not read.
     pub(crate) fn open_calls(&self) -> usize {
         self.open.len()
     }

@@ -19,7 +19,7 @@ const STORED_BYTES_MAX: usize = 16 << 20;
 /// Maximum length of the marker at the end of a part, in bytes.
 const MARKER_BYTES_MAX: usize = 200;
 
-/// The length to which a line with a match is cut, in bytes.
+/// Maximum length of a line with a match, in bytes. A longer line is cut.
 const LINE_BYTES_MAX: usize = 400;
 
 /// The long results of a conversation, each under a short name.
@@ -30,10 +30,11 @@ pub(crate) struct LongResults {
 
 #[derive(Default)]
 struct StoredResults {
+    /// The results with their names, the oldest first.
     results: VecDeque<(String, Arc<str>)>,
     bytes: usize,
     /// The number of names that were assigned.
-    names: u64,
+    name_count: u64,
 }
 
 /// The first part of a long result.
@@ -42,7 +43,7 @@ pub(crate) struct TruncatedResult {
     pub(crate) content: String,
     /// The name under which the result is stored.
     pub(crate) name: String,
-    /// The size of the part of the result in `content`, in bytes.
+    /// The size of that part of the result that `content` shows, in bytes.
     pub(crate) shown_bytes: usize,
 }
 
@@ -68,12 +69,12 @@ impl LongResults {
         })
     }
 
-    /// Stores a result under the next name.
+    /// Stores a result under the next name, and returns both. A result over [`STORED_BYTES_MAX`] is cut.
     pub(crate) fn store(&self, content: &str) -> (String, Arc<str>) {
         let full: Arc<str> = content[..content.floor_char_boundary(STORED_BYTES_MAX)].into();
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        stored.names += 1;
-        let name = format!("r{}", stored.names);
+        stored.name_count += 1;
+        let name = format!("r{}", stored.name_count);
         stored.bytes += full.len();
         stored.results.push_back((name.clone(), full.clone()));
         while stored.bytes > STORED_BYTES_MAX {
@@ -101,7 +102,7 @@ impl LongResults {
             ));
         };
         drop(stored);
-        let start = start_of(input, &full)?;
+        let start = start_offset(input, &full)?;
         match input.contains.as_deref() {
             None => Ok(self.part(&input.result, &full, start).0),
             Some("") => Err(ToolError::invalid_arguments("/contains: the text is empty")),
@@ -109,20 +110,21 @@ impl LongResults {
         }
     }
 
-    /// Returns the lines from `start` that contain a text, each with its number and the byte of the match.
+    /// Returns the lines from `start` on that contain a text, each with its number and the byte of the match, up to the maximum
+    /// length of a part.
     fn matching_lines(&self, name: &str, full: &str, start: usize, text: &str) -> String {
         let needle = text.to_ascii_lowercase();
         let mut found = String::new();
-        let mut begin = start;
+        let mut line_start = start;
         let mut number = full[..start].matches('\n').count();
         for line in full[start..].split_inclusive('\n') {
             number += 1;
-            let next = begin + line.len();
-            if let Some(at) = line.to_ascii_lowercase().find(&needle) {
-                let shown = around(line, at, needle.len());
-                let entry = format!("line {number}, byte {}: {shown}\n", begin + at);
+            let next_start = line_start + line.len();
+            if let Some(offset) = line.to_ascii_lowercase().find(&needle) {
+                let shown = excerpt_around(line, offset, needle.len());
+                let entry = format!("line {number}, byte {}: {shown}\n", line_start + offset);
                 if found.len() + entry.len() > self.part_bytes_max && !found.is_empty() {
-                    let arguments = json!({"result": name, "offset": begin, "contains": text});
+                    let arguments = json!({"result": name, "offset": line_start, "contains": text});
                     found.push_str(&format!(
                         "[more lines match; continue with `{READ_RESULT}` {arguments}]"
                     ));
@@ -130,7 +132,7 @@ impl LongResults {
                 }
                 found.push_str(&entry);
             }
-            begin = next;
+            line_start = next_start;
         }
         if found.is_empty() {
             "No line contains the text.".to_owned()
@@ -139,7 +141,8 @@ impl LongResults {
         }
     }
 
-    /// Returns the part that begins at `start`, and its end. A part has at least one character.
+    /// Returns the part that begins at `start`, with a marker if more follows, and the end of the part. A part has at least one
+    /// character.
     fn part(&self, name: &str, full: &str, start: usize) -> (String, usize) {
         let mut end = full.floor_char_boundary(start.saturating_add(self.part_bytes_max));
         if end <= start {
@@ -171,12 +174,12 @@ struct ReadResultArguments {
 }
 
 /// Returns the byte at which to begin.
-fn start_of(input: &ReadResultArguments, full: &str) -> Result<usize, ToolError> {
+fn start_offset(input: &ReadResultArguments, full: &str) -> Result<usize, ToolError> {
     let refused = |reason: String| Err(ToolError::invalid_arguments(reason));
     match (input.offset, input.line) {
         (Some(_), Some(_)) => refused("/line: give an `offset` or a `line`, not both".to_owned()),
         (None, Some(0)) => refused("/line: the first line is 1".to_owned()),
-        (None, Some(line)) => match full.split_inclusive('\n').take(line - 1).fold((0, 0), following_line) {
+        (None, Some(line)) => match full.split_inclusive('\n').take(line - 1).fold((0, 0), count_line) {
             (lines, start) if lines == line - 1 && start < full.len() => Ok(start),
             (lines, _) => refused(format!("/line: the result has {lines} lines")),
         },
@@ -188,14 +191,14 @@ fn start_of(input: &ReadResultArguments, full: &str) -> Result<usize, ToolError>
 }
 
 /// Adds a line to the number of lines and their bytes.
-fn following_line((lines, bytes): (usize, usize), line: &str) -> (usize, usize) {
+fn count_line((lines, bytes): (usize, usize), line: &str) -> (usize, usize) {
     (lines + 1, bytes + line.len())
 }
 
-/// Returns a line, cut to [`LINE_BYTES_MAX`] around a match.
-fn around(line: &str, at: usize, length: usize) -> &str {
+/// Returns a line, cut to [`LINE_BYTES_MAX`] around a match of `length` bytes.
+fn excerpt_around(line: &str, offset: usize, length: usize) -> &str {
     let margin = LINE_BYTES_MAX.saturating_sub(length) / 2;
-    let start = line.floor_char_boundary(at.saturating_sub(margin));
+    let start = line.floor_char_boundary(offset.saturating_sub(margin));
     let end = line.floor_char_boundary(start.saturating_add(LINE_BYTES_MAX));
     line[start..end].trim_end()
 }

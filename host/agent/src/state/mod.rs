@@ -43,7 +43,7 @@ pub(crate) struct ConversationState {
     pub(crate) approvals: Option<Arc<Approvals>>,
     pub(crate) observers: Observers,
     pub(crate) long_results: Arc<LongResults>,
-    /// The tool that reads long results; it is added with the first of them.
+    /// The tool that reads long results, which is added with the first long result.
     pub(crate) read_result: Arc<dyn Tool>,
     /// The number of turns so far.
     pub(crate) turns: u32,
@@ -51,9 +51,9 @@ pub(crate) struct ConversationState {
     /// The run that an earlier process did not finish.
     pub(crate) interrupted: Option<InterruptedRun>,
     /// The outcomes of calls that an earlier process ran or that a person decided, by the ids of the calls.
-    pub(crate) recovered: HashMap<String, RecordedOutcome>,
+    pub(crate) recovered_outcomes: HashMap<String, RecordedOutcome>,
     /// The starts of calls that run again after an earlier process began them, by the ids of the calls.
-    pub(crate) began: HashMap<String, RecordedStart>,
+    pub(crate) earlier_starts: HashMap<String, RecordedStart>,
 }
 
 impl ConversationState {

@@ -7,23 +7,24 @@ use crate::group::ToolGroups;
 use crate::toolbox::Toolbox;
 use toolwit_core::{AddOutcome, Error, Tool, ToolContext, ToolId};
 
-/// The roles whose tools a conversation has. They are resolved when a turn begins, because sources may need a connection, and may have
-/// further tools by then.
+/// The roles whose tools a conversation has. Roles are resolved when a turn begins, because a source of tools may need a
+/// connection, and may have further tools by then.
 pub(crate) struct Roles {
     groups: Arc<ToolGroups>,
-    /// The roles of the conversation.
-    lasting: Vec<String>,
+    /// The roles of the conversation, which every turn has.
+    conversation_roles: Vec<String>,
     /// The tools of these roles when the last turn began.
-    known: BTreeSet<ToolId>,
-    /// The tools that were added for the roles of the current turn.
-    of_turn: Vec<ToolId>,
+    earlier_tools: BTreeSet<ToolId>,
+    /// The tools that were added only for the current turn.
+    turn_tools: Vec<ToolId>,
 }
 
 /// The tools of roles that were resolved for a turn.
 pub(crate) struct ResolvedRoles {
-    /// The tools that stay.
-    lasting: Vec<Arc<dyn Tool>>,
-    of_turn: Vec<Arc<dyn Tool>>,
+    /// The tools of the conversation's roles.
+    conversation_tools: Vec<Arc<dyn Tool>>,
+    /// The tools of the turn's roles, which are removed when the next turn begins.
+    turn_tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Roles {
@@ -35,9 +36,9 @@ impl Roles {
         roles.iter().try_for_each(|role| groups.check(role))?;
         Ok(Self {
             groups,
-            lasting: roles,
-            known: BTreeSet::new(),
-            of_turn: Vec::new(),
+            conversation_roles: roles,
+            earlier_tools: BTreeSet::new(),
+            turn_tools: Vec::new(),
         })
     }
 
@@ -45,26 +46,32 @@ impl Roles {
     ///
     /// # Errors
     /// As [`ToolGroups::resolve`].
-    pub(crate) async fn resolve(&self, of_turn: &[String], context: &ToolContext) -> Result<ResolvedRoles, Error> {
-        let lasting = self.lasting.iter().map(String::as_str);
-        let of_turn = of_turn.iter().map(String::as_str);
+    pub(crate) async fn resolve(&self, turn_roles: &[String], context: &ToolContext) -> Result<ResolvedRoles, Error> {
+        let conversation_roles = self.conversation_roles.iter().map(String::as_str);
+        let turn_roles = turn_roles.iter().map(String::as_str);
         Ok(ResolvedRoles {
-            lasting: self.groups.tools(lasting, context).await?,
-            of_turn: self.groups.tools(of_turn, context).await?,
+            conversation_tools: self.groups.tools(conversation_roles, context).await?,
+            turn_tools: self.groups.tools(turn_roles, context).await?,
         })
     }
 
-    /// Adds the tools of roles, and removes those of the previous turn. A tool of the conversation's roles is added only once, so
-    /// that it stays removed if it is removed later.
+    /// Adds the tools of resolved roles, and removes the tools of the previous turn. A tool that the conversation's roles
+    /// already had is not added again, so that it stays removed if it was removed.
     pub(crate) fn apply(&mut self, resolved: ResolvedRoles, toolbox: &mut Toolbox) {
-        for id in self.of_turn.drain(..) {
+        for id in self.turn_tools.drain(..) {
             toolbox.remove(&id);
         }
-        let ids = resolved.lasting.iter().map(|tool| tool.definition().id.clone());
-        let known = std::mem::replace(&mut self.known, ids.collect());
-        let is_new = |tool: &Arc<dyn Tool>| !known.contains(&tool.definition().id);
-        add_missing(resolved.lasting.into_iter().filter(is_new).collect(), toolbox);
-        self.of_turn = add_missing(resolved.of_turn, toolbox);
+        let ids = resolved
+            .conversation_tools
+            .iter()
+            .map(|tool| tool.definition().id.clone());
+        let earlier = std::mem::replace(&mut self.earlier_tools, ids.collect());
+        let is_new = |tool: &Arc<dyn Tool>| !earlier.contains(&tool.definition().id);
+        add_missing(
+            resolved.conversation_tools.into_iter().filter(is_new).collect(),
+            toolbox,
+        );
+        self.turn_tools = add_missing(resolved.turn_tools, toolbox);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
 use crate::model::Delivery;
 use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
-/// The names of added tools, by effect.
+/// The names of added tools, by the effect of adding them.
 #[derive(Default)]
 struct Additions {
     new: IndexSet<ToolName>,
@@ -27,7 +27,7 @@ impl Toolbox {
     pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
         let guards = self.guards(trigger);
         let removed: Vec<_> = injection.remove.iter().filter_map(|id| self.remove(id)).collect();
-        let added = self.add(injection.add);
+        let additions = self.add(injection.add);
         let mut events = Vec::new();
         if !removed.is_empty() {
             events.push(Event::ToolsRemoved {
@@ -35,10 +35,10 @@ impl Toolbox {
                 names: removed,
             });
         }
-        let new: Vec<_> = added.new.into_iter().collect();
+        let new: Vec<_> = additions.new.into_iter().collect();
         events.extend(self.declare_new(&new, trigger));
-        events.extend(self.recover_rebound(added.rebound, trigger));
-        events.extend(self.redefine(added.redefined, trigger));
+        events.extend(self.recover_rebound(additions.rebound, trigger));
+        events.extend(self.redefine(additions.redefined, trigger));
         let mut recent = new;
         recent.push(trigger.clone());
         let listed = injection.listed.iter().filter_map(|id| self.callable.by_id(id));
@@ -50,7 +50,7 @@ impl Toolbox {
             self.entities.record(discovery);
             self.guard_shared_methods(discovery);
             let names = self.names_of(discovery);
-            events.push(entity_discovered(discovery, names.clone()));
+            events.push(discovery_event(discovery, names.clone()));
             events.extend(self.restore(&names));
             recent.extend(names);
         }
@@ -58,7 +58,7 @@ impl Toolbox {
             kind: rejected.prefix,
             reason: rejected.reason,
         }));
-        let excluded = added.excluded.into_iter();
+        let excluded = additions.excluded.into_iter();
         let excluded = excluded.map(|name| (name.to_string(), "it was removed from the conversation".to_owned()));
         let withheld = injection
             .withheld
@@ -94,13 +94,16 @@ impl Toolbox {
     /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded for every
     /// member, since the group has one tool for all of them.
     fn guard_shared_methods(&mut self, discovery: &DiscoveredEntity) {
-        let Some(shared) = &discovery.shared else { return };
+        let Some(addition) = &discovery.group_addition else {
+            return;
+        };
         for method in &discovery.tools {
-            let guards = shared.missing_guards(method, &self.entities, &self.callable);
+            let guards = addition.missing_guards(method, &self.entities, &self.callable);
             self.inherit(&guards, &[shared_method_id(method)]);
         }
     }
 
+    /// Adds tools to the callable ones.
     fn add(&mut self, tools: Vec<Arc<dyn Tool>>) -> Additions {
         let mut additions = Additions::default();
         for tool in tools {
@@ -142,7 +145,7 @@ impl Toolbox {
         })
     }
 
-    /// Records that rebound tools have an object again.
+    /// Records that the methods of lost objects have an object again. Returns the event for all rebound tools.
     fn recover_rebound(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -183,6 +186,7 @@ impl Toolbox {
         tools.map(|tool| ToolDefinition::clone(&tool.definition)).collect()
     }
 
+    /// Records the tool `trigger` as the parent of new tools.
     pub(super) fn record_lineage(&mut self, names: &[ToolName], trigger: &ToolName) {
         let id_of = |name: &ToolName| self.named(name).map(|tool| tool.definition.id.clone());
         let Some(parent) = id_of(trigger) else { return };
@@ -210,10 +214,10 @@ impl Toolbox {
     }
 }
 
-fn entity_discovered(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
+fn discovery_event(discovery: &DiscoveredEntity, tools: Vec<ToolName>) -> Event {
     Event::EntityDiscovered {
         kind: discovery.prefix.clone(),
-        id: discovery.identity.as_ref().map(|key| key.id.clone()),
+        id: discovery.identity.as_ref().map(|identity| identity.id.clone()),
         binding: discovery.binding,
         tools,
     }

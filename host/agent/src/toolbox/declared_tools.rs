@@ -11,7 +11,7 @@ use toolwit_core::{NamedTool, ToolDefinition, ToolName};
 pub(super) struct DeclaredTools {
     tools: Vec<DeclaredTool>,
     positions: HashMap<ToolName, usize>,
-    /// The size of all definitions in bytes, since the last change of the tools.
+    /// The size of all definitions in bytes, cached until the tools change.
     definition_bytes: OnceLock<usize>,
 }
 
@@ -46,13 +46,13 @@ impl DeclaredTools {
 
     /// Replaces the definition of a tool, if it is declared.
     pub(super) fn redefine(&mut self, name: &ToolName, definition: Arc<ToolDefinition>) {
-        if let Some(&at) = self.positions.get(name) {
+        if let Some(&position) = self.positions.get(name) {
             self.definition_bytes.take();
-            self.tools[at].definition = definition;
+            self.tools[position].definition = definition;
         }
     }
 
-    /// Keeps the tools that `keep` accepts. `keep` may change their definitions.
+    /// Removes the tools for which `keep` returns `false`. The function may change the definitions of the others.
     pub(super) fn retain(&mut self, keep: impl FnMut(&mut DeclaredTool) -> bool) {
         self.definition_bytes.take();
         self.tools.retain_mut(keep);

@@ -20,7 +20,7 @@ impl Toolbox {
         (!restored.is_empty()).then_some(Event::ToolsRestored { names: restored })
     }
 
-    /// Folds tools before the first inference of a turn. Initial tools stay declared.
+    /// Hides the tools that a strategy folds, before the first inference of a turn. Initial tools stay declared.
     pub(super) fn fold(&mut self, tools: &[ToolId]) -> Option<Event> {
         let named = tools.iter().filter_map(|id| self.callable.by_id(id));
         let names: Vec<_> = named
@@ -31,16 +31,16 @@ impl Toolbox {
         (!names.is_empty()).then_some(Event::ToolsFolded { names })
     }
 
-    /// Hides tools beyond the limit, which counts all declared tools: first those that can no longer be called, then the least
-    /// recently used among the injected ones, then initial ones. If the tools in `recent` alone exceed the limit, the last of them
-    /// are hidden. Tools of the host are never hidden.
+    /// Hides as many tools as exceed the limit on declared tools: first tools that can no longer be called, then injected
+    /// tools, the least recently used first, then initial tools. Tools in `recent` are hidden only if no others are left, the
+    /// last of them first. Tools of the host are never hidden.
     pub(super) fn evict(&mut self, recent: &[ToolName]) -> Option<Event> {
         let excess = self.declared.len().checked_sub(self.tools_max).filter(|n| *n > 0)?;
         let recent: HashSet<_> = recent.iter().collect();
         let declared = self.declared().iter().enumerate();
         let hideable = declared.filter(|(_, tool)| !tool.definition.id.is_host());
         let mut candidates: Vec<_> = hideable
-            .map(|(at, tool)| {
+            .map(|(position, tool)| {
                 let name = &tool.name;
                 let is_recent = recent.contains(name);
                 let is_fixed = self.fixed.contains(name);
@@ -49,7 +49,7 @@ impl Toolbox {
                 } else {
                     self.last_use.get(name).copied().unwrap_or(0)
                 };
-                let order = (self.is_callable(name), is_recent, is_fixed, last_use, Reverse(at));
+                let order = (self.is_callable(name), is_recent, is_fixed, last_use, Reverse(position));
                 (order, name.clone())
             })
             .collect();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolSet};
 
-/// Returns the facades to call, one after the other, until a tool of this name is visible. The shortest path is returned.
+/// Returns the shortest sequence of facades to call until a tool of this name is visible, or `None` if no facade contains the
+/// tool.
 pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
     let paths = tools.iter().filter_map(|tool| {
         let mut path = vec![tool.name.to_string()];

@@ -110,7 +110,8 @@ impl Toolbox {
         &self.entities
     }
 
-    /// Adds a tool that was injected before the conversation was resumed. `is_lost` marks one whose object no longer exists.
+    /// Adds a tool that was injected before the conversation was resumed. `is_lost` marks a method whose object no longer
+    /// exists.
     pub(crate) fn restore_injected(&mut self, trigger: &ToolName, name: ToolName, tool: Arc<dyn Tool>, is_lost: bool) {
         let id = tool.definition().id.clone();
         // A tool that exists already is now one of the initial tools of the application.
@@ -122,7 +123,7 @@ impl Toolbox {
         self.record_lineage(&[name], trigger);
     }
 
-    /// Replaces the implementation of an existing tool.
+    /// Replaces a method of an entity by one with a live object. The tool then no longer counts as lost.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
         self.entities.mark_recovered(&tool.definition().id);
         self.replace(tool);
@@ -186,20 +187,20 @@ impl Toolbox {
         outcome
     }
 
-    /// Ends the exclusion of a tool. Returns the events to emit.
+    /// Ends the exclusion of a tool, by all its identities. Returns the events to emit.
     pub(crate) fn admit_tool(&mut self, tool: &Arc<dyn Tool>) -> Vec<Event> {
         let mut admitted = tool_identities(tool);
         admitted.retain(|id| Arc::make_mut(&mut self.callable).admit(id));
         admitted.into_iter().map(|tool| Event::ToolAdmitted { tool }).collect()
     }
 
-    /// Ends the exclusion of a tool that the application added again before the conversation was resumed.
-    pub(crate) fn admit(&mut self, id: &ToolId) {
+    /// Ends the exclusion of an id, for a tool that the application added again before the conversation was resumed.
+    pub(crate) fn admit_id(&mut self, id: &ToolId) {
         Arc::make_mut(&mut self.callable).admit(id);
     }
 
-    /// Removes a tool, so that nothing adds it again until it is [admitted](Self::admit_tool). It stays declared until the end of the
-    /// turn. Returns the names of the removed tools.
+    /// Removes a tool, so that nothing adds it again until it is [admitted](Self::admit_tool). The tool stays declared until
+    /// the end of the turn. Returns the names of the removed tools.
     pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         let names = Arc::make_mut(&mut self.callable).exclude(id);
         for name in &names {
@@ -209,7 +210,7 @@ impl Toolbox {
         names
     }
 
-    /// Removes a tool. It stays declared until the end of the turn.
+    /// Removes a tool, and returns its name. The tool stays declared until the end of the turn.
     pub(crate) fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = Arc::make_mut(&mut self.callable).remove(id)?;
         self.hidden.remove(&name);
@@ -235,7 +236,7 @@ impl Toolbox {
     }
 
     /// Applies an injection at the beginning of a turn, when tools may be folded too.
-    pub(crate) fn begin_turn(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
+    pub(crate) fn apply_at_turn_start(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
         let folded = self.fold(&injection.fold);
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }

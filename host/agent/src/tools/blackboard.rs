@@ -89,7 +89,8 @@ impl BlackboardTools {
     /// # Errors
     /// Never in practice: the schemas are fixed.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        let (get, last, describe) = (self.format.clone(), self.format.clone(), self.format.clone());
+        let (get_format, last_format, describe_format) =
+            (self.format.clone(), self.format.clone(), self.format.clone());
         Ok(vec![
             tool(
                 "blackboard_list",
@@ -100,7 +101,7 @@ impl BlackboardTools {
                 "blackboard_get",
                 "Shows the object with a name.",
                 move |board, arguments: NameArguments| match board.get(&arguments.name) {
-                    Some(entry) => ToolResult::text(get(&entry)),
+                    Some(entry) => ToolResult::text(get_format(&entry)),
                     None => unknown_name(board, &arguments.name),
                 },
             )?,
@@ -108,7 +109,7 @@ impl BlackboardTools {
                 "blackboard_last",
                 "Shows the newest object of a type.",
                 move |board, arguments: TypeArguments| match board.last(&arguments.kind) {
-                    Some(entry) => ToolResult::text(last(&entry)),
+                    Some(entry) => ToolResult::text(last_format(&entry)),
                     None => ToolResult::error(format!(
                         "there is no object of the type `{}`; `blackboard_list` lists all objects",
                         arguments.kind
@@ -119,7 +120,7 @@ impl BlackboardTools {
                 "blackboard_describe",
                 "Describes the object with a name: its type and its content.",
                 move |board, arguments: NameArguments| match board.get(&arguments.name) {
-                    Some(entry) => ToolResult::text(format!("{}\n{}", heading(&entry), describe(&entry))),
+                    Some(entry) => ToolResult::text(format!("{}\n{}", heading(&entry), describe_format(&entry))),
                     None => unknown_name(board, &arguments.name),
                 },
             )?,
@@ -172,14 +173,15 @@ fn unknown_name(board: &dyn Blackboard, name: &str) -> ToolResult {
         .collect();
     names.sort();
     names.dedup();
-    let known = if names.is_empty() {
+    let hint = if names.is_empty() {
         "no object has a name".to_owned()
     } else {
         format!("the names are {}", names.join(", "))
     };
-    ToolResult::error(format!("there is no object named `{name}`; {known}"))
+    ToolResult::error(format!("there is no object named `{name}`; {hint}"))
 }
 
+/// Creates a tool that reads the blackboard of its conversation.
 fn tool<In>(
     name: &str,
     description: &str,

@@ -47,6 +47,7 @@ pub fn communicate_tool() -> Result<NativeTool, Error> {
     )
 }
 
+/// Creates a tool that sends a message to the user of its conversation.
 fn message_tool(
     name: &'static str,
     description: &str,

@@ -85,6 +85,7 @@ impl ProcessTools {
     }
 }
 
+/// Creates a tool that reads the process of its conversation.
 fn tool<In>(
     name: &str,
     description: &str,

@@ -16,7 +16,7 @@ use crate::output::page::{BAD, FAINT, GOOD, Page, counted};
 use crate::output::printer::{Format, Printer};
 use crate::output::tool_output::ToolOutput;
 use toolwit::build::Build as Request;
-use toolwit::testing::{CaseOutcome, CaseRun, TestSuite};
+use toolwit::testing::{CaseOutcome, CaseRunner, TestSuite};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
 
 /// The file with the cases, in the directory of the plugin.
@@ -164,7 +164,7 @@ pub(crate) async fn run_cases(
     let context = ToolContext::new()
         .with_cancel(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));
-    let mut run = CaseRun::new(|| plugins.ungranted(options.limits), context);
+    let mut run = CaseRunner::new(|| plugins.ungranted(options.limits), context);
     if options.grants.allow_grants {
         run = run.allow_outside_grants();
     }

@@ -352,3 +352,26 @@ impl ServerHandler for Connection {
         ))
     }
 }
+#[cfg(test)]
+mod sizes {
+    use super::*;
+    fn f2<A, B, F>(_: impl Fn(A, B) -> F) -> usize { std::mem::size_of::<F>() }
+    fn f3<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize { std::mem::size_of::<F>() }
+    #[test]
+    fn sizes() {
+        use rmcp::service::Service;
+        println!("handle {}", f3(|c: &'static Connection, r, x| Service::<RoleServer>::handle_request(c, r, x)));
+        println!("init {}", f3(|c: &'static Connection, r, x| c.initialize(r, x)));
+        println!("list {}", f3(|c: &'static Connection, r, x| c.list_tools(r, x)));
+        println!("call {}", f3(|c: &'static Connection, r, x| c.call_tool(r, x)));
+        println!("prompt {}", f3(|c: &'static Connection, r, x| c.get_prompt(r, x)));
+        println!("resource {}", f3(|c: &'static Connection, r, x| c.read_resource(r, x)));
+        println!("session {}", f2(|c: &'static Connection, r: &'static RequestContext<RoleServer>| c.session(r)));
+        println!("begin {}", f2(|p: Principal, _: ()| ClientSession::begin(p)));
+        println!("ctx {}", std::mem::size_of::<RequestContext<RoleServer>>());
+        println!("resp {} {}", std::mem::size_of::<CallToolResponse>(), std::mem::size_of::<rmcp::model::ServerResult>());
+        println!("complete {}", f3(|c: &'static Connection, r, x| c.complete(r, x)));
+        println!("subscribe {}", f3(|c: &'static Connection, r, x| c.subscribe(r, x)));
+        println!("gettask {}", f3(|c: &'static Connection, r, x| c.get_task(r, x)));
+    }
+}

@@ -144,7 +144,7 @@ impl ClientSession {
             Ok(answer) => answer,
             Err(error) => return wire::call_error(&error),
         };
-        if answer.has_new_tools && request.peer.notify_tool_list_changed().await.is_err() {
+        if answer.has_changed_tools && request.peer.notify_tool_list_changed().await.is_err() {
             tracing::debug!("a client has no stream for the change of its list");
         }
         Ok(wire::call_result(&answer.result, shape, notes))

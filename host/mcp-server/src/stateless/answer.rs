@@ -183,7 +183,7 @@ impl Stateless {
             },
             Err(message) => return Ok(refused(message)),
         };
-        match session.tools.restored(id).await {
+        match session.tools.find_or_restore(id).await {
             Some(tool) => {
                 self.finish(caller, &session, tool.name.as_str(), arguments, shape)
                     .await

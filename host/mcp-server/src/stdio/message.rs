@@ -3,6 +3,7 @@
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ProtocolVersion, RequestMetaObject};
 use serde_json::{Value, json};
 
+use super::tool_call::tool_call;
 use toolwit::limits::MCP_REQUEST_PARTS_MAX;
 use toolwit::tool::text::json_parts;
 
@@ -36,7 +37,7 @@ pub(super) fn parse(line: &[u8]) -> Incoming {
         let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} values and names");
         return refused(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
     }
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+    let Ok(mut value) = serde_json::from_slice::<Value>(line) else {
         return refused(&Value::Null, ErrorCode::PARSE_ERROR, "the line is not valid JSON");
     };
     let Some(fields) = value.as_object() else {
@@ -72,7 +73,11 @@ pub(super) fn parse(line: &[u8]) -> Incoming {
         };
     }
     let request = is_request.then(|| answer_id.to_string());
-    match serde_json::from_value::<ClientJsonRpcMessage>(value) {
+    let converted = match value.as_object_mut().and_then(tool_call) {
+        Some(call) => Ok(call),
+        None => serde_json::from_value::<ClientJsonRpcMessage>(value),
+    };
+    match converted {
         Ok(message) => Incoming::Message {
             message: Box::new(message),
             request,

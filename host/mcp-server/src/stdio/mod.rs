@@ -4,6 +4,7 @@ mod line_reader;
 mod message;
 mod serve;
 mod standard_streams;
+mod tool_call;
 mod transport;
 
 pub(crate) use serve::{serve, serve_streams};

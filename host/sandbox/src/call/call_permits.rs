@@ -15,14 +15,14 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The permits of a plugin's calls. Clones share them.
 #[derive(Clone)]
 pub(crate) struct CallPermits {
-    free: Arc<Semaphore>,
+    semaphore: Arc<Semaphore>,
 }
 
 /// A permit to run a call. Dropping the permit makes it available again.
 #[derive(Default)]
 pub(crate) struct CallPermit {
     /// The time that the call waited for the permit.
-    pub(crate) queued: Duration,
+    pub(crate) waiting_time: Duration,
     /// `None` for a nested call, which runs under the permit of the outermost call.
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -30,15 +30,15 @@ pub(crate) struct CallPermit {
 impl CallPermits {
     pub(crate) fn new(count: usize) -> Self {
         Self {
-            free: Arc::new(Semaphore::new(count)),
+            semaphore: Arc::new(Semaphore::new(count)),
         }
     }
 
-    /// Waits for a permit. A nested call runs under the permit of the outermost call: waiting for a second permit while
-    /// holding one could deadlock.
+    /// Waits for a permit. A nested call runs under the permit of the outermost call, because calls that hold one permit and
+    /// wait for a second could deadlock.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit is returned within the time limit of a call.
+    /// [`ErrorKind::Cancelled`], and [`ErrorKind::Busy`] if no permit becomes available within `wall_max`.
     pub(crate) async fn acquire(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
         if context.cancel().is_cancelled() {
             return Err(cancelled_before_start());
@@ -46,10 +46,10 @@ impl CallPermits {
         if CallStack::of(context).is_some() {
             return Ok(CallPermit::default());
         }
-        if let Ok(permit) = self.free.clone().try_acquire_owned() {
+        if let Ok(permit) = self.semaphore.clone().try_acquire_owned() {
             return Ok(CallPermit {
                 _permit: Some(permit),
-                queued: Duration::ZERO,
+                waiting_time: Duration::ZERO,
             });
         }
         let started = Instant::now();
@@ -57,16 +57,16 @@ impl CallPermits {
         let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
         Ok(CallPermit {
             _permit: Some(permit),
-            queued: started.elapsed(),
+            waiting_time: started.elapsed(),
         })
     }
 
     async fn acquire_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
-        let queue = self.free.clone();
+        let semaphore = self.semaphore.clone();
         tokio::select! {
             biased;
             () = context.cancel().cancelled() => Err(cancelled_before_start()),
-            permit = queue.acquire_owned() => permit.map_err(|_| busy()),
+            permit = semaphore.acquire_owned() => permit.map_err(|_| busy()),
             () = tokio::time::sleep(limits.wall_max) => Err(busy()),
         }
     }

@@ -13,12 +13,13 @@ use crate::values::decode::DecodeError;
 use toolwit_core::Error;
 use toolwit_core::{Arguments, ToolResult, ToolStatus};
 
-/// Runs `wasi:cli/run` in a fresh instance.
+/// A call of `wasi:cli/run` in a fresh instance.
 pub(crate) struct CommandCall {
     /// The index of the function in the shape.
     index: usize,
     arguments: Arguments,
-    args: Vec<String>,
+    /// The arguments of the program, its name first.
+    argv: Vec<String>,
     stdin: Vec<u8>,
     output: Option<CommandOutput>,
 }
@@ -34,7 +35,7 @@ impl CommandCall {
         Self {
             index,
             arguments,
-            args: Vec::new(),
+            argv: Vec::new(),
             stdin: Vec::new(),
             output: None,
         }
@@ -45,21 +46,18 @@ impl GuestWork for CommandCall {
     fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         let arguments = std::mem::take(&mut self.arguments);
         // By convention the name of a program is its first argument.
-        (self.args, self.stdin) = decode(arguments, call.plugin.name()).map_err(invalid_arguments)?;
+        (self.argv, self.stdin) = decode_argv_and_stdin(arguments, call.plugin.name()).map_err(invalid_arguments)?;
         Ok(())
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
-        // The buffer has one byte more than the limit, to detect longer output.
-        let stdout_bytes_max = usize::try_from(call.clock.limits.result_bytes_max)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1);
+        let stdout_bytes_max = usize::try_from(call.clock.limits.result_bytes_max).unwrap_or(usize::MAX);
         let output = self.output.insert(CommandOutput {
             stdout: LogBuffer::new(stdout_bytes_max),
             stderr: LogBuffer::new(call.clock.limits.log_bytes_max),
         });
         let stdio = Stdio::Program {
-            args: std::mem::take(&mut self.args),
+            args: std::mem::take(&mut self.argv),
             stdin: std::mem::take(&mut self.stdin),
             stdout: output.stdout.clone(),
             stderr: output.stderr.clone(),
@@ -84,6 +82,7 @@ impl GuestWork for CommandCall {
 impl CommandOutput {
     fn into_result(self, status: i32, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let limits = call.clock.limits;
+        // The buffer also counts the bytes that it dropped.
         if self.stdout.written() > limits.result_bytes_max {
             return Err(result_too_large(self.stdout.written(), limits));
         }
@@ -100,15 +99,15 @@ impl CommandOutput {
     }
 }
 
-/// Decodes the arguments of a tool call to the arguments and the standard input of a program.
-fn decode(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u8>), DecodeError> {
-    let mut args = vec![program.to_owned()];
+/// Decodes the arguments of a tool call to the command-line arguments and the standard input of a program.
+fn decode_argv_and_stdin(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u8>), DecodeError> {
+    let mut argv = vec![program.to_owned()];
     match arguments.remove("args") {
         None | Some(Value::Null) => {}
         Some(Value::Array(items)) => {
             for item in items {
                 match item {
-                    Value::String(arg) if !arg.contains('\0') => args.push(arg),
+                    Value::String(arg) if !arg.contains('\0') => argv.push(arg),
                     _ => return Err(DecodeError::new("`args` must be an array of strings without NUL")),
                 }
             }
@@ -121,7 +120,7 @@ fn decode(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u
         Some(_) => return Err(DecodeError::new("`stdin` must be a string")),
     };
     match arguments.keys().next() {
-        None => Ok((args, stdin)),
+        None => Ok((argv, stdin)),
         Some(extra) => Err(DecodeError::new(format!(
             "there is no property `{extra}`; known are `args`, `stdin`"
         ))),

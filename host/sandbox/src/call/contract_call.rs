@@ -1,4 +1,4 @@
-//! A call of a component of another host, through the functions of its contract.
+//! A call of a component that was built for another host, through the functions of that host's contract.
 
 use super::guarded_call::{GuestWork, RunningCall};
 use super::instance::Instance;
@@ -9,13 +9,13 @@ use toolwit_core::Error;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Arguments, ToolResult};
 
-/// Lists the tools of a component of another host, or calls one, in a fresh instance.
+/// Lists the tools of a component that was built for another host, or calls one, in a fresh instance.
 pub(crate) struct ContractCall<'a> {
     contract: ForeignContract,
     request: ContractRequest<'a>,
 }
 
-/// The request to a component of another host.
+/// A request to a component that was built for another host.
 pub(crate) enum ContractRequest<'a> {
     /// Lists the tools. The result is the list as JSON.
     List,
@@ -31,10 +31,10 @@ impl<'a> ContractCall<'a> {
 
 impl GuestWork for ContractCall<'_> {
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
-        let mut guest = Guest { instance, call };
+        let mut guest = ForeignGuest { instance, call };
         let result = match &self.request {
-            // Texts and lists always serialise.
             ContractRequest::List => match guest.list(self.contract).await? {
+                // The default is never used: texts and lists always serialise.
                 Ok(tools) => ToolResult::value(serde_json::to_value(tools).unwrap_or_default()),
                 Err(reason) => ToolResult::error(reason),
             },
@@ -45,14 +45,14 @@ impl GuestWork for ContractCall<'_> {
     }
 }
 
-/// A running component of another host.
-struct Guest<'a, 'b> {
+/// A running component that was built for another host.
+struct ForeignGuest<'a, 'b> {
     instance: &'a mut Instance,
     call: &'a RunningCall<'b>,
 }
 
-impl Guest<'_, '_> {
-    /// Lists the tools. The inner error is the component's reason why it lists no tools.
+impl ForeignGuest<'_, '_> {
+    /// Lists the tools. The inner error is the reason that the component returned instead of a list.
     async fn list(&mut self, contract: ForeignContract) -> Result<Result<Vec<ListedTool>, String>, Error> {
         let RunningCall { linked, clock, .. } = self.call;
         match contract {
@@ -70,7 +70,7 @@ impl Guest<'_, '_> {
                 Ok(Ok(vec![ListedTool {
                     name: snake_case(self.call.plugin.name()),
                     description,
-                    input_schema: near::schema_of_object(input_schema),
+                    input_schema: near::with_object_type(input_schema),
                     output_schema: None,
                     effect: None,
                 }]))
@@ -87,24 +87,24 @@ impl Guest<'_, '_> {
         let RunningCall { linked, clock, .. } = self.call;
         match contract {
             ForeignContract::Act { call: index, .. } => {
-                let called = act::CallTool::new(index, tool, arguments);
-                act::tool_result(self.instance.call_contract(linked, called, clock).await?)
+                let call_tool = act::CallTool::new(index, tool, arguments);
+                act::tool_result(self.instance.call_contract(linked, call_tool, clock).await?)
             }
             ForeignContract::Near {
                 execute,
                 response: NearResponse::Fields,
                 ..
             } => {
-                let called = near::Execute::new(execute, arguments);
-                near::tool_result(self.instance.call_contract(linked, called, clock).await?)
+                let execute = near::ExecuteFields::new(execute, arguments);
+                near::tool_result(self.instance.call_contract(linked, execute, clock).await?)
             }
             ForeignContract::Near {
                 execute,
                 response: NearResponse::Outcome,
                 ..
             } => {
-                let called = near::ExecuteTyped::new(execute, arguments);
-                near::tool_result(self.instance.call_contract(linked, called, clock).await?)
+                let execute = near::ExecuteOutcome::new(execute, arguments);
+                near::tool_result(self.instance.call_contract(linked, execute, clock).await?)
             }
         }
     }

@@ -22,8 +22,8 @@ impl DynamicValidator {
     /// Validates arguments against the schema of the tool.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`].
-    pub(crate) fn checked(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
+    /// [`ErrorKind::InvalidArguments`], and [`ErrorKind::Internal`] if the schema cannot be compiled.
+    pub(crate) fn check(&self, definition: &ToolDefinition, arguments: Arguments) -> Result<Arguments, Error> {
         let validator = self
             .validator
             .get_or_init(|| InputValidator::of_untrusted(definition))
@@ -35,9 +35,9 @@ impl DynamicValidator {
     }
 }
 
-/// Returns the name by which a component knows a dynamic tool.
+/// Returns the name under which a component listed a dynamic tool.
 pub(super) fn listed_name(definition: &ToolDefinition) -> &str {
-    // The host created the id, and a name cannot contain `#`.
+    // The host created the id, in which the name follows `#`. A name cannot contain `#`.
     definition.id.as_str().rsplit('#').next().unwrap_or_default()
 }
 
@@ -77,7 +77,7 @@ pub(super) fn convert_tool_error(result: ToolResult) -> Result<ToolResult, Error
     Err(Error::new(kind, Phase::Execute, message))
 }
 
-/// Returns the case and the text of a variant from its JSON.
+/// Returns the case and the text of a variant from its JSON, or `None` if the case does not have a text.
 fn case_of(value: &Value) -> Option<(&str, &str)> {
     let (case, text) = value.as_object()?.iter().next()?;
     Some((case, text.as_str()?))

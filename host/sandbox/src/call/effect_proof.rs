@@ -12,9 +12,9 @@ use toolwit_core::{Arguments, CallAccess, Effect, EffectClass, ToolContext, Tool
 impl Plugin {
     /// Returns the access that the next call of one of the plugin's tools has in a new conversation. Uses up no grant.
     ///
-    /// The sandbox proves [`EffectClass::Read`] if the plugin has no granted import that can change anything outside
-    /// its own instance. The tools that the plugin may call are looked up in the context. A tool that is not found
-    /// there counts as one that can change something.
+    /// The sandbox proves [`EffectClass::Read`] if no grant of the plugin lets it change anything outside its own instance.
+    /// The tools that the plugin may call are looked up in the context. A tool that is not found there counts as one that can
+    /// change something.
     pub async fn access(&self, definition: &ToolDefinition, context: &ToolContext) -> CallAccess {
         self.access_in(ConversationNumber::default(), definition.effect, context)
             .await
@@ -46,10 +46,8 @@ impl Plugin {
         access.code = Some(self.digest().to_owned());
         access
     }
-}
 
-impl Plugin {
-    /// Redacts, in arguments, the secrets that the plugin is granted now.
+    /// Redacts, in arguments, the secrets that the plugin is granted now. Returns no arguments if the secrets cannot be read.
     pub(super) async fn redacted(
         &self,
         conversation: ConversationNumber,
@@ -59,13 +57,13 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller);
         match self.redactor(conversation, caller, context).await {
             Ok(redactor) => redactor.fields(arguments),
-            // Without the secrets, no text can be recognised as one of them. The call itself fails with this error.
+            // Without the secrets, the host cannot recognise them in a text. The call itself fails with this error.
             Err(_) => Arguments::new(),
         }
     }
 }
 
-/// Returns the first rule with which a plugin could change something outside its own instance; `None` proves that there is none.
+/// Returns the first rule that lets a plugin change something outside its own instance, or `None` if there is no such rule.
 async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option<String> {
     if let Some(rule) = rights.writing_rule() {
         return Some(rule);
@@ -75,7 +73,7 @@ async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option
     }
     let visited = context.extension::<VisitedTools>().cloned().unwrap_or_default();
     let context = context.clone().with_extension(visited.clone());
-    for tool in rights.rules.tools.iter().filter(|tool| visited.is_new(tool)) {
+    for tool in rights.rules.tools.iter().filter(|tool| visited.insert(tool)) {
         let effect = match context.tools() {
             Some(tools) => tools.effect_of(tool, &context).await,
             None => None,
@@ -93,7 +91,8 @@ async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option
 struct VisitedTools(Arc<Mutex<HashSet<String>>>);
 
 impl VisitedTools {
-    fn is_new(&self, tool: &str) -> bool {
+    /// Marks a tool as visited. Returns whether it was not visited before.
+    fn insert(&self, tool: &str) -> bool {
         let mut visited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         visited.insert(tool.to_owned())
     }

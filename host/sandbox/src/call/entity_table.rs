@@ -1,4 +1,4 @@
-//! The entities of a session: the live resources by id, and the reasons why others no longer exist.
+//! The entities of a session: the live resources by id, and the reasons why others were removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(crate) struct LiveEntity {
     pub(crate) shares_tools: bool,
 }
 
-/// The maximum number of removed entities whose reason a session stores.
-const GONE_MAX: usize = 4_096;
+/// The maximum number of removed entities for which a session stores the reason.
+const REMOVAL_REASONS_MAX: usize = 4_096;
 
 /// The maximum number of tool names in a hint.
 const NAMES_MAX: usize = 4;
@@ -33,9 +33,10 @@ const NAMES_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct EntityTable {
     live: HashMap<EntityKey, LiveEntity>,
-    /// The reason why each removed entity no longer exists.
-    gone: HashMap<EntityKey, Arc<str>>,
-    last_number: HashMap<ResourceIndex, u64>,
+    /// The reasons why entities were removed.
+    removal_reasons: HashMap<EntityKey, Arc<str>>,
+    /// The last number that was assigned to a resource of each type without ids.
+    last_numbers: HashMap<ResourceIndex, u64>,
 }
 
 impl EntityTable {
@@ -43,12 +44,13 @@ impl EntityTable {
         self.live.get(key).copied()
     }
 
+    /// Inserts an entity. Returns the entity that it replaces.
     pub(crate) fn insert(&mut self, key: EntityKey, entity: LiveEntity) -> Option<LiveEntity> {
-        self.gone.remove(&key);
+        self.removal_reasons.remove(&key);
         self.live.insert(key, entity)
     }
 
-    /// Removes an entity and stores the reason.
+    /// Removes an entity if it is live, and stores the reason.
     pub(crate) fn remove(&mut self, key: &EntityKey, reason: &Arc<str>) {
         if self.live.remove(key).is_some() {
             self.record_removal(key.clone(), reason);
@@ -66,27 +68,28 @@ impl EntityTable {
         }
     }
 
-    /// Returns the reason why an entity no longer exists, or `None` if it never existed or is live.
+    /// Returns the reason why an entity was removed. Returns `None` if it is live or never existed, or if the session had
+    /// removed too many entities to store the reason.
     pub(crate) fn removal_reason(&self, key: &EntityKey) -> Option<&str> {
-        self.gone.get(key).map(|reason| &**reason)
+        self.removal_reasons.get(key).map(|reason| &**reason)
     }
 
     fn record_removal(&mut self, key: EntityKey, reason: &Arc<str>) {
-        if self.gone.len() < GONE_MAX {
-            self.gone.insert(key, reason.clone());
+        if self.removal_reasons.len() < REMOVAL_REASONS_MAX {
+            self.removal_reasons.insert(key, reason.clone());
         }
     }
 
-    /// Returns the next number for a type whose resources have no id.
+    /// Returns the next number for a type whose resources have no id. The number is the id of the entity.
     pub(crate) fn next_number(&mut self, resource: ResourceIndex) -> String {
-        let number = self.last_number.entry(resource).or_default();
+        let number = self.last_numbers.entry(resource).or_default();
         *number += 1;
         number.to_string()
     }
 
-    /// Returns the message for an id without an entity: the reason if the entity was removed, and the tools that return such
-    /// entities.
-    pub(crate) fn missing(&self, shape: &Shape, key: &EntityKey) -> String {
+    /// Returns the error message for an id without an entity: the reason if the entity was removed, and the tools that return
+    /// entities of its type.
+    pub(crate) fn missing_message(&self, shape: &Shape, key: &EntityKey) -> String {
         let (resource, id) = key;
         let name = shape.resources[resource.0].json_name();
         let hint = shape.how_to_get(*resource);
@@ -97,12 +100,13 @@ impl EntityTable {
     }
 }
 
-/// Resolves the ids in a call's arguments, and records which entities the call takes ownership of and which it borrows.
+/// Resolves the ids in a call's arguments. Records the entities that the call takes ownership of, and those that it borrows.
 pub(crate) struct EntityHandles<'a> {
     entities: &'a EntityTable,
     shape: &'a Shape,
-    pub(crate) given: Vec<EntityKey>,
-    lent: Vec<EntityKey>,
+    /// The entities that the call takes ownership of.
+    pub(crate) owned_entities: Vec<EntityKey>,
+    borrowed_entities: Vec<EntityKey>,
 }
 
 impl<'a> EntityHandles<'a> {
@@ -110,8 +114,8 @@ impl<'a> EntityHandles<'a> {
         Self {
             entities,
             shape,
-            given: Vec::new(),
-            lent: Vec::new(),
+            owned_entities: Vec::new(),
+            borrowed_entities: Vec::new(),
         }
     }
 }
@@ -125,11 +129,11 @@ impl ResolveHandle for EntityHandles<'_> {
     ) -> Result<ResourceAny, DecodeError> {
         let key = (resource, id.to_owned());
         let Some(entity) = self.entities.get(&key) else {
-            return Err(DecodeError::new(self.entities.missing(self.shape, &key)));
+            return Err(DecodeError::new(self.entities.missing_message(self.shape, &key)));
         };
         let has_conflict = match transfer {
-            HandleTransfer::Own => self.given.contains(&key) || self.lent.contains(&key),
-            HandleTransfer::Borrow => self.given.contains(&key),
+            HandleTransfer::Own => self.owned_entities.contains(&key) || self.borrowed_entities.contains(&key),
+            HandleTransfer::Borrow => self.owned_entities.contains(&key),
         };
         if has_conflict {
             return Err(DecodeError::new(format!(
@@ -137,15 +141,15 @@ impl ResolveHandle for EntityHandles<'_> {
             )));
         }
         match transfer {
-            HandleTransfer::Own => self.given.push(key),
-            HandleTransfer::Borrow => self.lent.push(key),
+            HandleTransfer::Own => self.owned_entities.push(key),
+            HandleTransfer::Borrow => self.borrowed_entities.push(key),
         }
         Ok(entity.handle)
     }
 }
 
 impl Shape {
-    /// Returns a hint that lists tools that return entities of a type.
+    /// Returns a hint with the first tools that return entities of a type, or that there is no such tool.
     pub(crate) fn how_to_get(&self, resource: ResourceIndex) -> String {
         let returns_resource = |ty: &WitType| {
             let mut is_found = false;
@@ -156,7 +160,7 @@ impl Shape {
             .functions
             .iter()
             .filter(|function| function.outcome().0.is_some_and(returns_resource))
-            .map(|function| self.tool_in_words(function))
+            .map(|function| self.tool_phrase(function))
             .take(NAMES_MAX)
             .collect();
         if names.is_empty() {
@@ -166,9 +170,9 @@ impl Shape {
         }
     }
 
-    /// Returns the name of a tool for the model. The full name of a method depends on the entity, so only its last part is
-    /// returned.
-    fn tool_in_words(&self, function: &Function) -> String {
+    /// Returns the name of a function's tool for the model. The full name of a method's tool depends on the entity, so a
+    /// method has only its own name and its type.
+    fn tool_phrase(&self, function: &Function) -> String {
         let name = snake_case(&function.name);
         match function.kind {
             FunctionKind::Constructor(index) | FunctionKind::Static(index) => {

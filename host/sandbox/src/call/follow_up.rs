@@ -22,38 +22,38 @@ pub(super) async fn run_follow_up(
     let Some(follow_up) = result.follow_up.take() else {
         return Ok(result);
     };
-    let (next, arguments) = match prepared(tool, &follow_up, context) {
-        Ok(prepared) => prepared,
-        Err(error) => return Ok(failed(result, error)),
+    let (next, arguments) = match resolve_follow_up(tool, &follow_up, context) {
+        Ok(resolved) => resolved,
+        Err(error) => return Ok(into_failure(result, error)),
     };
     if let Ok(completion) = context.background_task() {
-        // The current tools of the conversation may be locked or removed when the follow-up call runs.
+        // Without tools, because the current ones may be locked or removed when the background call runs.
         let context = completion.context().clone().without_tools().for_new_call();
         completion.spawn(async move {
-            let arguments = permitted(&*next, arguments, &context).await?;
+            let arguments = wait_for_permission(&*next, arguments, &context).await?;
             next.call(arguments, &context).await
         });
         result.status = ToolStatus::Pending;
         return Ok(result);
     }
     let context = &context.clone().for_new_call();
-    let arguments = match permitted(&*next, arguments, context).await {
+    let arguments = match wait_for_permission(&*next, arguments, context).await {
         Ok(arguments) => arguments,
-        Err(error) => return Ok(not_continued(result, &error.into())),
+        Err(error) => return Ok(with_stop_reason(result, &error.into())),
     };
     match next.call(arguments, context).await.map_err(Error::from) {
-        Ok(rest) => Ok(joined(result, rest)),
+        Ok(second) => Ok(join_results(result, second)),
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
-            Ok(not_continued(result, &error))
+            Ok(with_stop_reason(result, &error))
         }
-        // The run ends, so that no model reads a result.
+        // A cancelled run ends, so no model would read the result of the first call.
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
-        Err(error) => Ok(failed(result, error)),
+        Err(error) => Ok(into_failure(result, error)),
     }
 }
 
-/// Returns the tool and the arguments of a follow-up call.
-fn prepared(
+/// Returns the tool of a follow-up call, with the guards of the conversation, and the parsed arguments.
+fn resolve_follow_up(
     tool: &PluginTool,
     follow_up: &FollowUpCall,
     context: &ToolContext,
@@ -62,43 +62,43 @@ fn prepared(
         let why = "the plugin has no such function for this conversation";
         invalid_follow_up(&follow_up.tool, why)
     })?;
-    let next = Guards::of(context).applied(Arc::new(FollowUp(next)));
+    let next = Guards::of(context).applied(Arc::new(FollowUpTool(next)));
     let arguments = parse_arguments(&follow_up.arguments)
         .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
         .arguments;
     Ok((next, arguments))
 }
 
-/// Returns the result of both parts of the work.
-fn joined(first: ToolResult, mut rest: ToolResult) -> ToolResult {
-    rest.for_llm = format!("{}\n{}", first.for_llm, rest.for_llm);
-    rest.for_user = rest.for_user.or(first.for_user);
-    rest.artifacts.splice(0..0, first.artifacts);
-    rest.denied.splice(0..0, first.denied);
-    rest.accesses.splice(0..0, first.accesses);
-    rest.usage = match (first.usage, rest.usage) {
-        (Some(first), Some(rest)) => Some(first.followed_by(rest)),
-        (first, rest) => first.or(rest),
+/// Joins the results of the first call and of its follow-up call.
+fn join_results(first: ToolResult, mut second: ToolResult) -> ToolResult {
+    second.for_llm = format!("{}\n{}", first.for_llm, second.for_llm);
+    second.for_user = second.for_user.or(first.for_user);
+    second.artifacts.splice(0..0, first.artifacts);
+    second.denied.splice(0..0, first.denied);
+    second.accesses.splice(0..0, first.accesses);
+    second.usage = match (first.usage, second.usage) {
+        (Some(first), Some(second)) => Some(first.followed_by(second)),
+        (first, second) => first.or(second),
     };
-    rest.log = match (first.log, rest.log) {
-        (Some(first), Some(rest)) => Some(format!("{first}{rest}").into()),
-        (first, rest) => first.or(rest),
+    second.log = match (first.log, second.log) {
+        (Some(first), Some(second)) => Some(format!("{first}{second}").into()),
+        (first, second) => first.or(second),
     };
-    rest
+    second
 }
 
-/// Returns the result of the first part of the work, with the reason why the work does not continue. The first part is
-/// done, so its result must not be lost.
-fn not_continued(mut result: ToolResult, error: &Error) -> ToolResult {
+/// Adds the reason why the work does not continue to the result of the first call. The first call has had its effects, so its
+/// result must not be lost.
+fn with_stop_reason(mut result: ToolResult, error: &Error) -> ToolResult {
     let note = format!("\n[the work does not continue: {}]", error.message);
     result.for_llm.push_str(&note);
     result
 }
 
-/// Returns the result of the first part of the work after the second part failed. It is an error, with the effects, the log and the
-/// denied accesses of both parts.
-fn failed(result: ToolResult, error: Error) -> ToolResult {
-    let mut result = not_continued(result, &error);
+/// Makes the result of the first call an error, because the follow-up call failed. The result keeps the output of the first
+/// call, and has the log and the denied accesses of both calls.
+fn into_failure(result: ToolResult, error: Error) -> ToolResult {
+    let mut result = with_stop_reason(result, &error);
     result.status = ToolStatus::Error;
     result.denied.extend(error.denied.iter().cloned());
     if let Some(log) = &error.log {
@@ -109,18 +109,23 @@ fn failed(result: ToolResult, error: Error) -> ToolResult {
     result
 }
 
-/// Waits for the permission to run a follow-up call. Returns the arguments with which it may run.
-async fn permitted(next: &dyn Tool, arguments: Arguments, context: &ToolContext) -> Result<Arguments, ToolError> {
+/// Waits until the conversation permits a follow-up call, for example by an approval. Returns the arguments with which it may
+/// run.
+async fn wait_for_permission(
+    next: &dyn Tool,
+    arguments: Arguments,
+    context: &ToolContext,
+) -> Result<Arguments, ToolError> {
     let id = format!("{}/follow-up", CallChain::id_of(context));
     let call = StartingCall::new(id, next, arguments, context);
     Ok(context.permit(call).await?.arguments)
 }
 
 /// The tool of a follow-up call. Its result must not request another follow-up call, which prevents endless chains.
-struct FollowUp(PluginTool);
+struct FollowUpTool(PluginTool);
 
 #[async_trait]
-impl Tool for FollowUp {
+impl Tool for FollowUpTool {
     fn definition(&self) -> &ToolDefinition {
         self.0.definition()
     }
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_result_of_both_parts_has_the_accesses_usage_and_log_of_both() {
-        let both = joined(part("first", 2, 9), part("second", 3, 5));
+        let both = join_results(part("first", 2, 9), part("second", 3, 5));
         assert_eq!(both.for_llm, "first\nsecond");
         assert_eq!(accesses(&both.denied), ["first", "second"]);
         assert_eq!(both.accesses, ["first", "second"]);
@@ -203,7 +208,7 @@ mod tests {
         let error = Error::new(ErrorKind::Fuel, Phase::Execute, "the fuel is used up")
             .with_denied(vec![denied("second")])
             .with_log(Some("second\n".into()));
-        let both = failed(part("first", 2, 9), error);
+        let both = into_failure(part("first", 2, 9), error);
         assert!(both.is_error());
         assert_eq!(both.for_llm, "first\n[the work does not continue: the fuel is used up]");
         assert_eq!(accesses(&both.denied), ["first", "second"]);

@@ -1,8 +1,9 @@
 //! The common path of all calls into guests.
 //!
-//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code and a permit, runs the guest under
-//! its deadline, accounts for what it used, redacts secrets from result, log, artifacts and error, and maps failures to
-//! errors. A tool, a session, a command and the discovery of dynamic tools differ only in their [`GuestWork`].
+//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code and a permit,
+//! runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from result, log,
+//! artifacts and error. Functions, session calls, commands, interceptors and the discovery of dynamic tools differ only in
+//! their [`GuestWork`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) conversation: ConversationNumber,
     pub(crate) context: &'a ToolContext,
-    /// The deadline of the call, compiling and waiting included. `None` applies only the limits.
+    /// The deadline of the call, including the time of compiling and waiting. `None` applies only the limits.
     pub(crate) deadline: Option<Instant>,
     /// Whether the operator declares the tool as long-running.
     pub(crate) is_long_running: bool,
@@ -44,7 +45,8 @@ pub(crate) struct RunningCall<'a> {
     pub(crate) clock: CallClock<'a>,
 }
 
-/// The part of a call that differs between its entry points. The methods are called in this order, each at most once.
+/// The work of a call that differs between kinds of calls. The methods are called in this order, each at most once. After
+/// `run`, only one of the last two is called.
 pub(crate) trait GuestWork: Send {
     /// Checks the arguments before the authority is resolved, so that a call that cannot start uses up no grant.
     fn check(&mut self, _call: &GuardedCall<'_>) -> Result<(), Error> {
@@ -81,7 +83,7 @@ pub(crate) trait GuestWork: Send {
     /// Receives the instance after a call that left it intact. The default implementation drops it.
     fn return_instance(&mut self, _instance: Instance) {}
 
-    /// Receives the error after which the instance was dropped.
+    /// Receives the error because of which the instance was dropped.
     fn instance_dropped(&mut self, _error: &Error) {}
 }
 
@@ -89,18 +91,18 @@ impl<'a> GuardedCall<'a> {
     /// Runs the call.
     ///
     /// # Errors
-    /// Those of authority, limits, compiling and waiting, of the work, and of guest code. Secrets are redacted. A call whose grants
-    /// were removed or changed while it waited is refused.
+    /// Those of the work, of authority, limits, compiling and waiting, and of guest code. A call whose grants were removed or
+    /// changed while it waited fails too. Secrets are redacted from the errors.
     pub(crate) async fn run(self, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         if let Err(error) = work.check(&self) {
             return Err(self.redacted(error).await);
         }
         let authority = self.plugin.authority(self.conversation, self.context).await?;
-        let outcome = self.run_within(&authority, work).await;
+        let outcome = self.run_with_authority(&authority, work).await;
         authority.redact_and_report(outcome)
     }
 
-    async fn run_within(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
+    async fn run_with_authority(self, authority: &Authority, work: &mut impl GuestWork) -> Result<ToolResult, Error> {
         work.check_authority(authority)?;
         let authorized_at = Instant::now();
         let mut limits = self.plugin.limits_for(self.context, self.is_long_running)?;
@@ -108,15 +110,15 @@ impl<'a> GuardedCall<'a> {
             None => self.plugin.linked(self.context).await?,
             Some(until) => Box::pin(self.plugin.linked_within(self.context, time_until(until))).await?,
         };
-        self.shorten(&mut limits);
-        let mut queued = work.enter(&self, authority, &limits).await?;
+        self.limit_to_deadline(&mut limits);
+        let mut waiting_time = work.enter(&self, authority, &limits).await?;
         let permit = self.plugin.permit(self.context, &limits).await?;
-        queued += permit.queued;
-        if !queued.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
+        waiting_time += permit.waiting_time;
+        if !waiting_time.is_zero() || authorized_at.elapsed() > SHORT_WAIT {
             // Boxed, because it rarely runs and would enlarge the future of every call.
             Box::pin(self.plugin.require_current(authority)).await?;
         }
-        self.shorten(&mut limits);
+        self.limit_to_deadline(&mut limits);
         let _ticking = self.plugin.runtime().engines.ticker.run();
         let call = RunningCall {
             plugin: self.plugin,
@@ -126,7 +128,7 @@ impl<'a> GuardedCall<'a> {
         };
         let mut instance = work.instance(&call).await?;
         let outcome = work.run(&mut instance, &call).await;
-        let outcome = call.account(&mut instance, outcome, queued);
+        let outcome = call.account(&mut instance, outcome, waiting_time);
         match &outcome {
             // The store of a guest that trapped or was stopped is never entered again. A result over its limit leaves the
             // guest intact.
@@ -139,19 +141,19 @@ impl<'a> GuardedCall<'a> {
         outcome
     }
 
-    /// Redacts the error of a call that has no authority. The error can repeat that of an earlier call, which can
-    /// contain a secret.
+    /// Redacts the error of a call whose authority is not resolved yet. The error can contain a secret, because it can quote
+    /// the error of an earlier call.
     async fn redacted(&self, error: Error) -> Error {
         let caller = CallStack::of(self.context).map(CallStack::caller);
         match self.plugin.redactor(self.conversation, caller, self.context).await {
             Ok(redactor) => error.redacted(&|text| redactor.text(text).into_owned(), &|value| redactor.value(value)),
-            // Without the secrets, no text can be recognised as one of them.
-            Err(error) => error,
+            // Without the secrets, the host cannot recognise them in the original error.
+            Err(redactor_error) => redactor_error,
         }
     }
 
     /// Lowers the time limit of the call to the time that remains until its deadline.
-    fn shorten(&self, limits: &mut CallLimits) {
+    fn limit_to_deadline(&self, limits: &mut CallLimits) {
         if let Some(until) = self.deadline {
             limits.wall_max = limits.wall_max.min(time_until(until));
         }
@@ -174,7 +176,7 @@ impl RunningCall<'_> {
         &self,
         instance: &mut Instance,
         outcome: Result<ToolResult, Error>,
-        queued: Duration,
+        waiting_time: Duration,
     ) -> Result<ToolResult, Error> {
         let log = instance.take_log(&self.authority.redactor);
         if let Some(log) = &log {
@@ -183,7 +185,7 @@ impl RunningCall<'_> {
         let outcome = outcome.map_err(|error| error.with_log(log.clone()));
         let outcome = outcome.and_then(|mut result| {
             let mut usage = instance.usage(&self.clock);
-            usage.queued = queued;
+            usage.queued = waiting_time;
             result.usage = Some(usage);
             result.log = log;
             result.artifacts.extend(instance.take_artifacts());

@@ -24,7 +24,7 @@ const FRAMES_MAX: usize = 4;
 /// The maximum length of the name of a function in the message of a trap, in characters.
 const FUNCTION_NAME_CHARS_MAX: usize = 200;
 
-/// Returns the error for the failure of guest code, with the limit that it exceeded.
+/// Returns the error for a failure of guest code, with the limit that the guest exceeded, if any.
 pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
     if let Some(cause) = state.meter.stop.cause() {
         return stop_error(cause, clock, phase, state.meter.host_calls());
@@ -32,6 +32,7 @@ pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &Ca
     let limits = clock.limits;
     let mapped = match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => fuel_error(limits, phase),
+        // The epoch interrupts a guest only after the host has raised the stop flag, so this is not expected.
         Some(Trap::Interrupt) => stop_error(StopCause::Deadline, clock, phase, 0),
         Some(Trap::StackOverflow) => stack_error(limits, phase),
         trap => exit_error(error, phase)
@@ -42,7 +43,8 @@ pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &Ca
     mapped.with_source(format!("{error:#}"))
 }
 
-/// Returns the error of a guest that the host stopped.
+/// Returns the error of a call whose guest the host stopped. `host_calls` is the number of calls that the guest made to the
+/// host.
 pub(super) fn stop_error(cause: StopCause, clock: &CallClock<'_>, phase: Phase, host_calls: u64) -> Error {
     let limits = clock.limits;
     match cause {
@@ -171,7 +173,8 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
         return Some(too_much_host_memory(*bytes, limits, phase));
     }
     Some(match untyped_limit(error)? {
-        // wasmtime has one limit for arguments and results. An error that is raised while the guest runs has a backtrace.
+        // wasmtime reports this limit for the arguments of host calls and for the result of the guest. Only an error in a
+        // host call has a backtrace, because the guest no longer runs when its result is read.
         UntypedLimit::HostCallBytes if !error.is::<WasmBacktrace>() => {
             let max = limits.result_bytes_max;
             Error::new(
@@ -186,18 +189,18 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
     })
 }
 
-/// A limit whose errors wasmtime raises without a public type.
+/// A limit for which wasmtime has no public error type.
 #[derive(Clone, Copy)]
 enum UntypedLimit {
     HostCallBytes,
     Resources,
 }
 
-/// Recognizes a limit of wasmtime by the text of its error.
+/// Recognizes a limit of wasmtime by the text of its error, unless the error has a public type.
 ///
-/// Only this function compares the text of an error message. wasmtime 48 has no public type for two of its limits:
-/// `HostcallFuelExhausted` is private, and the handle table fails with a plain message. The tests `bytes_passed_to_the_host_are_limited`
-/// and `handles_of_a_guest_are_limited` reach these limits and fail if a text changes.
+/// Only this function compares the text of an error message. wasmtime 48 has no public type for two errors:
+/// `HostcallFuelExhausted` is private, and the handle table fails with a plain message. The tests
+/// `bytes_passed_to_the_host_are_limited` and `handles_of_a_guest_are_limited` reach these limits and fail if a text changes.
 fn untyped_limit(error: &wasmtime::Error) -> Option<UntypedLimit> {
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return Some(UntypedLimit::Resources);
@@ -236,7 +239,7 @@ impl UntypedLimit {
     }
 }
 
-/// Returns the name of a function as its author wrote it.
+/// Returns the demangled name of a function, printable and of limited length.
 fn function_name(symbol: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     printable(&name).chars().take(FUNCTION_NAME_CHARS_MAX).collect()

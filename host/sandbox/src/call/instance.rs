@@ -25,14 +25,16 @@ use crate::link::limits::streams_too_large::StreamsTooLarge;
 use toolwit_core::{Artifact, CallUsage};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// An instance of a component. Its owner must drop it after an error, because the store must not be entered again.
+/// An instance of a component. Its owner must drop it after an error of guest code, because the store must not be entered
+/// again. After a result over its limit, the instance can be used.
 pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
     /// The fuel at the start of the call.
-    fuel: u64,
-    /// The meter of the surrounding call, for a nested call.
+    initial_fuel: u64,
+    /// The meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
+    /// meter.
     fuel_meter: Option<FuelMeter>,
     /// The status with which the guest exited.
     exit_status: Option<i32>,
@@ -60,7 +62,7 @@ impl Instance {
                     store,
                     exports,
                     stop,
-                    fuel: limits.fuel_max,
+                    initial_fuel: limits.fuel_max,
                     fuel_meter,
                     exit_status: None,
                 });
@@ -89,7 +91,7 @@ impl Instance {
         state.begin_call(authority, clock);
         state.start_call(limits);
         self.stop = state.meter.stop.clone();
-        self.fuel = limits.fuel_max;
+        self.initial_fuel = limits.fuel_max;
         self.fuel_meter = FuelMeter::of(clock.context);
         self.store.set_epoch_deadline(1);
         self.store
@@ -129,7 +131,7 @@ impl Instance {
         if let Ok(Err(error)) = &outcome {
             self.exit_status = error.downcast_ref::<I32Exit>().map(|exit| exit.0);
         }
-        self.check(outcome, clock)?;
+        self.map_failure(outcome, clock)?;
         Ok(results
             .first_mut()
             .map(|result| std::mem::replace(result, Val::Bool(false))))
@@ -144,13 +146,13 @@ impl Instance {
     ) -> Result<F::Returned, Error> {
         let func = linked.function(function.index(), &self.exports, &mut self.store)?;
         let limits = clock.limits;
-        // Content that is not text becomes artifacts.
+        // Content that is not text becomes artifacts, so a stream may have the bytes of both limits.
         let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
         let outcome = {
             let call = pin!(function.run(&mut self.store, func, stream_bytes_max));
             run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
         };
-        self.check(outcome, clock)
+        self.map_failure(outcome, clock)
     }
 
     /// Drops a handle, which runs its destructor in the guest.
@@ -159,11 +161,11 @@ impl Instance {
             let destructor = pin!(handle.resource_drop_async(&mut self.store));
             run_guest(&self.stop, &clock.deadline(), clock.cancel(), destructor).await
         };
-        self.check(outcome, clock)
+        self.map_failure(outcome, clock)
     }
 
-    /// Maps the failure of guest code to an error.
-    fn check<T>(
+    /// Maps a failure of guest code to the error of the call.
+    fn map_failure<T>(
         &self,
         outcome: Result<wasmtime::Result<T>, AbandonedGuest>,
         clock: &CallClock<'_>,
@@ -190,7 +192,7 @@ impl Instance {
     /// Returns the resources that the call has used so far.
     pub(crate) fn usage(&self, clock: &CallClock<'_>) -> CallUsage {
         let mut usage = CallUsage::default();
-        usage.fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0));
+        usage.fuel = self.initial_fuel.saturating_sub(self.store.get_fuel().unwrap_or(0));
         usage.wall = clock.started.elapsed();
         usage.memory_bytes = self.store.data().limiter.memory_bytes_peak();
         usage
@@ -201,20 +203,20 @@ impl Instance {
         self.store.data_mut().take_artifacts()
     }
 
-    /// Ends the call: counts its fuel and drops its conversation.
+    /// Ends the call: adds its fuel to the meter of the surrounding call, and drops the guest's access to the conversation.
     pub(crate) fn end_call(&mut self) {
-        self.settle();
+        self.meter_fuel();
         self.store.data_mut().end_call();
     }
 
     /// Adds the fuel of the call to the meter of the surrounding call, once.
-    fn settle(&mut self) {
+    fn meter_fuel(&mut self) {
         if let Some(meter) = self.fuel_meter.take() {
-            meter.add(self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(0)));
+            meter.add(self.initial_fuel.saturating_sub(self.store.get_fuel().unwrap_or(0)));
         }
     }
 
-    /// Takes the output that the guest has written since the last call of this function.
+    /// Takes the output that the guest has written since the last call of this function, without secrets.
     pub(crate) fn take_log(&self, redactor: &Redactor) -> Option<Arc<str>> {
         self.store.data().log.take_text(redactor)
     }
@@ -251,6 +253,6 @@ fn no_fuel(error: &wasmtime::Error, phase: Phase) -> Error {
 /// Adds the used fuel to the meter, even if the call did not end normally.
 impl Drop for Instance {
     fn drop(&mut self) {
-        self.settle();
+        self.meter_fuel();
     }
 }

@@ -24,7 +24,7 @@ use toolwit_core::{
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum length of a reason, in characters. A model reads it.
+/// The maximum length of the reason for a decision, in characters. A model reads the reason.
 const REASON_CHARS_MAX: usize = 2_000;
 
 /// The function of an interceptor that is called.
@@ -36,11 +36,11 @@ pub(crate) enum InterceptorFunction {
 
 /// Calls a function of an interceptor in a fresh instance, and returns its decision as JSON.
 ///
-/// The interceptor works for the operator, not for the caller: it has its own rights and limits, also inside a nested call, and can
-/// call no tools.
+/// The interceptor works for the operator, not for the caller. It has its own rights and limits, also inside a nested call,
+/// and cannot call tools.
 ///
 /// # Errors
-/// Those of a call; [`ErrorKind::Unsupported`] for a plugin that is not an interceptor.
+/// Those of a call, and [`ErrorKind::Unsupported`] for a plugin that is not an interceptor.
 pub(crate) async fn call_interceptor(
     plugin: &Arc<Plugin>,
     function: InterceptorFunction,
@@ -63,7 +63,7 @@ pub(crate) async fn call_interceptor(
         params: Vec::new(),
         decision: Value::Null,
     };
-    let context = own_context(context);
+    let context = interceptor_context(context);
     let call = GuardedCall {
         plugin,
         conversation: scope.policy().conversation(),
@@ -79,7 +79,7 @@ pub(crate) async fn call_interceptor(
 }
 
 /// Returns the context of an interceptor: without the rights and remaining limits of the calls around it.
-fn own_context(context: &ToolContext) -> ToolContext {
+fn interceptor_context(context: &ToolContext) -> ToolContext {
     let limits = LimitOverrides::default().with_wall_max(INTERCEPTOR_WALL_MAX);
     context
         .clone()
@@ -115,9 +115,9 @@ impl GuestWork for InterceptorWork<'_> {
         let value = instance
             .call(call.linked, self.index, &self.params, &call.clock)
             .await?;
-        let decided = self.function.result.as_ref().zip(value);
-        let decided = decided.and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok());
-        self.decision = decided.ok_or_else(|| {
+        let typed_value = self.function.result.as_ref().zip(value);
+        let decision = typed_value.and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok());
+        self.decision = decision.ok_or_else(|| {
             Error::new(
                 ErrorKind::Internal,
                 Phase::Execute,
@@ -125,6 +125,7 @@ impl GuestWork for InterceptorWork<'_> {
             )
         })?;
         let bytes = text_bytes(&self.decision);
+        // A decision can have the outcome twice, as text and as a value, so twice the limit of a result applies.
         if bytes > call.clock.limits.result_bytes_max.saturating_mul(2) {
             return Err(result_too_large(bytes, call.clock.limits));
         }
@@ -134,7 +135,7 @@ impl GuestWork for InterceptorWork<'_> {
     }
 }
 
-/// Returns the length of all texts in a value, in bytes.
+/// Returns the length of all strings in a value, in bytes, without the names of fields.
 fn text_bytes(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
@@ -144,7 +145,7 @@ fn text_bytes(value: &Value) -> u64 {
     }
 }
 
-/// Returns the parameter `call` of both functions.
+/// Returns the argument `call` of both functions.
 pub(crate) fn call_argument(call: &InterceptedCall) -> Value {
     json!({
         "tool": call.tool.as_str(),
@@ -153,7 +154,7 @@ pub(crate) fn call_argument(call: &InterceptedCall) -> Value {
     })
 }
 
-/// Returns the parameter `outcome` of `after`.
+/// Returns the argument `outcome` of `after`.
 pub(crate) fn outcome_argument(outcome: &CallOutcome) -> Value {
     let artifact = |artifact: &Artifact| json!({"kind": artifact.kind, "value": artifact.value.to_string()});
     json!({
@@ -168,26 +169,28 @@ pub(crate) fn outcome_argument(outcome: &CallOutcome) -> Value {
 /// Reads the decision of `before`.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for edited arguments that are not a JSON object.
+/// [`ErrorKind::Tool`] for edited arguments that are not a JSON object, and for an unknown decision.
 pub(crate) fn read_decision(decision: &Value) -> Result<CallDecision, Error> {
     if decision.as_str() == Some("continue") {
         return Ok(CallDecision::Continue);
     }
     if let Some(arguments) = decision.get("edit").and_then(Value::as_str) {
         let parsed = parse_arguments(arguments)
-            .map_err(|error| unusable(&format!("its arguments are not a JSON object: {error}")))?;
+            .map_err(|error| unusable_decision(&format!("its arguments are not a JSON object: {error}")))?;
         return Ok(CallDecision::Edit(parsed.arguments));
     }
     match decision.get("deny").and_then(Value::as_str) {
-        Some(reason) => Ok(CallDecision::Deny { reason: short(reason) }),
-        None => Err(unusable("it is unknown")),
+        Some(reason) => Ok(CallDecision::Deny {
+            reason: reason_for_model(reason),
+        }),
+        None => Err(unusable_decision("it is unknown")),
     }
 }
 
 /// Reads the decision of `after`.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for a value that is not JSON.
+/// [`ErrorKind::Tool`] for a value that is not JSON, and for an unknown decision.
 pub(crate) fn read_review(review: &Value) -> Result<OutcomeReview, Error> {
     if review.as_str() == Some("keep") {
         return Ok(OutcomeReview::Keep);
@@ -196,14 +199,17 @@ pub(crate) fn read_review(review: &Value) -> Result<OutcomeReview, Error> {
         return read_outcome(outcome).map(OutcomeReview::Replace);
     }
     match review.get("withhold").and_then(Value::as_str) {
-        Some(reason) => Ok(OutcomeReview::Withhold { reason: short(reason) }),
-        None => Err(unusable("it is unknown")),
+        Some(reason) => Ok(OutcomeReview::Withhold {
+            reason: reason_for_model(reason),
+        }),
+        None => Err(unusable_decision("it is unknown")),
     }
 }
 
 fn read_outcome(outcome: &Value) -> Result<CallOutcome, Error> {
     let text = |field: &str| outcome[field].as_str().map(str::to_owned);
-    let json = |text: &str| parse_json(text).map_err(|error| unusable(&format!("a value is not JSON: {error}")));
+    let json =
+        |text: &str| parse_json(text).map_err(|error| unusable_decision(&format!("a value is not JSON: {error}")));
     let artifacts = outcome["artifacts"].as_array().into_iter().flatten();
     let artifacts = artifacts.map(|artifact| {
         let field = |name: &str| artifact[name].as_str().unwrap_or_default();
@@ -218,12 +224,13 @@ fn read_outcome(outcome: &Value) -> Result<CallOutcome, Error> {
     })
 }
 
-fn unusable(why: &str) -> Error {
+fn unusable_decision(why: &str) -> Error {
     let message = format!("the decision of the interceptor cannot be used: {why}");
     Error::new(ErrorKind::Tool, Phase::Execute, message)
 }
 
-fn short(reason: &str) -> String {
+/// Returns the reason as printable text of limited length.
+fn reason_for_model(reason: &str) -> String {
     let reason: String = printable(reason).chars().take(REASON_CHARS_MAX).collect();
     if reason.trim().is_empty() {
         return "it gave no reason".to_owned();

@@ -1,4 +1,4 @@
-//! The state of a plugin that calls use: its component, the limits and rights of its calls, and its compiled code.
+//! A plugin: its component and compiled code, and the limits and rights of its calls.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -34,9 +34,10 @@ pub struct Plugin {
     no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The limits that its package requests.
-    requested: LimitOverrides,
+    requested_limits: LimitOverrides,
+    /// The values that its package requires.
     requirements: Vec<Requirement>,
-    /// The limits of a call that requests none.
+    /// The limits of a call that requests no limits itself and is not long-running.
     default_limits: OnceLock<CallLimits>,
     runtime: Arc<Runtime>,
     linked: Arc<LinkOnce>,
@@ -56,7 +57,7 @@ impl Plugin {
             no_rights: OnceLock::new(),
             inspection,
             source,
-            requested: annotations.limits.clone(),
+            requested_limits: annotations.limits.clone(),
             requirements: annotations.requirements.clone(),
             default_limits: OnceLock::new(),
             runtime: runtime.clone(),
@@ -72,7 +73,7 @@ impl Plugin {
             no_rights: OnceLock::new(),
             inspection: LazyInspection::ready(inspection),
             source: self.source.clone(),
-            requested: self.requested.clone(),
+            requested_limits: self.requested_limits.clone(),
             requirements: self.requirements.clone(),
             default_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
@@ -100,7 +101,7 @@ impl Plugin {
         self.inspection.get(&self.name)
     }
 
-    /// Returns whether its inspection has been parsed, if it was cached. The first use of the inspection parses it.
+    /// Returns whether the inspection has been parsed. A cached inspection is parsed when it is first used.
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         self.inspection.is_parsed()
@@ -122,7 +123,7 @@ impl Plugin {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported),
-    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), or
+    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport), the errors of [`Plugin::read_component`], or
     /// [`ErrorKind::Timeout`](toolwit_core::ErrorKind::Timeout) if compiling takes longer than `load_wall_max`. Compiling
     /// then continues in the background.
     pub async fn prepare(&self) -> Result<Duration, Error> {
@@ -131,16 +132,16 @@ impl Plugin {
         Ok(started.elapsed())
     }
 
-    /// Starts to compile the component in the background, unless compiling has started. [`Plugin::compile_status`] reports the
-    /// progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
+    /// Starts to compile the component in the background, unless it is compiled or being compiled. [`Plugin::compile_status`]
+    /// reports the progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
     pub fn compile(&self) {
         self.linked.start(|| self.link());
     }
 
-    /// Reads the component and keeps it in memory until it is compiled, so that the plugin works even if its file
-    /// changes before that. Does nothing if the component is compiled or its machine code is in the code cache: neither
-    /// needs the file. At most 128 MiB are kept for all plugins of the process; beyond that, a changed file is an error
-    /// of the call. Blocks while it reads the file.
+    /// Reads the component and retains it in memory until it is compiled, so that the plugin works even if its file changes
+    /// before that. Does nothing if the component is compiled or its machine code is in the code cache, because the file is
+    /// not needed then. All plugins of the process retain at most 128 MiB. Beyond that, a call fails if the file has changed.
+    /// Blocks while it reads the file.
     pub fn retain_component(&self) {
         if self.is_compiled() || self.runtime.engines.has_cached_code(self.inspection()) {
             return;
@@ -159,7 +160,7 @@ impl Plugin {
         self.source.read(self.digest(), bytes_max)
     }
 
-    /// Returns whether the component is ready for calls in this process.
+    /// Returns whether this process has the compiled component, so that a call need not wait for it.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
         self.linked.get().is_some()
@@ -190,7 +191,7 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller);
         let request = self.authority_request(conversation, caller);
         let authority = self.runtime.authorities.authorize(request, context).await?;
-        authority.require(&self.requirements)?;
+        authority.require_values(&self.requirements)?;
         Ok(authority)
     }
 
@@ -206,8 +207,8 @@ impl Plugin {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now;
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is unreadable or
-    /// invalid.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the secret store is unreadable or invalid, or
+    /// has a secret that cannot be used.
     pub async fn explain(&self, request: &AccessRequest<'_>) -> Result<Explanation, Error> {
         Ok(Explanation::new(&self.rights().await?, request))
     }
@@ -225,8 +226,9 @@ impl Plugin {
     /// the host, and their secrets exist. Secrets that a conversation provides are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted,
-    /// [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not exist.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted or a
+    /// secret that cannot be used, [`ErrorKind::MissingKey`](toolwit_core::ErrorKind::MissingKey) for a secret that does not
+    /// exist.
     pub async fn check_grant(&self, rules: &GrantRules) -> Result<(), Error> {
         self.runtime.authorities.check(rules.clone()).await
     }
@@ -268,13 +270,16 @@ impl Plugin {
         }
     }
 
-    /// Computes the limits of a call from those of the process, the operator, the package and the caller.
+    /// Computes the limits of a call from those of the process, the operator, the package and the call itself.
+    ///
+    /// # Errors
+    /// Those of [`LimitOverrides::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
         let requested = FuelMeter::request(context);
         if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }
-        let request = requested.clone().unwrap_or_default().or(&self.requested);
+        let request = requested.clone().unwrap_or_default().or(&self.requested_limits);
         request.check()?;
         let runtime = &self.runtime;
         if is_long_running {
@@ -288,7 +293,7 @@ impl Plugin {
         })
     }
 
-    /// Returns the compiled component. The first call compiles it.
+    /// Returns the compiled component. The first call compiles it and waits at most `load_wall_max`.
     pub(super) async fn linked(&self, context: &ToolContext) -> Result<Arc<LinkedComponent>, Error> {
         if let Some(linked) = self.linked.get() {
             return Ok(linked);
@@ -297,7 +302,7 @@ impl Plugin {
         Box::pin(self.linked_within(context, self.runtime.engines.limits.load_wall_max)).await
     }
 
-    /// Returns the compiled component as [`Plugin::linked`] does, but waits at most `wall_max`. Compiling continues.
+    /// Returns the compiled component as [`Plugin::linked`] does, but waits at most `wall_max`. Compiling continues after that.
     pub(super) async fn linked_within(
         &self,
         context: &ToolContext,

@@ -21,7 +21,7 @@ use toolwit_core::{Error, ToolId};
 /// The options of a [`Runtime`]: the limits, files and services that its plugins share.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeOptions {
-    /// The limits of the process, which apply to all calls.
+    /// The limits of the process, shared by all plugins.
     pub engine_limits: EngineLimits,
     /// The operator's limits for each call. Limits that are not set have their defaults.
     pub operator_limits: LimitOverrides,
@@ -35,25 +35,25 @@ pub struct RuntimeOptions {
     /// The versions of WASI that components can import; by default 0.2 only.
     pub wasi: WasiVersions,
     /// Path to the operator's grants file.
-    pub grants: Option<PathBuf>,
+    pub grants_file: Option<PathBuf>,
     /// The grants of the application, in addition to those of the file.
-    pub granted: Vec<NewGrant>,
+    pub application_grants: Vec<NewGrant>,
     /// Path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
-    pub secrets: Option<PathBuf>,
+    pub secrets_file: Option<PathBuf>,
     /// The secrets of the application. They take precedence over those of the file.
     pub secret_values: SecretValues,
     /// Further files and directories that cannot be granted, in addition to the paths in these options.
-    pub protected: Vec<PathBuf>,
+    pub protected_paths: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
-    pub plugins: Vec<PathBuf>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so that calls
-    /// can be replayed; by default the grants decide.
+    pub plugin_paths: Vec<PathBuf>,
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970, and the seed of their random bytes, so
+    /// that calls can be replayed; by default the grants decide.
     pub frozen_at: Option<u64>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Certificates (PEM) of authorities that granted HTTP requests trust in addition to those of the system.
+    /// Root certificates (PEM) that granted HTTP requests trust in addition to those of the system.
     #[cfg(feature = "network")]
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
@@ -74,23 +74,23 @@ impl Runtime {
     /// If the code cache cannot be used, it is disabled and a warning is logged.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be
-    /// read or are invalid, and for secrets and certificates of the application that cannot be used. A granted rule that
-    /// cannot be enforced is not an error: it allows nothing.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero, for grants
+    /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used. A granted
+    /// rule that cannot be enforced is not an error: it allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
         let code_directory = options.code_cache.directory();
-        let protected = options.protected.into_iter().chain(code_directory).collect();
+        let protected_paths = options.protected_paths.into_iter().chain(code_directory).collect();
         let authorities = AuthorityProvider::new(AuthoritySources {
-            grants_file: options.grants,
-            granted: options.granted,
-            secrets_file: options.secrets,
+            grants_file: options.grants_file,
+            application_grants: options.application_grants,
+            secrets_file: options.secrets_file,
             secret_values: options.secret_values,
             keyvalue: options.keyvalue,
             frozen_at: options.frozen_at,
-            protected,
-            plugins: options.plugins,
+            protected_paths,
+            plugin_paths: options.plugin_paths,
         })?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]
@@ -122,9 +122,9 @@ impl Runtime {
         self.engines.code_cache.as_ref()
     }
 
-    /// Logs a warning for each grant whose plugin is not in `known`, because its name may be mistyped.
-    pub fn warn_about_unknown_grants<'a>(&self, known: impl Iterator<Item = &'a str>) {
-        self.authorities.warn_about_unknown_plugins(known);
+    /// Logs a warning for each grant whose plugin is not in `plugin_names`, because its name may be mistyped.
+    pub fn warn_about_unknown_grants<'a>(&self, plugin_names: impl Iterator<Item = &'a str>) {
+        self.authorities.warn_about_unknown_plugins(plugin_names);
     }
 
     /// Returns the versions of WASI that components can import.
@@ -133,7 +133,7 @@ impl Runtime {
         self.engines.wasi
     }
 
-    /// Returns the upper limits of the process.
+    /// Returns the limits of the process.
     #[must_use]
     pub fn engine_limits(&self) -> &EngineLimits {
         &self.engines.limits

@@ -1,4 +1,4 @@
-//! The state of plugins in one conversation.
+//! The state of plugins in one conversation: their session instances, and the tools that they may use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use super::session_call::ResourceGatherer;
 use crate::grants::authority::ConversationNumber;
 use toolwit_core::ToolId;
 
-/// The session instances of one conversation. They are dropped with the scope, its clones, and the tools that were created
-/// from it. Clones share the instances.
+/// The session instances of one conversation, and the tools that the conversation may use. Clones share the instances. An
+/// instance is dropped when the scope, its clones and all tools that were created from it are dropped.
 #[derive(Clone, Default)]
 pub struct Scope {
     policy: ConversationPolicy,
@@ -22,10 +22,11 @@ pub struct Scope {
 pub(crate) struct ConversationPolicy {
     conversation: ConversationNumber,
     /// `None` permits all tools.
-    may_use: Option<Arc<MayUse>>,
+    may_use: Option<Arc<ToolFilter>>,
 }
 
-type MayUse = dyn Fn(&str) -> bool + Send + Sync;
+/// Returns whether the tool with an id may be used.
+type ToolFilter = dyn Fn(&str) -> bool + Send + Sync;
 
 impl ConversationPolicy {
     pub(crate) fn conversation(&self) -> ConversationNumber {
@@ -64,10 +65,10 @@ impl Scope {
     /// Returns the session of a plugin, which all its tools in this conversation share.
     pub(crate) fn session(&self, plugin: &Arc<Plugin>, gatherer: &'static dyn ResourceGatherer) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // The entities of a replaced plugin keep its session alive.
+        // A plugin that replaced another gets a session of its own. The entities of the replaced plugin keep its session alive.
         let existing = sessions
             .get(plugin.name())
-            .filter(|existing| Arc::ptr_eq(existing.plugin(), plugin));
+            .filter(|session| Arc::ptr_eq(session.plugin(), plugin));
         if let Some(session) = existing {
             return session.clone();
         }

@@ -1,8 +1,8 @@
 //! The session instance: the instance that holds the resources of a conversation.
 //!
 //! A plugin with resources has one instance per conversation, so that handles from different calls can be used together. Its
-//! calls run sequentially. While a call runs, the instance is moved out of the session. Only a call that leaves it intact
-//! puts it back, so that an instance that trapped, was stopped or was abandoned is never entered again.
+//! calls run sequentially. While a call runs, the instance is moved out of the session. Only a call that leaves the instance
+//! intact puts it back, so that an instance that trapped, was stopped or was abandoned is never entered again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,9 @@ pub(crate) struct Session {
     plugin: Arc<Plugin>,
     pub(super) gatherer: &'static dyn ResourceGatherer,
     state: Mutex<SessionState>,
+    /// Whether the session has an instance, or a call that creates one.
     pub(super) is_alive: AtomicBool,
+    /// The logical time of the last use.
     last_used: AtomicU64,
 }
 
@@ -40,10 +42,10 @@ pub(crate) struct Session {
 pub(super) struct SessionState {
     pub(super) instance: Option<Instance>,
     pub(super) entities: EntityTable,
-    /// The rights of the plugin when the instance was last called.
-    granted: Option<Arc<OpenedRights>>,
-    /// The environment variables at the creation of the instance. Guests read their environment once.
-    variables: Vec<(String, Zeroizing<String>)>,
+    /// The rights of the plugin in the last call.
+    last_rights: Option<Arc<OpenedRights>>,
+    /// The environment variables in the last call. A guest reads its environment once, so a change needs a new instance.
+    last_variables: Vec<(String, Zeroizing<String>)>,
 }
 
 impl Session {
@@ -81,7 +83,7 @@ impl Session {
         &self.plugin
     }
 
-    /// Returns the number of slots of the pool that its instance occupies.
+    /// Returns the number of slots of wasmtime's instance pool that the instance occupies.
     pub(super) fn slots(&self) -> u64 {
         self.plugin.inspection().footprint.slots()
     }
@@ -106,7 +108,7 @@ impl Session {
         true
     }
 
-    /// Returns the state unless an earlier call is using it.
+    /// Records a use of the session. Returns its state unless an earlier call is using it.
     pub(super) fn try_enter(&self) -> Option<MutexGuard<'_, SessionState>> {
         static CLOCK: AtomicU64 = AtomicU64::new(1);
         self.last_used
@@ -114,10 +116,11 @@ impl Session {
         self.state.try_lock().ok()
     }
 
-    /// Waits for earlier calls to end. Also returns the waiting time.
+    /// Waits for earlier calls to end. Returns the state and the waiting time.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`], [`ErrorKind::Cancelled`], and [`ErrorKind::Reentrant`] if an earlier call waits for this one.
+    /// [`ErrorKind::Busy`] if the earlier calls do not end within `wall_max`, [`ErrorKind::Cancelled`], and
+    /// [`ErrorKind::Reentrant`] if an earlier call waits for this one.
     pub(super) async fn enter(
         &self,
         context: &ToolContext,
@@ -152,9 +155,10 @@ impl Session {
 }
 
 impl SessionState {
-    /// Drops an instance that this call must not enter. Returns whether an instance was dropped.
+    /// Drops the instance if this call must not enter it, because rights or variables have changed. Returns whether it was
+    /// dropped.
     pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
-        // Calls both functions, because each also stores the current state for the next call.
+        // Both functions must run, because each also stores the current values for the next call.
         let have_rights_changed = self.drop_if_rights_changed(&authority.rights);
         let have_variables_changed = self.drop_if_variables_changed(authority);
         have_rights_changed || have_variables_changed
@@ -166,11 +170,11 @@ impl SessionState {
         self.entities.clear(&reason.into());
     }
 
-    /// Drops an instance that was created with rights that the plugin no longer has.
-    fn drop_if_rights_changed(&mut self, granted: &Arc<OpenedRights>) -> bool {
-        let earlier = self.granted.replace(granted.clone());
+    /// Drops an instance that ran with rights that the plugin no longer has.
+    fn drop_if_rights_changed(&mut self, rights: &Arc<OpenedRights>) -> bool {
+        let earlier = self.last_rights.replace(rights.clone());
         let may_continue = earlier.is_none_or(|earlier| {
-            Arc::ptr_eq(&earlier, granted) || granted.effective.can_keep_instance_of(&earlier.effective)
+            Arc::ptr_eq(&earlier, rights) || rights.effective.can_keep_instance_of(&earlier.effective)
         });
         if may_continue || self.instance.is_none() {
             return false;
@@ -179,10 +183,10 @@ impl SessionState {
         true
     }
 
-    /// Drops an instance that was created with other variables, because it could use a revoked key.
+    /// Drops an instance that was created with other variables, because it could use a key that was revoked.
     fn drop_if_variables_changed(&mut self, authority: &Authority) -> bool {
-        let is_same = self.variables == authority.variables;
-        self.variables.clone_from(&authority.variables);
+        let is_same = self.last_variables == authority.variables;
+        self.last_variables.clone_from(&authority.variables);
         if is_same || self.instance.is_none() {
             return false;
         }
@@ -190,7 +194,7 @@ impl SessionState {
         true
     }
 
-    /// Removes the entities of an instance that was not put back because the future of its call was dropped.
+    /// Removes the entities of an instance that is missing because the future of its call was dropped while it ran.
     pub(super) fn drop_abandoned(&mut self) {
         if self.instance.is_none() && !self.entities.is_empty() {
             self.drop_instance("an earlier call was abandoned while it ran");

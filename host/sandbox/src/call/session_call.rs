@@ -27,14 +27,14 @@ use toolwit_core::text::snake_case;
 use toolwit_core::{Arguments, RejectedProvider, ToolProvider, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The entity whose method is called.
+/// The entity on which a function is called.
 #[derive(Clone, Debug)]
 pub(crate) enum EntityTarget {
-    /// No entity: the call is of a function, a constructor or a static function.
+    /// No entity, for a free function, a constructor or a static function.
     None,
     /// A fixed entity.
     Entity(EntityKey),
-    /// The entity whose id is an argument.
+    /// The entity of this type whose id is an argument.
     ByParameter(ResourceIndex),
 }
 
@@ -43,7 +43,8 @@ pub(crate) trait ResourceGatherer: Send + Sync {
     /// Registers every handle, and returns the JSON and the tools of the entities.
     ///
     /// # Errors
-    /// The error of the guest in a call of `id`, `describe` or a destructor.
+    /// The error of the guest in a call of `id`, `describe` or a destructor, except for a trap of `id`; see
+    /// [`GatheredEntities::trap`].
     fn gather<'a>(
         &'a self,
         session: &'a Arc<Session>,
@@ -58,8 +59,7 @@ pub(crate) trait ResourceGatherer: Send + Sync {
 #[derive(Clone, Copy)]
 pub(crate) struct ResultHandles<'a> {
     pub(crate) handles: &'a [FoundHandle],
-    /// The depth of the new entities: 1 if a function returned them, or one more than the depth of the entity whose method
-    /// returned them.
+    /// The depth of the new entities; see [`LiveEntity::depth`](super::entity_table::LiveEntity::depth).
     pub(crate) depth: u32,
 }
 
@@ -72,11 +72,11 @@ pub(crate) struct GatheredEntities {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     /// The resources that cannot become entities.
     pub(crate) rejected: Vec<RejectedProvider>,
-    /// The trap of a call of `id` on an entity. The result is valid, but the instance is lost with all entities.
+    /// The trap of a call of `id`. The result remains valid, but the instance is lost with all entities.
     pub(crate) trap: Option<Error>,
 }
 
-/// Calls a function of a session's instance. Creates the instance if it does not exist.
+/// A call of a function of a session's instance. Creates the instance if it does not exist.
 pub(crate) struct SessionCall<'a> {
     session: &'a Arc<Session>,
     /// The index of the function in the shape.
@@ -84,9 +84,10 @@ pub(crate) struct SessionCall<'a> {
     target: &'a EntityTarget,
     arguments: Arguments,
     params: Vec<Val>,
-    own: Option<EntityKey>,
+    /// The entity on which the function is called.
+    target_key: Option<EntityKey>,
     /// The entities that the call takes ownership of.
-    given: Vec<EntityKey>,
+    owned_entities: Vec<EntityKey>,
     /// The trap that ended the instance after it had returned its result.
     trap: Option<Error>,
     // Declared before `state`, so that it is dropped before the lock is released.
@@ -107,8 +108,8 @@ impl<'a> SessionCall<'a> {
             target,
             arguments,
             params: Vec::new(),
-            own: None,
-            given: Vec::new(),
+            target_key: None,
+            owned_entities: Vec::new(),
             trap: None,
             alive: None,
             state: None,
@@ -119,7 +120,7 @@ impl<'a> SessionCall<'a> {
         &self.session.plugin().inspection().shape
     }
 
-    /// Returns the entity of the call. Removes the argument that contains its id.
+    /// Returns the entity on which the function is called. Removes the argument that contains its id.
     fn take_target(&mut self) -> Result<Option<EntityKey>, Error> {
         match self.target {
             EntityTarget::None => Ok(None),
@@ -129,14 +130,16 @@ impl<'a> SessionCall<'a> {
                 let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
                 match self.arguments.shift_remove(&name) {
                     Some(Value::String(id)) => Ok(Some((*index, id))),
-                    Some(_) => Err(refused(format!("/{name}: expected the id of an entity, a string"))),
-                    None => Err(refused(format!("the property `{name}` is missing"))),
+                    Some(_) => Err(invalid_argument(format!(
+                        "/{name}: expected the id of an entity, a string"
+                    ))),
+                    None => Err(invalid_argument(format!("the property `{name}` is missing"))),
                 }
             }
         }
     }
 
-    /// Decodes the arguments, and keeps the state for this call.
+    /// Decodes the arguments, and keeps the lock of the session state until the call has ended.
     fn decode_with(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
         state.drop_abandoned();
         self.decode(&state.entities)?;
@@ -144,28 +147,28 @@ impl<'a> SessionCall<'a> {
         Ok(())
     }
 
-    /// Decodes the arguments, with the handle of the entity first.
+    /// Decodes the arguments to parameters. The handle of the target comes first.
     fn decode(&mut self, entities: &EntityTable) -> Result<(), Error> {
         let shape = self.shape();
         self.params.clear();
-        if let Some(key) = &self.own {
+        if let Some(key) = &self.target_key {
             let entity = entities.get(key).ok_or_else(|| match self.target {
                 EntityTarget::ByParameter(index) if entities.removal_reason(key).is_none() => {
                     let name = id_parameter(&shape.functions[self.function], &shape.resources[index.0]);
-                    refused(format!("/{name}: {}", entities.missing(shape, key)))
+                    invalid_argument(format!("/{name}: {}", entities.missing_message(shape, key)))
                 }
-                _ => gone(shape, key, entities),
+                _ => entity_gone(shape, key, entities),
             })?;
             self.params.push(Val::Resource(entity.handle));
         }
         let mut handles = EntityHandles::new(entities, shape);
         let params = decode_arguments(&shape.functions[self.function].params, &self.arguments, &mut handles);
         self.params.extend(params.map_err(invalid_arguments)?);
-        self.given = handles.given;
-        if let Some(own) = self.own.as_ref().filter(|key| self.given.contains(key)) {
-            return Err(refused(format!(
+        self.owned_entities = handles.owned_entities;
+        if let Some(target) = self.target_key.as_ref().filter(|key| self.owned_entities.contains(key)) {
+            return Err(invalid_argument(format!(
                 "the entity `{}` cannot be given away in a call of its own method",
-                own.1
+                target.1
             )));
         }
         Ok(())
@@ -175,8 +178,9 @@ impl<'a> SessionCall<'a> {
 impl GuestWork for SessionCall<'_> {
     fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         CallStack::require_outside(call.context, self.session.number())?;
-        self.own = self.take_target()?;
-        // While an earlier call uses the session, the entities of this call may not exist yet.
+        self.target_key = self.take_target()?;
+        // While an earlier call uses the session, the entities of this call may not exist yet. The arguments are then decoded
+        // in `enter`.
         if let Some(state) = self.session.try_enter() {
             self.decode_with(state)?;
         }
@@ -193,19 +197,19 @@ impl GuestWork for SessionCall<'_> {
         authority: &Authority,
         limits: &CallLimits,
     ) -> Result<Duration, Error> {
-        let mut waited = Duration::ZERO;
+        let mut waiting_time = Duration::ZERO;
         if self.state.is_none() {
-            let (state, time) = self.session.enter(call.context, limits).await?;
-            waited = time;
+            let (state, time_in_queue) = self.session.enter(call.context, limits).await?;
+            waiting_time = time_in_queue;
             self.decode_with(state)?;
         }
         let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
         if is_outdated && let Some(state) = self.state.take() {
             self.session.is_alive.store(false, Ordering::Relaxed);
-            // Fails if the arguments contain entities, which are gone.
+            // Fails if the arguments contain ids of entities, which were dropped with the instance.
             self.decode_with(state)?;
         }
-        Ok(waited)
+        Ok(waiting_time)
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
@@ -234,10 +238,10 @@ impl GuestWork for SessionCall<'_> {
             ));
         };
         let entities = &mut state.entities;
-        let own = self.own.take().and_then(|key| entities.get(&key));
-        if !self.given.is_empty() {
+        let target = self.target_key.take().and_then(|key| entities.get(&key));
+        if !self.owned_entities.is_empty() {
             let reason = format!("it was given to `{}`", snake_case(&function.name)).into();
-            self.given.iter().for_each(|key| entities.remove(key, &reason));
+            self.owned_entities.iter().for_each(|key| entities.remove(key, &reason));
         }
         let mut handles = Vec::new();
         if let (Some(ty), Some(value)) = (&function.result, &value) {
@@ -246,12 +250,14 @@ impl GuestWork for SessionCall<'_> {
         if handles.is_empty() {
             return tool_result(function, value, &mut std::iter::empty(), call.clock.limits);
         }
-        let found = ResultHandles {
+        let result_handles = ResultHandles {
             handles: &handles,
-            depth: own.map_or(0, |own| own.depth) + 1,
+            depth: target.map_or(0, |target| target.depth) + 1,
         };
         let gatherer = self.session.gatherer;
-        let gathered = gatherer.gather(self.session, call, instance, entities, found).await?;
+        let gathered = gatherer
+            .gather(self.session, call, instance, entities, result_handles)
+            .await?;
         let mut result = tool_result(function, value, &mut gathered.values.into_iter(), call.clock.limits)?;
         result.providers = gathered.providers;
         result.rejected = gathered.rejected;
@@ -278,8 +284,8 @@ impl GuestWork for SessionCall<'_> {
     }
 }
 
-/// Marks a session as having an instance. Dropping the guard clears the mark, because the future of a call may be dropped at any
-/// await point.
+/// Marks a session as having an instance while a call runs. Dropping the guard clears the mark, because the future of the
+/// call may be dropped at any await point.
 struct AliveGuard<'a>(Option<&'a AtomicBool>);
 
 impl<'a> AliveGuard<'a> {
@@ -303,7 +309,7 @@ impl Drop for AliveGuard<'_> {
 }
 
 /// Creates the error of a method whose entity no longer exists.
-fn gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
+fn entity_gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
     let (index, id) = key;
     let name = shape.resources[index.0].json_name();
     let message = match entities.removal_reason(key) {
@@ -313,6 +319,6 @@ fn gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
     Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.how_to_get(*index))
 }
 
-fn refused(message: String) -> Error {
+fn invalid_argument(message: String) -> Error {
     Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
 }

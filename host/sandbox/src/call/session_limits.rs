@@ -1,4 +1,4 @@
-//! The registry of live session instances, which evicts the least recently used.
+//! The limits on live session instances. When one is exceeded, the least recently used instances are evicted.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -6,12 +6,13 @@ use super::session::Session;
 use super::session_waits::SessionWaits;
 use toolwit_core::limits::EngineLimits;
 
-/// The part of the pool that the session instances of the process may occupy, as a divisor: the rest is for calls.
-const POOL_DIVISOR: u64 = 2;
+/// One in this many slots of wasmtime's instance pool may be occupied by session instances. The rest is for fresh instances.
+const SESSION_SLOTS_DIVISOR: u64 = 2;
 
-/// Limits the number of live session instances per conversation and per process, and the part of the pool that they occupy.
-/// Evicts the least recently used first.
+/// Limits the number of live session instances per conversation and per process, and the slots of the instance pool that they
+/// occupy. Evicts the least recently used instances first.
 pub(crate) struct SessionLimits {
+    /// The sessions of the process that have had an instance.
     sessions: Mutex<Vec<Weak<Session>>>,
     waits: SessionWaits,
     per_conversation_max: usize,
@@ -27,7 +28,7 @@ impl SessionLimits {
             waits: SessionWaits::default(),
             per_conversation_max: limits.sessions_per_conversation_max,
             process_max: limits.sessions_max,
-            slots_max: (u64::from(limits.instances_max) / POOL_DIVISOR).max(1),
+            slots_max: (u64::from(limits.instances_max) / SESSION_SLOTS_DIVISOR).max(1),
         }
     }
 
@@ -36,33 +37,34 @@ impl SessionLimits {
         &self.waits
     }
 
-    /// Registers a session that is about to create its instance, and evicts others if a limit is exceeded.
+    /// Registers a session that is about to create its instance, and evicts instances of other sessions if a limit would be
+    /// exceeded.
     pub(crate) fn make_room_for(&self, session: &Arc<Session>) {
-        let mut live = self.others_alive(session);
+        let mut live = self.register(session);
         live.sort_by_key(|other| other.last_used());
-        let of_conversation = live
+        let same_conversation_count = live
             .iter()
             .filter(|other| other.conversation() == session.conversation())
             .count();
-        let mut too_many_here = (of_conversation + 1).saturating_sub(self.per_conversation_max);
-        let mut too_many = (live.len() + 1).saturating_sub(self.process_max);
+        let mut excess_in_conversation = (same_conversation_count + 1).saturating_sub(self.per_conversation_max);
+        let mut excess_in_process = (live.len() + 1).saturating_sub(self.process_max);
         let slots = live.iter().map(|other| other.slots()).sum::<u64>() + session.slots();
-        let mut too_many_slots = slots.saturating_sub(self.slots_max);
+        let mut excess_slots = slots.saturating_sub(self.slots_max);
         for other in live {
-            let is_here = other.conversation() == session.conversation();
-            let is_over_limit = too_many > 0 || too_many_slots > 0 || (too_many_here > 0 && is_here);
+            let is_same_conversation = other.conversation() == session.conversation();
+            let is_over_limit =
+                excess_in_process > 0 || excess_slots > 0 || (excess_in_conversation > 0 && is_same_conversation);
             // A session in a call is not evicted.
             if is_over_limit && other.evict() {
-                too_many = too_many.saturating_sub(1);
-                too_many_slots = too_many_slots.saturating_sub(other.slots());
-                too_many_here = too_many_here.saturating_sub(usize::from(is_here));
+                excess_in_process = excess_in_process.saturating_sub(1);
+                excess_slots = excess_slots.saturating_sub(other.slots());
+                excess_in_conversation = excess_in_conversation.saturating_sub(usize::from(is_same_conversation));
             }
         }
     }
 
-    /// Returns the other sessions that have an instance. Registers `session`, and removes dropped sessions from the
-    /// registry.
-    fn others_alive(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
+    /// Registers `session`, and forgets dropped sessions. Returns the other sessions that have an instance.
+    fn register(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|other| other.strong_count() > 0);
         let all: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();

@@ -1,25 +1,27 @@
-//! The calls that wait for a session, so that a wait that could never end is refused.
+//! The calls that wait for a session. A wait that could never end is refused.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The waiting calls of a process. Two sessions whose calls wait for each other would both wait until their deadlines.
+/// The waiting calls of a process. [`SessionWaits::begin`] refuses a wait that could never end, such as that of two sessions
+/// whose calls wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct SessionWaits {
     waits: Mutex<Vec<SessionWait>>,
 }
 
-/// A nested call that waits for a session.
+/// A call that waits for a session.
 #[derive(Debug)]
 struct SessionWait {
-    /// The sessions that the calls around it hold until it ends.
+    /// The numbers of the sessions that the surrounding calls hold until the waiting call ends. Empty for an outermost call.
     held: Arc<[u64]>,
+    /// The number of the session for which the call waits.
     wanted: u64,
 }
 
-/// A registered wait, which ends when it is dropped.
+/// A registered wait, which ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitGuard<'a> {
     waits: &'a SessionWaits,
@@ -28,13 +30,14 @@ pub(crate) struct WaitGuard<'a> {
 }
 
 impl SessionWaits {
-    /// Registers that a call waits for a session while the calls around it hold others.
+    /// Registers that a call waits for the session `wanted` while the surrounding calls hold other sessions.
     ///
     /// # Errors
-    /// [`ErrorKind::Reentrant`] if the wanted session waits, directly or through others, for one of the held sessions.
+    /// [`ErrorKind::Reentrant`] if `wanted` is held itself, or if it waits for one of the held sessions, directly or through
+    /// others.
     pub(crate) fn begin(&self, held: Arc<[u64]>, wanted: u64) -> Result<WaitGuard<'_>, Error> {
         let mut waits = self.lock();
-        if leads_to(&waits, wanted, &held) {
+        if waits_for_held(&waits, wanted, &held) {
             return Err(Error::new(
                 ErrorKind::Reentrant,
                 Phase::Execute,
@@ -58,17 +61,18 @@ impl SessionWaits {
     }
 }
 
-/// Returns whether the call in a session waits for one of the held sessions. A session is free only when all calls
-/// inside its call have ended, so it waits for every session for which one of these calls waits.
-fn leads_to(waits: &[SessionWait], from: u64, held: &[u64]) -> bool {
+/// Returns whether the session `from` is held, or waits for one of the held sessions, directly or through others. A session
+/// becomes free only when all calls inside its call have ended. So it waits for every session for which one of these calls
+/// waits.
+fn waits_for_held(waits: &[SessionWait], from: u64, held: &[u64]) -> bool {
     let (mut pending, mut visited) = (vec![from], HashSet::new());
     while let Some(session) = pending.pop() {
         if held.contains(&session) {
             return true;
         }
         if visited.insert(session) {
-            let inside = waits.iter().filter(|wait| wait.held.contains(&session));
-            pending.extend(inside.map(|wait| wait.wanted));
+            let inner_waits = waits.iter().filter(|wait| wait.held.contains(&session));
+            pending.extend(inner_waits.map(|wait| wait.wanted));
         }
     }
     false
@@ -78,8 +82,8 @@ impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let mut waits = self.waits.lock();
         let own = |wait: &SessionWait| wait.wanted == self.wanted && Arc::ptr_eq(&wait.held, &self.held);
-        if let Some(at) = waits.iter().position(own) {
-            waits.swap_remove(at);
+        if let Some(index) = waits.iter().position(own) {
+            waits.swap_remove(index);
         }
     }
 }

@@ -13,10 +13,10 @@ use crate::link::limits::stop_flag::{StopCause, StopFlag};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AbandonedGuest(pub(crate) StopCause);
 
-/// Runs guest code until it ends, passes its deadline, is cancelled, or raises the flag itself.
+/// Runs guest code until it ends, passes its deadline, is cancelled, or the host raises the stop flag in a host call.
 ///
-/// A guest that must stop is polled once more. If it computes, the epoch interrupts it in that poll and it traps. If it is still
-/// pending, it waits in a host call, possibly forever, and its future is dropped.
+/// A guest that must stop is polled once more. If the guest computes, the epoch interrupts it in that poll and it traps. If
+/// its future is still pending, it waits in a host call, possibly forever, and the future is dropped.
 ///
 /// # Errors
 /// [`AbandonedGuest`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag

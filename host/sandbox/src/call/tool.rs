@@ -27,15 +27,16 @@ pub(crate) struct PluginTool {
     policy: ConversationPolicy,
     /// The session whose instance the calls of a conversation share; `None` for a plugin without resources.
     session: Option<Arc<Session>>,
+    /// The index of the function in the shape.
     function: usize,
     target: EntityTarget,
     definition: ToolDefinition,
     /// The validator of the arguments, used only for a dynamic tool.
-    dynamic: DynamicValidator,
+    dynamic_validator: DynamicValidator,
 }
 
 impl PluginTool {
-    /// Creates the tool of a function that is not a method of one entity.
+    /// Creates the tool of a function that is not called on an entity.
     pub(crate) fn free(
         plugin: Arc<Plugin>,
         policy: ConversationPolicy,
@@ -50,11 +51,11 @@ impl PluginTool {
             function,
             target: EntityTarget::None,
             definition,
-            dynamic: DynamicValidator::default(),
+            dynamic_validator: DynamicValidator::default(),
         })
     }
 
-    /// Creates the tool of a method.
+    /// Creates the tool of a method, which is called on the entity that `target` selects.
     pub(crate) fn method(
         session: Arc<Session>,
         function: usize,
@@ -68,7 +69,7 @@ impl PluginTool {
             function,
             target,
             definition,
-            dynamic: DynamicValidator::default(),
+            dynamic_validator: DynamicValidator::default(),
         })
     }
 
@@ -89,7 +90,7 @@ impl PluginTool {
         let function = self.function()?;
         let is_dynamic = function.kind == FunctionKind::Dynamic;
         let arguments = if is_dynamic {
-            self.dynamic.checked(&self.definition, arguments)?
+            self.dynamic_validator.check(&self.definition, arguments)?
         } else {
             arguments
         };
@@ -103,11 +104,11 @@ impl PluginTool {
         if is_dynamic && let Some(contract) = self.foreign_contract() {
             let tool = listed_name(&self.definition);
             // Boxed, because components of other hosts are rare and would enlarge the future of every call.
-            let called = async {
+            let contract_call = async {
                 let request = ContractRequest::Call { tool, arguments };
                 call.run(&mut ContractCall::new(contract, request)).await
             };
-            return Box::pin(called).await;
+            return Box::pin(contract_call).await;
         }
         let arguments = if is_dynamic {
             call_arguments(&self.definition, arguments)
@@ -136,7 +137,7 @@ impl PluginTool {
         }
     }
 
-    /// Adds the plugin and the tool to an error, and selects its receiver.
+    /// Adds the plugin and the tool to an error, and selects who receives it: the model or the operator.
     pub(super) fn tool_error(&self, error: Error) -> ToolError {
         let error = error
             .with_plugin(self.plugin.name())
@@ -147,7 +148,8 @@ impl PluginTool {
         }
     }
 
-    /// Returns the tool of another function of the plugin, by its id or its name.
+    /// Returns the tool of a function of the plugin, by its id or its name. Returns `None` if it does not exist, or if the
+    /// conversation may not use it.
     pub(super) fn sibling(&self, wanted: &str) -> Option<Self> {
         let inspection = self.plugin.inspection();
         let mut functions = inspection.tools.iter().zip(&inspection.tool_functions);
@@ -161,7 +163,7 @@ impl PluginTool {
             function: *function,
             target: EntityTarget::None,
             definition: definition.clone(),
-            dynamic: DynamicValidator::default(),
+            dynamic_validator: DynamicValidator::default(),
         })
     }
 }

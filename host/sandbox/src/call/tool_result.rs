@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wasmtime::component::Val;
 
-use crate::values::encode::{EncodeError, encode, side};
+use crate::values::encode::{EncodeError, encode, encode_payload};
 use crate::values::tool_result::read_tool_result;
 use crate::values::types::{Function, WitType};
 use toolwit_core::limits::{ByteCount, CallLimits};
@@ -14,16 +14,18 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 /// Converts the result of a function. `entities` yields the JSON of each handle in the value, in order.
 ///
 /// # Errors
-/// [`ErrorKind::ResultBytes`] for a result over its limit.
+/// [`ErrorKind::ResultBytes`] for a result over its limits, and [`ErrorKind::Internal`] for a value that does not have the
+/// declared type.
 pub(crate) fn tool_result(
     function: &Function,
     value: Option<Val>,
     entities: &mut dyn Iterator<Item = Value>,
     limits: &CallLimits,
 ) -> Result<ToolResult, Error> {
-    let result = match (&function.result, value) {
+    let converted = match (&function.result, value) {
         (Some(WitType::Result { ok, .. }), Some(Val::Result(Ok(payload)))) => {
-            side(ok.as_deref(), payload.map(|payload| *payload), entities).map(|value| success(function, value))
+            encode_payload(ok.as_deref(), payload.map(|payload| *payload), entities)
+                .map(|value| success(function, value))
         }
         (Some(WitType::Result { err, .. }), Some(Val::Result(Err(payload)))) => {
             let payload = payload.map(|payload| *payload);
@@ -31,13 +33,13 @@ pub(crate) fn tool_result(
                 .as_deref()
                 .zip(payload.as_ref())
                 .and_then(|(ty, value)| case_docs(ty, value));
-            side(err.as_deref(), payload, entities).map(|value| failure(value, docs))
+            encode_payload(err.as_deref(), payload, entities).map(|value| failure(value, docs))
         }
         (Some(ty), Some(value)) => encode(ty, value, entities).map(|value| success(function, value)),
         (None, None) => Ok(ToolResult::value(Value::Null)),
         _ => Err(EncodeError),
     };
-    let result = result.map_err(|error| {
+    let result = converted.map_err(|error| {
         Error::new(ErrorKind::Internal, Phase::Execute, "the result could not be read").with_source(error)
     })?;
     require_within(&result, limits)?;
@@ -81,7 +83,7 @@ fn failure(error: Value, docs: Option<&str>) -> ToolResult {
     result
 }
 
-/// Refuses a result over the limits of a call.
+/// Refuses a result whose text or artifacts exceed the limits of a call.
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
@@ -115,7 +117,7 @@ pub(crate) fn require_artifacts_within(result: &ToolResult, limits: &CallLimits)
         .with_limit(ExceededLimit::new("artifact_bytes_max", max, bytes)))
 }
 
-/// Creates the error of a result over its limit.
+/// Creates the error for a result over `result_bytes_max`.
 pub(crate) fn result_too_large(bytes: u64, limits: &CallLimits) -> Error {
     let message = format!(
         "the result has {} and may have {}",

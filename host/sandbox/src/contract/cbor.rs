@@ -11,14 +11,16 @@ mod round_trip;
 
 pub(crate) use round_trip::check_round_trip;
 
-/// The maximum depth of a value. The number of its parts is limited too, because a part takes tens of bytes in memory
-/// and can be a single byte of CBOR.
+/// The maximum nesting depth of a value.
+///
+/// The number of its parts (items, map keys and tags) is limited too, by [`ARGUMENT_PARTS_MAX`]: a part can be a single byte
+/// of CBOR, and takes tens of bytes in memory.
 const DEPTH_MAX: usize = 64;
 
-/// The size of the pieces in which strings are copied.
-const PIECE_BYTES: usize = 4 << 10;
+/// The size of the buffer through which strings are copied, in bytes.
+const BUFFER_BYTES: usize = 4 << 10;
 
-/// The reason why bytes are not used as CBOR.
+/// The reason why CBOR cannot be converted to JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CborError {
     #[error("it is not valid CBOR")]
@@ -35,17 +37,19 @@ impl<T> From<ciborium_ll::Error<T>> for CborError {
     }
 }
 
-/// Decodes one CBOR item as JSON. Bytes become base64, the content of a tag stands for the tagged item, and keys that are numbers,
-/// booleans or null become the text of their JSON.
+/// Decodes exactly one CBOR item to JSON.
+///
+/// Byte strings become base64. A tag is dropped and its content remains. Keys that are numbers, booleans or null become the
+/// text of their JSON. Infinities and NaN become null.
 ///
 /// # Errors
-/// [`CborError`].
+/// [`CborError`]. A map with a duplicate key and bytes after the item are invalid.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, CborError> {
     let mut reader = Reader {
         decoder: Decoder::from(bytes),
         parts: 0,
     };
-    let value = reader.item(0)?;
+    let value = reader.read_item(0)?;
     if reader.decoder.offset() == bytes.len() {
         Ok(value)
     } else {
@@ -59,12 +63,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn item(&mut self, depth: usize) -> Result<Value, CborError> {
+    /// Reads one item.
+    fn read_item(&mut self, depth: usize) -> Result<Value, CborError> {
         let header = self.decoder.pull()?;
-        self.value(header, depth)
+        self.read_value(header, depth)
     }
 
-    fn value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
+    /// Reads the item that begins with a header.
+    fn read_value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
         self.parts += 1;
         if depth > DEPTH_MAX || self.parts > ARGUMENT_PARTS_MAX {
             return Err(CborError::TooLarge);
@@ -76,34 +82,34 @@ impl Reader<'_> {
             Header::Simple(simple::TRUE) => true.into(),
             Header::Simple(simple::FALSE) => false.into(),
             Header::Simple(simple::NULL | simple::UNDEFINED) => Value::Null,
-            Header::Tag(_) => self.item(depth + 1)?,
-            Header::Bytes(length) => STANDARD.encode(self.bytes(length)?).into(),
-            Header::Text(length) => self.text(length)?.into(),
-            Header::Array(length) => self.array(length, depth)?,
-            Header::Map(length) => self.map(length, depth)?,
+            Header::Tag(_) => self.read_item(depth + 1)?,
+            Header::Bytes(length) => STANDARD.encode(self.read_bytes(length)?).into(),
+            Header::Text(length) => self.read_text(length)?.into(),
+            Header::Array(length) => self.read_array(length, depth)?,
+            Header::Map(length) => self.read_map(length, depth)?,
             Header::Simple(_) | Header::Break => return Err(CborError::Invalid),
         })
     }
 
-    fn array(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
+    fn read_array(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
         let mut items = Vec::new();
         // The length is untrusted: no memory is reserved for it.
-        while let Some(header) = self.next(length, items.len())? {
-            items.push(self.value(header, depth + 1)?);
+        while let Some(header) = self.next_header(length, items.len())? {
+            items.push(self.read_value(header, depth + 1)?);
         }
         Ok(Value::Array(items))
     }
 
-    fn map(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
+    fn read_map(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
         let (mut fields, mut count) = (Map::new(), 0);
-        while let Some(header) = self.next(length, count)? {
-            let key = match self.value(header, depth + 1)? {
+        while let Some(header) = self.next_header(length, count)? {
+            let key = match self.read_value(header, depth + 1)? {
                 Value::String(text) => text,
-                // Each level of nested keys would escape the keys below it again, and double their length.
+                // As text, each level of nested keys would escape the quotes of the levels below, and double their length.
                 Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };
-            if fields.insert(key, self.item(depth + 1)?).is_some() {
+            if fields.insert(key, self.read_item(depth + 1)?).is_some() {
                 return Err(CborError::Invalid);
             }
             count += 1;
@@ -111,8 +117,8 @@ impl Reader<'_> {
         Ok(Value::Object(fields))
     }
 
-    /// Returns the header of the next item of an array or a map; `None` at its end.
-    fn next(&mut self, length: Option<usize>, count: usize) -> Result<Option<Header>, CborError> {
+    /// Returns the header of the next item of an array, or of the next key of a map. Returns `None` at the end.
+    fn next_header(&mut self, length: Option<usize>, count: usize) -> Result<Option<Header>, CborError> {
         match length {
             Some(length) if count >= length => Ok(None),
             Some(_) => Ok(Some(self.decoder.pull()?)),
@@ -120,22 +126,22 @@ impl Reader<'_> {
         }
     }
 
-    fn bytes(&mut self, length: Option<usize>) -> Result<Vec<u8>, CborError> {
-        let (mut bytes, mut piece) = (Vec::new(), [0; PIECE_BYTES]);
+    fn read_bytes(&mut self, length: Option<usize>) -> Result<Vec<u8>, CborError> {
+        let (mut bytes, mut buffer) = (Vec::new(), [0; BUFFER_BYTES]);
         let mut segments = self.decoder.bytes(length);
         while let Some(mut segment) = segments.pull()? {
-            while let Some(read) = segment.pull(&mut piece)? {
+            while let Some(read) = segment.pull(&mut buffer)? {
                 bytes.extend_from_slice(read);
             }
         }
         Ok(bytes)
     }
 
-    fn text(&mut self, length: Option<usize>) -> Result<String, CborError> {
-        let (mut text, mut piece) = (String::new(), [0; PIECE_BYTES]);
+    fn read_text(&mut self, length: Option<usize>) -> Result<String, CborError> {
+        let (mut text, mut buffer) = (String::new(), [0; BUFFER_BYTES]);
         let mut segments = self.decoder.text(length);
         while let Some(mut segment) = segments.pull()? {
-            while let Some(read) = segment.pull(&mut piece)? {
+            while let Some(read) = segment.pull(&mut buffer)? {
                 text.push_str(read);
             }
         }
@@ -143,7 +149,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the number that CBOR encodes as the difference to -1.
+/// Returns the negative number `-1 - number`, which is how CBOR encodes it.
 #[allow(clippy::cast_precision_loss, reason = "JSON has no integers of this size")]
 fn negative(number: u64) -> Value {
     match i64::try_from(number) {
@@ -152,7 +158,8 @@ fn negative(number: u64) -> Value {
     }
 }
 
-/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): shortest numbers, and keys in the order of their encoding.
+/// Encodes a JSON object as deterministic CBOR (RFC 8949, section 4.2): shortest numbers, and keys in the order of their
+/// encoding.
 pub(crate) fn encode(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::from(&mut bytes);
@@ -168,7 +175,7 @@ fn push(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
         Value::Null => encoder.push(Header::Simple(simple::NULL)),
         Value::Bool(true) => encoder.push(Header::Simple(simple::TRUE)),
         Value::Bool(false) => encoder.push(Header::Simple(simple::FALSE)),
-        Value::Number(number) => encoder.push(header_of(number)),
+        Value::Number(number) => encoder.push(number_header(number)),
         Value::String(text) => encoder.text(text, None),
         Value::Array(items) => {
             encoder.push(Header::Array(Some(items.len())))?;
@@ -189,7 +196,7 @@ fn push_map(encoder: &mut Writer<'_>, fields: &Map<String, Value>) -> Result<(),
     })
 }
 
-fn header_of(number: &Number) -> Header {
+fn number_header(number: &Number) -> Header {
     if let Some(positive) = number.as_u64() {
         Header::Positive(positive)
     } else if let Some(negative) = number.as_i64() {

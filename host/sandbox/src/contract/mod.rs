@@ -1,12 +1,12 @@
-//! Contracts of other hosts: how components that were made for them list and call their tools.
+//! Contracts of other hosts: the interfaces through which components that were built for these hosts list and run their tools.
 //!
-//! - `act`: `act:tools/tool-provider` of [ACT](https://actcore.dev). A component lists its tools, and takes arguments and returns
-//!   results as CBOR.
-//! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes and returns
-//!   JSON.
+//! - `act`: `act:tools/tool-provider` of [ACT](https://actcore.dev). A component lists its tools, and takes arguments and
+//!   returns results as CBOR.
+//! - `near`: `near:agent/tool` of [IronClaw](https://github.com/nearai/ironclaw). A component is one tool, which takes and
+//!   returns JSON.
 //! - `cbor`: converts CBOR to JSON, and JSON to CBOR.
 //!
-//! The types of a contract are fixed, so they are Rust types here, not the description of a type that inspection made.
+//! The types of a contract are fixed, so they are Rust types here, and not types that inspection reads from the component.
 //! Inspection decides which contract a component exports.
 
 pub(crate) mod act;
@@ -30,7 +30,7 @@ pub(crate) trait ContractFunction: Send {
     /// Returns the index of the function in the shape of the component.
     fn index(&self) -> usize;
 
-    /// Calls the function. Streams in the result are read to their end, up to this number of bytes.
+    /// Calls the function. Streams in the result are read to their end, up to `stream_bytes_max` bytes.
     fn run(
         self,
         store: &mut Store<HostState>,

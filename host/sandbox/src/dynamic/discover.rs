@@ -19,19 +19,19 @@ use toolwit_core::text::printable;
 use toolwit_core::{Arguments, ToolContext, ToolResult};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum length of the guest's reason in an error message, in characters.
+/// The maximum length of the guest's reason for failing to list its tools, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
 impl Plugin {
-    /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if it has
-    /// no dynamic tools, or if they have been discovered.
+    /// Queries the component for its dynamic tools, and returns a plugin with these tools. Returns the plugin itself if it
+    /// has no dynamic tools, or if its tools have been discovered already.
     ///
     /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most ten seconds,
-    /// compiling included; compiling continues in the background as long as the host lives. Both plugins share compiled code.
+    /// compiling included. Compiling continues in the background as long as the host lives. Both plugins share compiled code.
     ///
     /// # Errors
-    /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned; [`ErrorKind::InvalidProvider`] for
-    /// invalid tools. The next call of this method queries again.
+    /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned instead of a list;
+    /// [`ErrorKind::InvalidProvider`] for invalid tools. An error is not cached: the next call of this method queries again.
     pub async fn discover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         if self.dynamic_tools().is_undiscovered() {
             self.with_queried_tools().await
@@ -40,13 +40,13 @@ impl Plugin {
         }
     }
 
-    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered. Waits for the
-    /// component to be compiled first, for at most
-    /// [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max). Otherwise, a process that ends soon could
-    /// not query a component whose compilation takes longer than ten seconds.
+    /// Queries the component as [`Plugin::discover_tools`] does, even if its tools have been discovered already. Returns the
+    /// plugin itself if it has no dynamic tools. Waits for the component to be compiled first, for at most
+    /// [`load_wall_max`](toolwit_core::limits::EngineLimits::load_wall_max). Otherwise, a process that ends soon could not
+    /// query a component whose compilation takes longer than ten seconds.
     ///
     /// # Errors
-    /// Those of [`Plugin::discover_tools`].
+    /// Those of [`Plugin::prepare`] and of [`Plugin::discover_tools`].
     pub async fn rediscover_tools(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         if self.dynamic_tools().is_none() {
             return Ok(self.clone());
@@ -64,7 +64,7 @@ impl Plugin {
     }
 
     /// Returns a plugin with the tools that were discovered earlier, from the JSON that
-    /// [`Inspection::discovered_tools`](crate::Inspection::discovered_tools) returned. `None` for any other text.
+    /// [`Inspection::discovered_tools`](crate::Inspection::discovered_tools) returned. Returns `None` for any other text.
     #[must_use]
     pub fn with_discovered_tools(&self, json: &str) -> Option<Arc<Self>> {
         let tools: Vec<DiscoveredTool> = serde_json::from_str(json).ok()?;
@@ -92,11 +92,11 @@ impl Plugin {
         };
         tokio::task::spawn_blocking(move || read_tools(listed, deadline))
             .await
-            .unwrap_or_else(|error| Err(unreadable().with_source(error)))
+            .unwrap_or_else(|error| Err(unreadable_list().with_source(error)))
     }
 }
 
-/// Runs the work that lists the tools.
+/// Runs the call that lists the tools.
 async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult, Error> {
     let mut query = ToolQuery {
         work,
@@ -105,14 +105,14 @@ async fn list<W: GuestWork>(call: GuardedCall<'_>, work: W) -> Result<ToolResult
     let listed = Box::pin(call.run(&mut query)).await;
     listed.map_err(|error| {
         if query.has_started {
-            during_query(error)
+            error_during_query(error)
         } else {
-            before_query(error)
+            error_before_query(error)
         }
     })
 }
 
-/// Lists the tools, and records whether guest code ran.
+/// The work that lists the tools. Records whether the call got as far as creating an instance.
 struct ToolQuery<W> {
     work: W,
     has_started: bool,
@@ -137,8 +137,8 @@ impl<W: GuestWork> GuestWork for ToolQuery<W> {
     }
 }
 
-/// Describes an error that occurred before guest code ran.
-fn before_query(error: Error) -> Error {
+/// Converts an error that occurred before guest code could run.
+fn error_before_query(error: Error) -> Error {
     match error.kind {
         ErrorKind::Timeout => {
             let message = "it is still compiling, and its tools have not been discovered";
@@ -149,8 +149,8 @@ fn before_query(error: Error) -> Error {
     }
 }
 
-/// Adds to an error of the guest that the query failed.
-fn during_query(error: Error) -> Error {
+/// Adds to the message of an error that the discovery failed.
+fn error_during_query(error: Error) -> Error {
     let message = format!("its tools could not be discovered: {}", error.message);
     let failed = Error::new(error.kind, error.phase, message);
     let failed = match error.limit.clone() {
@@ -170,8 +170,8 @@ fn read_tools(result: ToolResult, deadline: Instant) -> Result<Vec<DiscoveredToo
         let message = format!("its tools could not be discovered: {reason}");
         return Err(Error::new(ErrorKind::Tool, Phase::Load, message));
     }
-    let definitions: Vec<ListedTool> =
-        serde_json::from_value(result.value.unwrap_or_default()).map_err(|error| unreadable().with_source(error))?;
+    let definitions: Vec<ListedTool> = serde_json::from_value(result.value.unwrap_or_default())
+        .map_err(|error| unreadable_list().with_source(error))?;
     validate(definitions, deadline).map_err(|why| {
         Error::new(
             ErrorKind::InvalidProvider,
@@ -182,7 +182,7 @@ fn read_tools(result: ToolResult, deadline: Instant) -> Result<Vec<DiscoveredToo
     })
 }
 
-fn unreadable() -> Error {
+fn unreadable_list() -> Error {
     let message = "the list of its tools is not readable";
     Error::new(ErrorKind::Internal, Phase::Load, message)
 }

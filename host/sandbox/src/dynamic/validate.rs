@@ -1,4 +1,4 @@
-//! Validates the tools that a component listed.
+//! Validation of the tools that a component listed.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,10 @@ use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX};
 use toolwit_core::text::{printable, snake_case};
 use toolwit_core::{ToolName, UntrustedSchemas};
 
-/// Validates the tools of a component, until the deadline. The error names the invalid tool and the reason. Blocks.
+/// Validates the tools that a component listed. Blocks, at most until the first tool after the deadline.
+///
+/// # Errors
+/// The reason, with the name of the tool if only one tool is invalid.
 pub(super) fn validate(definitions: Vec<ListedTool>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
     if definitions.len() > DYNAMIC_TOOLS_MAX {
         let count = definitions.len();
@@ -34,12 +37,13 @@ pub(super) fn validate(definitions: Vec<ListedTool>, deadline: Instant) -> Resul
                 "it lists `{name}` and `{other}`, which have the same name in a tool set"
             ));
         }
-        tools.push(read(tool, &mut schemas).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
+        tools
+            .push(validate_tool(tool, &mut schemas).map_err(|why| format!("the tool `{name}` cannot be used: {why}"))?);
     }
     Ok(tools)
 }
 
-fn read(definition: ListedTool, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
+fn validate_tool(definition: ListedTool, schemas: &mut UntrustedSchemas) -> Result<DiscoveredTool, String> {
     let input_schema = schemas
         .read(&definition.input_schema)
         .map_err(|why| format!("its input schema {why}"))?;

@@ -23,8 +23,8 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Rebinding, RejectedProvider, ToolProvider};
 
-/// The maximum number of entities of one result whose descriptions are queried.
-const DESCRIBED_MAX: usize = 16;
+/// The number of resources at the start of a result whose descriptions are queried.
+const DESCRIBED_RESOURCES_MAX: usize = 16;
 
 /// Converts the resources of a session's results to entities.
 pub(crate) static ENTITY_GATHERER: EntityGatherer = EntityGatherer;
@@ -61,10 +61,11 @@ struct Gathering<'a> {
 impl Gathering<'_> {
     /// Registers every handle. For an entity that is already registered, one of the two handles is dropped.
     ///
-    /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity.
+    /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity. The trap is
+    /// returned in [`GatheredEntities::trap`].
     ///
     /// # Errors
-    /// An error of the guest. The caller must then drop its instance.
+    /// Any other error of the guest. The caller must then drop its instance.
     async fn gather(
         &self,
         instance: &mut Instance,
@@ -72,21 +73,21 @@ impl Gathering<'_> {
         found: &[FoundHandle],
     ) -> Result<GatheredEntities, Error> {
         let shape = &self.session.plugin().inspection().shape;
-        let mut counts: HashMap<ResourceIndex, usize> = HashMap::new();
+        let mut counts_by_type: HashMap<ResourceIndex, usize> = HashMap::new();
         for handle in found {
-            *counts.entry(handle.resource).or_default() += 1;
+            *counts_by_type.entry(handle.resource).or_default() += 1;
         }
-        let mut listed = HashSet::new();
+        let mut types_with_listed_tools = HashSet::new();
         let mut gathered = GatheredEntities {
             values: Vec::with_capacity(found.len()),
             ..GatheredEntities::default()
         };
-        for (at, handle) in found.iter().enumerate() {
+        for (position, handle) in found.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
-            let count = counts.get(&handle.resource).copied().unwrap_or_default();
-            let is_one_of_many = (resource.id.is_none() && !resource.chained) || count > ENTITIES_WITH_OWN_TOOLS_MAX;
+            let count = counts_by_type.get(&handle.resource).copied().unwrap_or_default();
+            let shares_tools = (resource.id.is_none() && !resource.chained) || count > ENTITIES_WITH_OWN_TOOLS_MAX;
             let id = match self.identify(instance, entities, resource, handle).await {
-                Err(trap) if trap.kind == ErrorKind::Trap => return Ok(without_entities(shape, found, at, trap)),
+                Err(trap) if trap.kind == ErrorKind::Trap => return Ok(reject_all(shape, found, position, trap)),
                 Err(error) => return Err(error),
                 Ok(Ok(id)) => id,
                 Ok(Err(reason)) => {
@@ -95,17 +96,18 @@ impl Gathering<'_> {
                     continue;
                 }
             };
-            // Describes the resource first, because `register` drops its handle if an earlier instance is kept.
-            let description = self.describe(instance, resource, at, handle.handle).await?;
-            let entity = self.register(instance, entities, handle, &id, is_one_of_many).await?;
-            let kept = if entity.handle == handle.handle {
+            // The description is queried first, because `register` drops this handle if the tools stay bound to an earlier
+            // instance.
+            let description = self.describe(instance, resource, position, handle.handle).await?;
+            let entity = self.register(instance, entities, handle, &id, shares_tools).await?;
+            let earlier_description = if entity.handle == handle.handle {
                 None
             } else {
-                self.describe(instance, resource, at, entity.handle).await?
+                self.describe(instance, resource, position, entity.handle).await?
             };
             let tools = if !entity.shares_tools {
                 bound_tool_names(self.session, resource, &id)
-            } else if listed.insert(handle.resource) {
+            } else if types_with_listed_tools.insert(handle.resource) {
                 shared_tool_names(self.session, resource)
             } else {
                 // Shared tools are listed once for each type.
@@ -116,11 +118,11 @@ impl Gathering<'_> {
                 &id,
                 Descriptions {
                     returned: description,
-                    kept,
+                    earlier: earlier_description,
                 },
                 &tools,
             ));
-            provide(
+            add_provider(
                 &mut gathered,
                 self.session,
                 handle.resource,
@@ -131,8 +133,8 @@ impl Gathering<'_> {
         Ok(gathered)
     }
 
-    /// Queries the id of a resource, or assigns a number. The inner error is the reason why the resource cannot be an
-    /// entity.
+    /// Queries the id of a resource, or assigns a number if its type has no ids. The inner error is the reason why the
+    /// resource cannot become an entity.
     async fn identify(
         &self,
         instance: &mut Instance,
@@ -161,27 +163,26 @@ impl Gathering<'_> {
         })
     }
 
-    /// Registers an entity. If an entity with this id is live, the rebinding of the resource decides which of the two
-    /// is kept.
+    /// Registers an entity. If an entity with this type and id is live, the `rebinding` of the resource decides which of the
+    /// two handles is kept; the other is dropped. The live entity also decides whether tools are shared.
     async fn register(
         &self,
         instance: &mut Instance,
         entities: &mut EntityTable,
         handle: &FoundHandle,
         id: &str,
-        is_one_of_many: bool,
+        mut shares_tools: bool,
     ) -> Result<LiveEntity, Error> {
-        let mut shares_tools = is_one_of_many;
         let key = (handle.resource, id.to_owned());
         if let Some(live) = entities.get(&key) {
             shares_tools = live.shares_tools;
             let rebinding = self.session.plugin().inspection().shape.resources[handle.resource.0].rebinding;
-            let old = if rebinding == Rebinding::Keep {
+            let dropped_handle = if rebinding == Rebinding::Keep {
                 handle.handle
             } else {
                 live.handle
             };
-            instance.drop_handle(old, &self.call.clock).await?;
+            instance.drop_handle(dropped_handle, &self.call.clock).await?;
             if rebinding == Rebinding::Keep {
                 return Ok(live);
             }
@@ -195,16 +196,16 @@ impl Gathering<'_> {
         Ok(entity)
     }
 
-    /// Queries the description of a resource. `at` is its position in the result: from `DESCRIBED_MAX` on, nothing is
-    /// queried.
+    /// Queries the description of a resource. `position` is its position in the result. Returns `None` from position
+    /// `DESCRIBED_RESOURCES_MAX` on, and for a type without `describe`.
     async fn describe(
         &self,
         instance: &mut Instance,
         resource: &Resource,
-        at: usize,
+        position: usize,
         handle: ResourceAny,
     ) -> Result<Option<Value>, Error> {
-        let Some(describe) = resource.describe.filter(|_| at < DESCRIBED_MAX) else {
+        let Some(describe) = resource.describe.filter(|_| position < DESCRIBED_RESOURCES_MAX) else {
             return Ok(None);
         };
         let shape = &self.session.plugin().inspection().shape;
@@ -218,11 +219,11 @@ impl Gathering<'_> {
     }
 }
 
-/// Rejects all resources of a result after the `id` of one of them trapped.
-fn without_entities(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: Error) -> GatheredEntities {
+/// Rejects all resources of a result after the `id` of the one at position `trapped` trapped.
+fn reject_all(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: Error) -> GatheredEntities {
     let mut gathered = GatheredEntities::default();
-    for (at, handle) in found.iter().enumerate() {
-        let reason = if at == trapped {
+    for (position, handle) in found.iter().enumerate() {
+        let reason = if position == trapped {
             format!("its `id` failed: {}", trap.message)
         } else {
             "it is gone, because the `id` of another entity failed".to_owned()
@@ -233,7 +234,7 @@ fn without_entities(shape: &Shape, found: &[FoundHandle], trapped: usize, trap: 
     gathered
 }
 
-/// Adds a resource that cannot become an entity: its JSON has the reason.
+/// Adds a resource that cannot become an entity. Its JSON has the reason.
 fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) {
     gathered.values.push(invalid_json(resource, &reason));
     gathered
@@ -241,8 +242,9 @@ fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) 
         .push(RejectedProvider::new(resource.json_name(), reason));
 }
 
-/// Adds a provider of tools: one for all entities of a type if they share their tools.
-fn provide(
+/// Adds a provider of tools unless there is already one for the same entity, or for all entities of the type that share their
+/// tools.
+fn add_provider(
     gathered: &mut GatheredEntities,
     session: &Arc<Session>,
     resource: ResourceIndex,

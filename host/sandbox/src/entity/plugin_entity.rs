@@ -13,32 +13,32 @@ use crate::values::types::{Resource, ResourceIndex};
 use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
-/// The field with the description of the instance on which the tools of an entity act, if it is not the returned instance.
-const KEPT_INSTANCE: &str = "tools_act_on";
+/// The field with the description of the instance on which the tools of an entity act, if that is not the returned instance.
+const BOUND_INSTANCE_FIELD: &str = "tools_act_on";
 
 /// The fields that only the host writes.
 const HOST_FIELDS: [&str; 3] = ["type", "id", AVAILABLE_TOOLS];
 
-/// The results of an entity's `describe`.
+/// The descriptions of an entity, from `describe`.
 pub(crate) struct Descriptions {
     /// The description of the instance that the call returned.
     pub(crate) returned: Option<Value>,
-    /// The description of the earlier instance, if the tools stay bound to it.
-    pub(crate) kept: Option<Value>,
+    /// The description of an earlier instance, if the tools stay bound to that instance.
+    pub(crate) earlier: Option<Value>,
 }
 
 /// Returns the JSON of an entity for the model: its type, id, description and tools. If the tools stay bound to an
 /// earlier instance with another description, that description is added, so that the model sees on which data the tools
 /// act.
 pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descriptions, tools: &[String]) -> Value {
-    let Descriptions { returned, kept } = descriptions;
+    let Descriptions { returned, earlier } = descriptions;
     let mut fields = Map::new();
     fields.insert("type".to_owned(), json!(resource.json_name()));
     fields.insert("id".to_owned(), json!(id));
-    let kept = kept.filter(|kept| Some(kept) != returned.as_ref());
+    let different = earlier.filter(|earlier| Some(earlier) != returned.as_ref());
     match returned {
         Some(Value::Object(described)) => {
-            // Ignores a list of tools from the guest: only the host lists them.
+            // A list of tools from the guest is ignored, because only the host lists tools.
             for (name, value) in described.into_iter().filter(|(name, _)| name != AVAILABLE_TOOLS) {
                 fields.entry(name).or_insert(value);
             }
@@ -48,11 +48,11 @@ pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descripti
         }
         None => {}
     }
-    if let Some(mut kept) = kept {
-        if let Value::Object(described) = &mut kept {
+    if let Some(mut earlier) = different {
+        if let Value::Object(described) = &mut earlier {
             described.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()));
         }
-        fields.insert(KEPT_INSTANCE.to_owned(), kept);
+        fields.insert(BOUND_INSTANCE_FIELD.to_owned(), earlier);
     }
     if !tools.is_empty() {
         fields.insert(AVAILABLE_TOOLS.to_owned(), json!(tools));
@@ -84,7 +84,8 @@ fn usable_methods(session: &Session, resource: &Resource) -> impl Iterator<Item 
     })
 }
 
-/// Returns the preferred tool names of an entity. The tool set corrects the result if it assigns other names.
+/// Returns the preferred names of an entity's own tools. If the tool set assigns other names, it corrects the JSON of the
+/// entity.
 pub(crate) fn bound_tool_names(session: &Session, resource: &Resource, id: &str) -> Vec<String> {
     let shape = &session.plugin().inspection().shape;
     usable_methods(session, resource)
@@ -104,7 +105,7 @@ pub(crate) fn shared_tool_names(session: &Session, resource: &Resource) -> Vec<S
         .collect()
 }
 
-/// A resource whose methods are tools before an instance exists.
+/// A resource whose methods are offered as tools before an instance exists.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChainedResource {
@@ -134,7 +135,7 @@ impl Plugin {
     }
 }
 
-/// Returns the namespace of a resource: plugin, component and interface.
+/// Returns the namespace of a resource's entities: plugin name, component digest and interface.
 fn namespace(plugin: &Plugin, resource: &Resource) -> String {
     let interface = resource.interface.as_deref().unwrap_or_default();
     format!("{}@{}/{interface}", plugin.name(), plugin.inspection().digest)

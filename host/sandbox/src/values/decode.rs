@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use wasmtime::component::{ResourceAny, Val};
 
-use super::decode_number::{float32, float64, integer, long_integer};
+use super::decode_number::{decode_float32, decode_float64, decode_integer, decode_long_integer};
 use super::types::{Case, DATA_URL_START, Field, Label, ResourceIndex, WitType};
 use toolwit_core::text::json_type;
 
@@ -34,6 +34,7 @@ impl DecodeError {
         }
     }
 
+    /// Creates the error for a value that is not what its type expects.
     pub(crate) fn expected(what: &str, found: &Value) -> Self {
         Self::new(format!("expected {what}, found {}", formatted_value(found)))
     }
@@ -57,7 +58,7 @@ impl fmt::Display for DecodeError {
     }
 }
 
-/// Whether the callee takes or borrows a handle.
+/// Whether the callee takes ownership of a handle or borrows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandleTransfer {
     /// The callee takes ownership.
@@ -93,7 +94,7 @@ pub(crate) fn decode_arguments(
     handles: &mut dyn ResolveHandle,
 ) -> Result<Vec<Val>, DecodeError> {
     Ok(Decoder { handles }
-        .fields(params, arguments)?
+        .decode_fields(params, arguments)?
         .into_iter()
         .map(|(_, value)| value)
         .collect())
@@ -111,37 +112,37 @@ impl Decoder<'_> {
                     .as_bool()
                     .ok_or_else(|| DecodeError::expected("a boolean", value))?,
             ),
-            WitType::S8 => Val::S8(integer(value)?),
-            WitType::U8 => Val::U8(integer(value)?),
-            WitType::S16 => Val::S16(integer(value)?),
-            WitType::U16 => Val::U16(integer(value)?),
-            WitType::S32 => Val::S32(integer(value)?),
-            WitType::U32 => Val::U32(integer(value)?),
-            WitType::S64 => Val::S64(long_integer(value)?),
-            WitType::U64 => Val::U64(long_integer(value)?),
-            WitType::F32 => Val::Float32(float32(value)?),
-            WitType::F64 => Val::Float64(float64(value)?),
-            WitType::Char => Val::Char(character(value)?),
-            WitType::String => Val::String(text(value)?.to_owned()),
-            WitType::Bytes => Val::List(bytes(value)?.into_iter().map(Val::U8).collect()),
-            WitType::List(item) => Val::List(self.items(value, |_| Some(item.as_ref()))?),
+            WitType::S8 => Val::S8(decode_integer(value)?),
+            WitType::U8 => Val::U8(decode_integer(value)?),
+            WitType::S16 => Val::S16(decode_integer(value)?),
+            WitType::U16 => Val::U16(decode_integer(value)?),
+            WitType::S32 => Val::S32(decode_integer(value)?),
+            WitType::U32 => Val::U32(decode_integer(value)?),
+            WitType::S64 => Val::S64(decode_long_integer(value)?),
+            WitType::U64 => Val::U64(decode_long_integer(value)?),
+            WitType::F32 => Val::Float32(decode_float32(value)?),
+            WitType::F64 => Val::Float64(decode_float64(value)?),
+            WitType::Char => Val::Char(decode_character(value)?),
+            WitType::String => Val::String(expect_text(value)?.to_owned()),
+            WitType::Bytes => Val::List(decode_bytes(value)?.into_iter().map(Val::U8).collect()),
+            WitType::List(item) => Val::List(self.decode_items(value, |_| Some(item.as_ref()))?),
             WitType::Tuple(items) => {
-                let found = array(value)?.len();
+                let found = expect_array(value)?.len();
                 if found != items.len() {
                     return Err(DecodeError::new(format!(
                         "expected an array of {} items, found {found}",
                         items.len()
                     )));
                 }
-                Val::Tuple(self.items(value, |at| items.get(at))?)
+                Val::Tuple(self.decode_items(value, |at| items.get(at))?)
             }
             WitType::Record(fields) => match value {
-                Value::Object(map) => Val::Record(self.fields(fields, map)?),
+                Value::Object(map) => Val::Record(self.decode_fields(fields, map)?),
                 _ => return Err(DecodeError::expected("an object", value)),
             },
-            WitType::Variant(cases) => self.variant(cases, value)?,
-            WitType::Enum(names) => Val::Enum(find_label(names, text(value)?)?.wit.clone()),
-            WitType::Flags(names) => Val::Flags(flags(names, value)?),
+            WitType::Variant(cases) => self.decode_variant(cases, value)?,
+            WitType::Enum(names) => Val::Enum(find_label(names, expect_text(value)?)?.wit.clone()),
+            WitType::Flags(names) => Val::Flags(decode_flags(names, value)?),
             WitType::Option(_) if value.is_null() => Val::Option(None),
             WitType::Option(inner) if inner.encodes_null() => {
                 const FORM: &str = "`null` or `{\"some\": …}`";
@@ -153,21 +154,26 @@ impl Decoder<'_> {
                 Val::Option(Some(Box::new(value)))
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
-            WitType::Result { ok, err } => self.result(ok.as_deref(), err.as_deref(), value)?,
+            WitType::Result { ok, err } => self.decode_result(ok.as_deref(), err.as_deref(), value)?,
             // The values that a stream or a future delivers. The call replaces them by a handle.
-            WitType::Stream(item) if **item == WitType::U8 => Val::String(byte_stream(value)?.to_owned()),
-            WitType::Stream(item) => Val::List(self.items(value, |_| Some(item.as_ref()))?),
+            WitType::Stream(item) if **item == WitType::U8 => Val::String(expect_byte_stream(value)?.to_owned()),
+            WitType::Stream(item) => Val::List(self.decode_items(value, |_| Some(item.as_ref()))?),
             WitType::Future(Some(payload)) => self.decode(payload, value)?,
             WitType::Future(None) if value.is_null() => Val::Tuple(Vec::new()),
             WitType::Future(None) => return Err(DecodeError::expected("`null`", value)),
-            WitType::Own(index) => self.handle(*index, value, HandleTransfer::Own)?,
-            WitType::Borrow(index) => self.handle(*index, value, HandleTransfer::Borrow)?,
+            WitType::Own(index) => self.decode_handle(*index, value, HandleTransfer::Own)?,
+            WitType::Borrow(index) => self.decode_handle(*index, value, HandleTransfer::Borrow)?,
         })
     }
 
-    fn items<'t>(&mut self, value: &Value, ty: impl Fn(usize) -> Option<&'t WitType>) -> Result<Vec<Val>, DecodeError> {
+    /// Decodes the items of an array. `ty` returns the type of the item at an index.
+    fn decode_items<'t>(
+        &mut self,
+        value: &Value,
+        ty: impl Fn(usize) -> Option<&'t WitType>,
+    ) -> Result<Vec<Val>, DecodeError> {
         let mut decoded = Vec::new();
-        for (at, item) in array(value)?.iter().enumerate() {
+        for (at, item) in expect_array(value)?.iter().enumerate() {
             if let Some(ty) = ty(at) {
                 decoded.push(self.decode(ty, item).map_err(|error| error.within(at))?);
             }
@@ -175,13 +181,14 @@ impl Decoder<'_> {
         Ok(decoded)
     }
 
-    fn fields(&mut self, fields: &[Field], map: &Map<String, Value>) -> Result<Vec<(String, Val)>, DecodeError> {
-        let mut used = 0;
+    /// Decodes the properties of an object, in the order of the fields.
+    fn decode_fields(&mut self, fields: &[Field], map: &Map<String, Value>) -> Result<Vec<(String, Val)>, DecodeError> {
+        let mut matched_count = 0;
         let mut decoded = Vec::with_capacity(fields.len());
         for Field { label, ty } in fields {
             let value = match map.get(&label.json) {
                 Some(value) => {
-                    used += 1;
+                    matched_count += 1;
                     self.decode(ty, value).map_err(|error| error.within(&label.json))?
                 }
                 None if matches!(ty, WitType::Option(_)) => Val::Option(None),
@@ -189,28 +196,28 @@ impl Decoder<'_> {
             };
             decoded.push((label.wit.clone(), value));
         }
-        if used < map.len() {
-            let known = || fields.iter().map(|field| field.label.json.as_str());
+        if matched_count < map.len() {
+            let names = || fields.iter().map(|field| field.label.json.as_str());
             let extra = map
                 .keys()
-                .find(|key| !known().any(|name| name == *key))
+                .find(|key| !names().any(|name| name == *key))
                 .map_or("", String::as_str);
             return Err(DecodeError::new(format!(
                 "there is no property {}{}",
                 quoted(extra),
-                list_known(known())
+                list_names(names())
             )));
         }
         Ok(decoded)
     }
 
-    fn variant(&mut self, cases: &[Case], value: &Value) -> Result<Val, DecodeError> {
+    fn decode_variant(&mut self, cases: &[Case], value: &Value) -> Result<Val, DecodeError> {
         let names = || cases.iter().map(|case| case.label.json.as_str());
         let find = |name: &str| {
             cases
                 .iter()
                 .find(|case| case.label.json == name)
-                .ok_or_else(|| DecodeError::new(format!("there is no case {}{}", quoted(name), list_known(names()))))
+                .ok_or_else(|| DecodeError::new(format!("there is no case {}{}", quoted(name), list_names(names()))))
         };
         if let Value::String(name) = value {
             let case = find(name)?;
@@ -235,7 +242,12 @@ impl Decoder<'_> {
         }
     }
 
-    fn result(&mut self, ok: Option<&WitType>, err: Option<&WitType>, value: &Value) -> Result<Val, DecodeError> {
+    fn decode_result(
+        &mut self,
+        ok: Option<&WitType>,
+        err: Option<&WitType>,
+        value: &Value,
+    ) -> Result<Val, DecodeError> {
         const FORM: &str = "`{\"ok\": …}` or `{\"err\": …}`";
         let entry = only_entry(value, FORM)?;
         let ty = match entry.0 {
@@ -253,7 +265,12 @@ impl Decoder<'_> {
         Ok(Val::Result(if entry.0 == "ok" { Ok(payload) } else { Err(payload) }))
     }
 
-    fn handle(&mut self, index: ResourceIndex, value: &Value, transfer: HandleTransfer) -> Result<Val, DecodeError> {
+    fn decode_handle(
+        &mut self,
+        index: ResourceIndex,
+        value: &Value,
+        transfer: HandleTransfer,
+    ) -> Result<Val, DecodeError> {
         let Value::String(id) = value else {
             return Err(DecodeError::expected("the id of an entity, a string", value));
         };
@@ -261,7 +278,7 @@ impl Decoder<'_> {
     }
 }
 
-/// An object with exactly one entry: its key and its value.
+/// The key and the value of an object that has exactly one entry.
 struct SingleEntry<'a>(&'a str, &'a Value);
 
 impl SingleEntry<'_> {
@@ -282,31 +299,31 @@ fn only_entry<'a>(value: &'a Value, form: &str) -> Result<SingleEntry<'a>, Decod
     }
 }
 
-fn array(value: &Value) -> Result<&[Value], DecodeError> {
+fn expect_array(value: &Value) -> Result<&[Value], DecodeError> {
     value
         .as_array()
         .map(Vec::as_slice)
         .ok_or_else(|| DecodeError::expected("an array", value))
 }
 
-fn text(value: &Value) -> Result<&str, DecodeError> {
+fn expect_text(value: &Value) -> Result<&str, DecodeError> {
     value.as_str().ok_or_else(|| DecodeError::expected("a string", value))
 }
 
-fn bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
-    base64(text(value)?)
+fn decode_bytes(value: &Value) -> Result<Vec<u8>, DecodeError> {
+    decode_base64(expect_text(value)?)
 }
 
-/// Returns the text of a stream of bytes. A data URL is checked here and decoded when it is sent.
-fn byte_stream(value: &Value) -> Result<&str, DecodeError> {
-    let text = text(value)?;
+/// Returns the text for a stream of bytes. A data URL is checked here, and decoded when its bytes are written to the stream.
+fn expect_byte_stream(value: &Value) -> Result<&str, DecodeError> {
+    let text = expect_text(value)?;
     if let Some(encoded) = text.strip_prefix(DATA_URL_START) {
-        base64(encoded)?;
+        decode_base64(encoded)?;
     }
     Ok(text)
 }
 
-fn base64(text: &str) -> Result<Vec<u8>, DecodeError> {
+fn decode_base64(text: &str) -> Result<Vec<u8>, DecodeError> {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
     BASE64.decode(text).map_err(|error| {
         let why = match error {
@@ -318,18 +335,18 @@ fn base64(text: &str) -> Result<Vec<u8>, DecodeError> {
     })
 }
 
-fn character(value: &Value) -> Result<char, DecodeError> {
-    let mut chars = text(value)?.chars();
+fn decode_character(value: &Value) -> Result<char, DecodeError> {
+    let mut chars = expect_text(value)?.chars();
     match (chars.next(), chars.next()) {
         (Some(only), None) => Ok(only),
         _ => Err(DecodeError::expected("a string of one character", value)),
     }
 }
 
-fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
+fn decode_flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
     let mut set: Vec<String> = Vec::new();
-    for (at, item) in array(value)?.iter().enumerate() {
-        let flag = text(item)
+    for (at, item) in expect_array(value)?.iter().enumerate() {
+        let flag = expect_text(item)
             .and_then(|name| find_label(names, name))
             .map_err(|error| error.within(at))?;
         if set.contains(&flag.wit) {
@@ -343,11 +360,12 @@ fn flags(names: &[Label], value: &Value) -> Result<Vec<String>, DecodeError> {
 fn find_label<'a>(names: &'a [Label], name: &str) -> Result<&'a Label, DecodeError> {
     names.iter().find(|label| label.json == name).ok_or_else(|| {
         let names = names.iter().map(|label| label.json.as_str());
-        DecodeError::new(format!("there is no name {}{}", quoted(name), list_known(names)))
+        DecodeError::new(format!("there is no name {}{}", quoted(name), list_names(names)))
     })
 }
 
-fn list_known<'a>(names: impl Iterator<Item = &'a str>) -> String {
+/// Lists the valid names for an error message.
+fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const NAMES_MAX: usize = 40;
     let mut names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() {

@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::decode::DecodeError;
 
-/// The largest integer up to which 64-bit floats represent all integers exactly: 2^53 − 1.
+/// The largest integer to which no other integer is rounded as a 64-bit float: 2^53 − 1 (`Number.MAX_SAFE_INTEGER` in
+/// JavaScript).
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// Converts a number to an integer without loss: `3.0` is an integer, `3.5` is not.
+/// Converts a number to an integer without loss: `3.0` is an integer, and `3.5` is not. Returns `None` if that is not possible.
 fn exact_integer(value: &Value) -> Option<i128> {
     let number = value.as_number()?;
     if let Some(integer) = number.as_i128() {
@@ -19,6 +20,7 @@ fn exact_integer(value: &Value) -> Option<i128> {
     (float.fract() == 0.0 && float.abs() <= EXACT_FLOAT_MAX).then_some(float as i128)
 }
 
+/// An integer type with its smallest and its largest value.
 pub(crate) trait IntegerRange: TryFrom<i128> {
     const RANGE: (i128, i128);
 }
@@ -29,7 +31,7 @@ macro_rules! integer_range {
 
 integer_range!(i8, u8, i16, u16, i32, u32, i64, u64);
 
-pub(crate) fn integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
+pub(crate) fn decode_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
     exact_integer(value)
         .and_then(|integer| T::try_from(integer).ok())
         .ok_or_else(|| not_an_integer::<T>(value))
@@ -47,10 +49,11 @@ fn not_an_integer<T: IntegerRange>(value: &Value) -> DecodeError {
     }
 }
 
-/// Decodes a 64-bit integer as [`integer`] does. Also accepts decimal text, because many senders round JSON numbers beyond 2^53.
-pub(crate) fn long_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
+/// Decodes a 64-bit integer as [`decode_integer`] does. Also accepts decimal text, because many senders round JSON numbers
+/// beyond 2^53.
+pub(crate) fn decode_long_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeError> {
     let Value::String(text) = value else {
-        return integer(value);
+        return decode_integer(value);
     };
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -67,7 +70,8 @@ pub(crate) fn long_integer<T: IntegerRange>(value: &Value) -> Result<T, DecodeEr
         })
 }
 
-pub(crate) fn float64(value: &Value) -> Result<f64, DecodeError> {
+/// Decodes a 64-bit float. The texts `NaN`, `Infinity` and `-Infinity` stand for values that JSON numbers cannot have.
+pub(crate) fn decode_float64(value: &Value) -> Result<f64, DecodeError> {
     match value {
         Value::String(name) => match name.as_str() {
             "NaN" => Ok(f64::NAN),
@@ -82,8 +86,9 @@ pub(crate) fn float64(value: &Value) -> Result<f64, DecodeError> {
     }
 }
 
-pub(crate) fn float32(value: &Value) -> Result<f32, DecodeError> {
-    let wide = float64(value)?;
+/// Decodes a 32-bit float as [`decode_float64`] does. Rounds to the nearest 32-bit float.
+pub(crate) fn decode_float32(value: &Value) -> Result<f32, DecodeError> {
+    let wide = decode_float64(value)?;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rounding to the nearest is intended; overflow is checked below"

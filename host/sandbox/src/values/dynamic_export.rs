@@ -23,7 +23,7 @@ impl DynamicExport {
     }
 }
 
-/// The interface by which a component lists and calls its tools. The numbers are indexes in
+/// The interface through which a component lists and calls its tools. The numbers are indexes in
 /// [`Shape::functions`](super::types::Shape::functions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -39,7 +39,8 @@ pub(crate) enum ToolContract {
     Foreign(ForeignContract),
 }
 
-/// An interface of another host by which a component lists and calls its tools.
+/// An interface of another host through which a component lists and calls its tools. The numbers are indexes in
+/// [`Shape::functions`](super::types::Shape::functions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ForeignContract {
@@ -96,7 +97,7 @@ impl ToolContract {
         }
     }
 
-    /// Returns the contract if it is one of another host.
+    /// Returns the contract of another host, or `None` for `toolwit:plugin/dynamic`.
     pub(crate) fn foreign(self) -> Option<ForeignContract> {
         match self {
             Self::Toolwit { .. } => None,

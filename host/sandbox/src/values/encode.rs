@@ -11,7 +11,8 @@ use super::types::{Label, ResourceIndex, WitType};
 /// convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The error for a value that does not have its declared type. Wasmtime checks types, so this error does not occur.
+/// The error for a value that does not have its declared type, or has more handles than entities. It does not occur, because
+/// wasmtime checks types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a value does not have its declared type")]
 pub(crate) struct EncodeError;
@@ -77,13 +78,13 @@ pub(crate) fn encode(
         (WitType::U16, Val::U16(value)) => json!(value),
         (WitType::S32, Val::S32(value)) => json!(value),
         (WitType::U32, Val::U32(value)) => json!(value),
-        (WitType::S64, Val::S64(value)) => exact_integer(value.unsigned_abs(), value),
-        (WitType::U64, Val::U64(value)) => exact_integer(value, value),
-        (WitType::F32, Val::Float32(value)) => float32(value),
-        (WitType::F64, Val::Float64(value)) => float64(value),
+        (WitType::S64, Val::S64(value)) => encode_long_integer(value.unsigned_abs(), value),
+        (WitType::U64, Val::U64(value)) => encode_long_integer(value, value),
+        (WitType::F32, Val::Float32(value)) => encode_float32(value),
+        (WitType::F64, Val::Float64(value)) => encode_float64(value),
         (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
         (WitType::String, Val::String(value)) => Value::String(value),
-        (WitType::Bytes, Val::List(values)) => bytes(&values)?,
+        (WitType::Bytes, Val::List(values)) => encode_bytes(&values)?,
         (WitType::List(item), Val::List(values)) => Value::Array(
             values
                 .into_iter()
@@ -119,12 +120,12 @@ pub(crate) fn encode(
                 .collect::<Result<_, _>>()?,
         ),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
-        (WitType::Option(inner), Val::Option(Some(value))) => some(inner, encode(inner, *value, entities)?),
+        (WitType::Option(inner), Val::Option(Some(value))) => wrap_some(inner, encode(inner, *value, entities)?),
         (WitType::Result { ok, .. }, Val::Result(Ok(payload))) => {
-            json!({"ok": side(ok.as_deref(), payload.map(|payload| *payload), entities)?})
+            json!({"ok": encode_payload(ok.as_deref(), payload.map(|payload| *payload), entities)?})
         }
         (WitType::Result { err, .. }, Val::Result(Err(payload))) => {
-            json!({"err": side(err.as_deref(), payload.map(|payload| *payload), entities)?})
+            json!({"err": encode_payload(err.as_deref(), payload.map(|payload| *payload), entities)?})
         }
         // The bytes of a stream are text, or a data URL.
         (WitType::Stream(_), Val::String(text)) => Value::String(text),
@@ -141,8 +142,8 @@ pub(crate) fn encode(
     })
 }
 
-/// Encodes a 64-bit integer: as a number if every JSON parser reads it exactly, otherwise as a decimal string.
-fn exact_integer(magnitude: u64, value: impl Into<Value> + ToString) -> Value {
+/// Encodes a 64-bit integer: as a number if every JSON parser reads it exactly, otherwise as decimal text.
+fn encode_long_integer(magnitude: u64, value: impl Into<Value> + ToString) -> Value {
     if magnitude > EXACT_INTEGER_MAX {
         Value::String(value.to_string())
     } else {
@@ -150,8 +151,8 @@ fn exact_integer(magnitude: u64, value: impl Into<Value> + ToString) -> Value {
     }
 }
 
-/// Wraps the value of an option whose inner type encodes `null` itself.
-fn some(inner: &WitType, value: Value) -> Value {
+/// Wraps the value of an option in `some` if its inner type can be `null` itself.
+fn wrap_some(inner: &WitType, value: Value) -> Value {
     if inner.encodes_null() {
         json!({"some": value})
     } else {
@@ -159,8 +160,8 @@ fn some(inner: &WitType, value: Value) -> Value {
     }
 }
 
-/// Encodes one side of a result. A side without a payload is `null`.
-pub(crate) fn side(
+/// Encodes the payload of one case of a `result`. A case without a payload is `null`.
+pub(crate) fn encode_payload(
     ty: Option<&WitType>,
     payload: Option<Val>,
     entities: &mut dyn Iterator<Item = Value>,
@@ -180,7 +181,7 @@ fn json_name(names: &[Label], wit: &str) -> Result<String, EncodeError> {
         .ok_or(EncodeError)
 }
 
-fn bytes(values: &[Val]) -> Result<Value, EncodeError> {
+fn encode_bytes(values: &[Val]) -> Result<Value, EncodeError> {
     let bytes = values
         .iter()
         .map(|value| match value {
@@ -191,7 +192,7 @@ fn bytes(values: &[Val]) -> Result<Value, EncodeError> {
     Ok(Value::String(STANDARD.encode(bytes)))
 }
 
-fn float64(value: f64) -> Value {
+fn encode_float64(value: f64) -> Value {
     match Number::from_f64(value) {
         Some(number) => Value::Number(number),
         None if value.is_nan() => json!("NaN"),
@@ -201,9 +202,9 @@ fn float64(value: f64) -> Value {
 }
 
 /// Encodes the shortest number that parses to the same 32-bit float: 0.1, not 0.10000000149011612.
-fn float32(value: f32) -> Value {
+fn encode_float32(value: f32) -> Value {
     match value.to_string().parse::<f64>() {
-        Ok(shortest) if value.is_finite() => float64(shortest),
-        _ => float64(f64::from(value)),
+        Ok(shortest) if value.is_finite() => encode_float64(shortest),
+        _ => encode_float64(f64::from(value)),
     }
 }

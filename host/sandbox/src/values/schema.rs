@@ -23,26 +23,28 @@ enum Direction {
 }
 
 impl Shape {
-    /// Generates the schemas of all functions. The docs must have been applied.
+    /// Generates the schemas of all functions. Call it after the docs have been added to the shape, because the schemas
+    /// contain them.
     pub(crate) fn generate_schemas(&mut self) {
         let resources = std::mem::take(&mut self.resources);
         for function in &mut self.functions {
             function.input_schema = Arc::new(match function.kind {
                 FunctionKind::Command => command_input(),
-                _ => Schemas {
+                _ => SchemaGenerator {
                     resources: &resources,
                     direction: Direction::Input,
                 }
                 .object(&function.params),
             });
             function.returns_tool_result = function.outcome().0.is_some_and(is_tool_result);
-            function.output_schema = output(function, &resources).map(Arc::new);
+            function.output_schema = output_schema(function, &resources).map(Arc::new);
         }
         self.resources = resources;
     }
 }
 
-fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
+/// Returns the schema of a successful result, or `None` for a `tool-result`.
+fn output_schema(function: &Function, resources: &[Resource]) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
     }
@@ -50,7 +52,7 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
         // The model receives text, which has no schema.
         return None;
     }
-    let schemas = Schemas {
+    let generator = SchemaGenerator {
         resources,
         direction: Direction::Output,
     };
@@ -58,7 +60,7 @@ fn output(function: &Function, resources: &[Resource]) -> Option<Value> {
         function
             .outcome()
             .0
-            .map_or_else(|| json!({"type": "null"}), |ty| schemas.of(ty)),
+            .map_or_else(|| json!({"type": "null"}), |ty| generator.of(ty)),
     )
 }
 
@@ -92,12 +94,13 @@ fn command_output() -> Value {
     })
 }
 
-struct Schemas<'a> {
+/// Generates the schemas of types, for one direction.
+struct SchemaGenerator<'a> {
     resources: &'a [Resource],
     direction: Direction,
 }
 
-impl Schemas<'_> {
+impl SchemaGenerator<'_> {
     fn of(&self, ty: &WitType) -> Value {
         match ty {
             WitType::Bool => json!({"type": "boolean"}),
@@ -131,8 +134,8 @@ impl Schemas<'_> {
             ]),
             WitType::Record(fields) => self.object(fields),
             WitType::Variant(cases) => schema([("oneOf", cases.iter().map(|case| self.case(case)).collect())]),
-            WitType::Enum(names) => labels(json!({"type": "string", "enum": json_names(names)}), names),
-            WitType::Flags(names) => labels(
+            WitType::Enum(names) => with_label_docs(json!({"type": "string", "enum": json_names(names)}), names),
+            WitType::Flags(names) => with_label_docs(
                 json!({"type": "array", "items": {"type": "string", "enum": json_names(names)}, "uniqueItems": true}),
                 names,
             ),
@@ -161,7 +164,7 @@ impl Schemas<'_> {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for Field { label, ty } in fields {
-            properties.insert(label.json.clone(), described(self.of(ty), label.docs.as_deref()));
+            properties.insert(label.json.clone(), with_docs(self.of(ty), label.docs.as_deref()));
             if !matches!(ty, WitType::Option(_)) {
                 required.push(label.json.clone());
             }
@@ -182,7 +185,7 @@ impl Schemas<'_> {
             Some(ty) => tagged(name, self.of(ty)),
             None => json!({"const": name}),
         };
-        described(schema, case.label.docs.as_deref())
+        with_docs(schema, case.label.docs.as_deref())
     }
 
     fn option(&self, inner: &WitType) -> Value {
@@ -190,7 +193,7 @@ impl Schemas<'_> {
             return or_null(tagged("some", self.of(inner)));
         }
         match self.of(inner) {
-            // Uses the short form, which models follow best, if only the type restricts the value.
+            // The short form `"type": ["…", "null"]`, which models follow best. An `enum` would also have to list `null`.
             Value::Object(mut schema)
                 if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
             {
@@ -220,7 +223,8 @@ impl Schemas<'_> {
     }
 }
 
-/// Returns a schema with these fields. Unlike `json!`, it moves the values: at each level, that macro would copy the schemas inside.
+/// Returns a schema with these fields. Unlike `json!`, it moves the values: at each level, that macro would copy the schemas
+/// inside.
 fn schema<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
     Value::Object(fields.collect())
@@ -242,7 +246,7 @@ fn json_names(labels: &[Label]) -> Vec<&str> {
     labels.iter().map(|label| label.json.as_str()).collect()
 }
 
-/// Returns the schema of an object with one property: a case with a payload.
+/// Returns the schema of an object with one property, for a case with a payload.
 fn tagged(name: &str, payload: Value) -> Value {
     let properties = Value::Object(Map::from_iter([(name.to_owned(), payload)]));
     schema([
@@ -253,8 +257,8 @@ fn tagged(name: &str, payload: Value) -> Value {
     ])
 }
 
-/// Adds docs to a schema, before its own description.
-fn described(mut schema: Value, docs: Option<&str>) -> Value {
+/// Adds docs to a schema, before the schema's own description.
+fn with_docs(mut schema: Value, docs: Option<&str>) -> Value {
     if let (Value::Object(fields), Some(docs)) = (&mut schema, docs) {
         let description = match fields.get("description").and_then(Value::as_str) {
             Some(own) => format!("{docs}\n{own}"),
@@ -265,11 +269,11 @@ fn described(mut schema: Value, docs: Option<&str>) -> Value {
     schema
 }
 
-/// Adds the docs of the names to a schema.
-fn labels(schema: Value, labels: &[Label]) -> Value {
+/// Adds the docs of names to a schema.
+fn with_label_docs(schema: Value, labels: &[Label]) -> Value {
     let docs: Vec<_> = labels
         .iter()
         .filter_map(|label| label.docs.as_ref().map(|docs| format!("`{}`: {docs}", label.json)))
         .collect();
-    described(schema, (!docs.is_empty()).then(|| docs.join("\n")).as_deref())
+    with_docs(schema, (!docs.is_empty()).then(|| docs.join("\n")).as_deref())
 }

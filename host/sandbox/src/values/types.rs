@@ -156,9 +156,10 @@ pub(crate) enum FunctionKind {
     Method(ResourceIndex),
     /// `wasi:cli/run`: a program with arguments, standard input and output.
     Command,
-    /// A function that lists or calls dynamic tools, and is not a tool itself: of `toolwit:plugin/dynamic` or a contract of another host.
+    /// A function of `toolwit:plugin/dynamic`, or of a contract of another host. It lists or calls dynamic tools, and is not
+    /// a tool itself.
     Dynamic,
-    /// A function of `toolwit:plugin/interceptor`: the host calls it around the calls of other tools.
+    /// A function of `toolwit:plugin/interceptor`, which the host calls around the calls of other tools.
     Interceptor,
 }
 
@@ -240,9 +241,9 @@ pub(crate) struct Resource {
     pub(crate) docs: Option<String>,
     /// The indexes of its methods in [`Shape::functions`].
     pub(crate) methods: Vec<usize>,
-    /// The policy for which instance is kept when the same entity is returned again.
+    /// Whether the tools of an entity act on the first or on the most recent instance when the entity is returned again.
     pub(crate) rebinding: toolwit_core::Rebinding,
-    /// Whether its methods are initial tools and act on the most recently returned instance.
+    /// Whether its methods are tools from the start of a conversation, and act on the most recently returned instance.
     #[serde(default)]
     pub(crate) chained: bool,
     /// The index of its `id: func() -> string`, if it has one.

@@ -31,14 +31,14 @@ pub struct ToolwitBuilder {
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
     tools: Vec<Arc<dyn Tool>>,
     /// The interceptors of the application.
-    guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
-    /// The plugins that are interceptors.
-    interceptors: Vec<InterceptorSettings>,
+    application_interceptors: Vec<(ToolSelector, Arc<dyn Decorator>)>,
+    /// The interceptors that are plugins.
+    plugin_interceptors: Vec<InterceptorSettings>,
     /// The sources of all conversations.
-    sources: Vec<Arc<dyn ToolSource>>,
+    shared_sources: Vec<Arc<dyn ToolSource>>,
     /// The sources and groups of the application.
     tool_groups: ToolGroups,
-    groups: Vec<GroupsConfig>,
+    group_configs: Vec<GroupsConfig>,
     groups_files: Vec<PathBuf>,
 }
 
@@ -66,9 +66,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of the time
-    /// limit of other calls. They are identified by id, such as `render#frames`; a method by its id without an entity. An id that
-    /// no plugin has is reported in the log.
+    /// Adds tools whose calls may take five minutes ([`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL)) instead of
+    /// the time limit of other calls. A tool is identified by its id, such as `render#frames`, and a method by its id without
+    /// an entity. An id that no plugin has is reported in the log.
     #[must_use]
     pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
         self.runtime
@@ -113,8 +113,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the file of the metadata database, which also holds the plugins' key-value data. It is created if it does not exist,
-    /// and can never be granted to a plugin.
+    /// Sets the file of the metadata database, which also holds the plugins' key-value data. The file is created if it does not
+    /// exist, and can never be granted to a plugin.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file(mut self, path: impl Into<PathBuf>) -> Self {
@@ -125,8 +125,9 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged and
-    /// the host works without it: it reads all components again, and plugins cannot store values beyond the process.
+    /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is logged
+    /// and the host works without a database: it reads all components again, and values that plugins store end with the
+    /// process.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
@@ -137,7 +138,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the store of the plugins' key-value data. By default, it is in memory.
+    /// Sets the store of the plugins' key-value data. By default, the data are in memory.
     #[must_use]
     pub fn keyvalue(mut self, keyvalue: Arc<dyn KeyValueStore>) -> Self {
         self.runtime.keyvalue = Some(keyvalue);
@@ -147,12 +148,13 @@ impl ToolwitBuilder {
     /// Adds a file or directory that can never be granted to a plugin, such as the file of the store.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
-        self.runtime.protected.push(path.into());
+        self.runtime.protected_paths.push(path.into());
         self
     }
 
-    /// Adds a native tool or a facade to the tools of all conversations. It is shown and searched like the tools of plugins.
-    /// [`ConversationBuilder::tool`](toolwit_agent::ConversationBuilder::tool) adds one that the model always sees.
+    /// Adds a native tool or a facade to the tools of all conversations. The tool is shown and searched like the tools of
+    /// plugins. To add a tool that the model always sees, use
+    /// [`ConversationBuilder::tool`](toolwit_agent::ConversationBuilder::tool).
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
         self.tools([Arc::new(tool) as Arc<dyn Tool>])
@@ -165,24 +167,26 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Wraps the calls of tools by a plugin that exports `toolwit:plugin/interceptor`: it sees the arguments and the outcome of each
-    /// call, and can change or refuse them.
+    /// Wraps the calls of tools with a plugin that exports `toolwit:plugin/interceptor`. The interceptor receives the arguments
+    /// and the outcome of each call, and can change or refuse them.
     ///
-    /// It covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late
+    /// An interceptor covers native tools, plugins and other sources, nested calls, the methods of entities, agents and late
     /// results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
     /// withheld. Interceptors are applied in the order in which they are added, the first one outermost; the
     /// interceptors of [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if
     /// the plugin is not installed.
     #[must_use]
     pub fn plugin_interceptor(mut self, settings: InterceptorSettings) -> Self {
-        self.interceptors.push(settings);
+        self.plugin_interceptors.push(settings);
         self
     }
 
-    /// Wraps the calls of the selected tools by an interceptor of the application; see [`ToolwitBuilder::plugin_interceptor`].
+    /// Wraps the calls of the selected tools with an interceptor of the application; see
+    /// [`ToolwitBuilder::plugin_interceptor`].
     #[must_use]
     pub fn interceptor(mut self, tools: ToolSelector, interceptor: impl Interceptor + 'static) -> Self {
-        self.guards.push((tools, Arc::new(Interception::new(interceptor))));
+        self.application_interceptors
+            .push((tools, Arc::new(Interception::new(interceptor))));
         self
     }
 
@@ -201,16 +205,16 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). Then the search also finds
-    /// tools that share no word with the query. Without a model, it compares words only.
+    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). With a model, the
+    /// search also finds tools that share no word with the query. Without a model, the search compares words only.
     #[must_use]
     pub fn embedding_model(mut self, model: impl EmbeddingModel + 'static) -> Self {
         self.embedding_model = Some(Arc::new(model));
         self
     }
 
-    /// Watches the plugin directories while the host lives. A missing directory is not an error then: it may be created
-    /// later.
+    /// Watches the plugin directories while the host lives. With a watch, a missing directory is not an error, since it may be
+    /// created later.
     #[must_use]
     pub fn watch(mut self, options: WatchOptions) -> Self {
         self.watch = Some(options);
@@ -226,8 +230,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. They are discovered in the background, and tools
-    /// that are found enter the registry like those of a changed directory.
+    /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. The discovery runs in the background, and the
+    /// tools that it finds enter the registry like those of a changed directory.
     #[must_use]
     pub fn background_discovery(mut self) -> Self {
         self.has_background_discovery = true;
@@ -240,19 +244,20 @@ impl ToolwitBuilder {
     /// The file is read again when it changes. A running call keeps its grants; the next call has the new ones.
     #[must_use]
     pub fn grants(mut self, file: impl Into<PathBuf>) -> Self {
-        self.runtime.grants = Some(file.into());
+        self.runtime.grants_file = Some(file.into());
         self
     }
 
     /// Sets the file with the values of granted secrets; see [`SecretStore`](toolwit_sandbox::SecretStore).
     #[must_use]
     pub fn secrets(mut self, file: impl Into<PathBuf>) -> Self {
-        self.runtime.secrets = Some(file.into());
+        self.runtime.secrets_file = Some(file.into());
         self
     }
 
-    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so that calls can be
-    /// replayed. It replaces the rules `clock` and `random` of the grants. A plugin that imports no clock gets none.
+    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so that
+    /// calls can be replayed. The rules `clock` and `random` of the grants then have no effect. A plugin that imports no clock
+    /// gets none.
     #[must_use]
     pub fn frozen_at(mut self, seconds: u64) -> Self {
         self.runtime.frozen_at = Some(seconds);
@@ -283,7 +288,7 @@ impl ToolwitBuilder {
     /// ```
     #[must_use]
     pub fn grant(mut self, grant: NewGrant) -> Self {
-        self.runtime.granted.push(grant);
+        self.runtime.application_grants.push(grant);
         self
     }
 
@@ -295,7 +300,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Replaces the system's resolver for the names of granted hosts. Its addresses are checked as well.
+    /// Replaces the system's resolver for the names of granted hosts. The addresses that the new resolver returns are checked
+    /// as well.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.runtime.resolver = Some(resolver);
@@ -314,7 +320,7 @@ impl ToolwitBuilder {
     /// A later group replaces one with the same role.
     #[must_use]
     pub fn groups(mut self, groups: GroupsConfig) -> Self {
-        self.groups.push(groups);
+        self.group_configs.push(groups);
         self
     }
 
@@ -325,7 +331,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a tool group that is built in code, with its tools. It replaces a group with the same role, also a
+    /// Adds a tool group that is built in code, with its tools. The group replaces any other group with the same role, also a
     /// configured one.
     #[must_use]
     pub fn group(mut self, group: ToolGroup) -> Self {
@@ -333,23 +339,24 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a source of tools for tool groups, such as a server. It is not contacted before a conversation needs it.
+    /// Adds a source of tools for tool groups, such as a server. The source is not contacted before a conversation needs it.
     #[must_use]
     pub fn tool_source(mut self, source: impl ToolSource + 'static) -> Self {
         self.tool_groups = self.tool_groups.with_source(source);
         self
     }
 
-    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins, and its name
-    /// is a provider of tool groups. It is not contacted before the first turn of a conversation; see [`ToolSources`](crate::strategy::ToolSources).
+    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of plugins,
+    /// and its name is a provider of tool groups. The source is not contacted before the first turn of a conversation; see
+    /// [`ToolSources`](crate::strategy::ToolSources).
     #[must_use]
     pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
         let source: Arc<dyn ToolSource> = Arc::new(source);
         self.tool_groups = self
             .tool_groups
             .with_source(SharedSource::new(source.clone(), Arc::new(|_: &str| true)));
-        self.sources.retain(|other| other.name() != source.name());
-        self.sources.push(source);
+        self.shared_sources.retain(|other| other.name() != source.name());
+        self.shared_sources.push(source);
         self
     }
 

@@ -31,22 +31,22 @@ use toolwit_sandbox::Scope;
 pub struct CallSession {
     host: Toolwit,
     context: ToolContext,
-    /// The tools at the start.
-    start: Vec<Arc<dyn Tool>>,
+    /// The tools of the host at the start, and those of the added sources.
+    listed_tools: Vec<Arc<dyn Tool>>,
     tools: ToolSet,
     entities: Entities,
-    calls: u32,
-    /// The sources whose tools it has.
+    call_count: u32,
+    /// The sources whose tools were added.
     sources: Vec<Arc<dyn ToolSource>>,
 }
 
-/// A source whose tools a session does not have.
+/// A source whose tools a session does not have, because it cannot be reached.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UnreachableSource {
     /// The name of the source.
     pub name: String,
-    /// Why it cannot be reached.
+    /// The reason why it cannot be reached.
     pub error: Error,
 }
 
@@ -56,39 +56,40 @@ pub struct UnreachableSource {
 pub struct SessionCall {
     /// The result, with the names of the entities' tools.
     pub result: Result<ToolResult, ToolError>,
-    /// The tools that the result added.
+    /// The names of the tools that the call added: methods of entities in the result, and new tools of sources.
     pub added: Vec<ToolName>,
 }
 
 impl Toolwit {
-    /// Starts a conversation without a model, with all tools of the host. Every call receives the context.
+    /// Starts a conversation without a model, with the native tools and all tools of plugins. Every call receives the context.
+    /// To add the tools of shared sources, use [`CallSession::add_sources`].
     #[must_use]
     pub fn call_session(&self, context: ToolContext) -> CallSession {
-        let start = self.tools(&Scope::new());
+        let listed_tools = self.tools(&Scope::new());
         let mut tools = ToolSet::new();
-        self.interceptors.decorate(&mut tools);
-        for tool in &start {
+        self.interceptors.decorate_set(&mut tools);
+        for tool in &listed_tools {
             tools.add(tool.clone());
         }
         CallSession {
             host: self.clone(),
-            context: self.interceptors.carried_by(context),
+            context: self.interceptors.add_to_context(context),
             tools,
-            start,
+            listed_tools,
             entities: Entities::default(),
-            calls: 0,
+            call_count: 0,
             sources: Vec::new(),
         }
     }
 }
 
 impl CallSession {
-    /// Finds a tool by its id or name: first among the tools at the start, then among those that results added.
+    /// Finds a tool by its id or name: first among the tools of the host and of sources, then among those that calls added.
     ///
     /// # Errors
     /// See [`FindError`].
     pub fn find(&self, wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
-        let mut unknown = match self.host.find_or_explain(&self.start, wanted) {
+        let mut unknown = match self.host.find_or_explain(&self.listed_tools, wanted) {
             Ok(tool) => return Ok(tool),
             Err(error @ FindError::Ambiguous { .. }) => return Err(error),
             Err(error) => error,
@@ -109,12 +110,12 @@ impl CallSession {
         Err(unknown)
     }
 
-    /// Contacts the sources of the host, such as servers, and adds their tools. If `wanted` is the id of a tool of one source, only that
-    /// source is contacted. Returns the sources that cannot be reached.
+    /// Contacts the shared sources of the host that were not added yet, such as servers, and adds their tools. If `wanted` is
+    /// the id of a tool of one of them, only that source is contacted. Returns the sources that cannot be reached.
     pub async fn add_sources(&mut self, wanted: &str) -> Vec<UnreachableSource> {
         let owner = ToolId::from_text(wanted).owner().to_owned();
-        let has = |source: &&Arc<dyn ToolSource>| self.sources.iter().any(|added| added.name() == source.name());
-        let sources = self.host.sources().iter().filter(|source| !has(source));
+        let is_added = |source: &&Arc<dyn ToolSource>| self.sources.iter().any(|added| added.name() == source.name());
+        let sources = self.host.sources().iter().filter(|source| !is_added(source));
         let of_owner: Vec<_> = sources
             .clone()
             .filter(|source| owner == format!("mcp:{}", source.name()))
@@ -126,15 +127,15 @@ impl CallSession {
             of_owner
         };
         let context = &self.context;
-        let queried = join_all(chosen.iter().map(async |source| source.tools(context).await)).await;
+        let answers = join_all(chosen.iter().map(async |source| source.tools(context).await)).await;
         let mut unreachable = Vec::new();
-        for (source, tools) in chosen.into_iter().zip(queried) {
+        for (source, tools) in chosen.into_iter().zip(answers) {
             match tools {
                 Ok(tools) => {
                     for tool in tools {
-                        let tool = self.host.interceptors.decorated(tool);
+                        let tool = self.host.interceptors.decorate_tool(tool);
                         self.tools.add(tool.clone());
-                        self.start.push(tool);
+                        self.listed_tools.push(tool);
                     }
                     self.sources.push(source);
                 }
@@ -147,15 +148,15 @@ impl CallSession {
         unreachable
     }
 
-    /// Adds the tools that sources have added during a call. Returns their names.
+    /// Adds the tools that the sources got during a call. Returns the names of the tools.
     fn add_new_tools(&mut self) -> Vec<ToolName> {
         let sources = self.sources.iter();
-        let known: Vec<_> = sources
+        let current: Vec<_> = sources
             .filter_map(|source| source.cached_tools(&self.context))
             .flatten()
             .collect();
         let is_new = |tool: &Arc<dyn Tool>| self.tools.by_id(&tool.definition().id).is_none();
-        let new: Vec<_> = known.into_iter().filter(is_new).collect();
+        let new: Vec<_> = current.into_iter().filter(is_new).collect();
         let added = new.into_iter().filter_map(|tool| match self.tools.add(tool) {
             AddOutcome::New(name) => Some(name),
             _ => None,
@@ -189,9 +190,15 @@ impl CallSession {
     fn add_entities(&mut self, arguments: Arguments, tool: &Arc<dyn Tool>, result: &mut ToolResult) -> Vec<ToolName> {
         let name = ToolName::sanitised(tool.definition().name());
         let Some(name) = name else { return Vec::new() };
-        self.calls += 1;
-        let call = CompletedCall::new(self.calls.to_string(), name, arguments, tool.clone(), result.clone());
-        let context = InjectionContext::new(&[], &self.tools, &self.entities, &call, self.calls);
+        self.call_count += 1;
+        let call = CompletedCall::new(
+            self.call_count.to_string(),
+            name,
+            arguments,
+            tool.clone(),
+            result.clone(),
+        );
+        let context = InjectionContext::new(&[], &self.tools, &self.entities, &call, self.call_count);
         let Injection { add, discovered, .. } = EntityTools.evaluate(&context);
         for discovery in &discovered {
             self.entities.record(discovery);

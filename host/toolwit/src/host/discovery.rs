@@ -12,7 +12,8 @@ pub struct DiscoveryTask {
     _task: JoinSet<Result<Vec<DiscoveryOutcome>, Error>>,
 }
 
-/// Discovers pending dynamic tools. Returns the task if it takes longer than ten seconds.
+/// Discovers the dynamic tools that are pending. Returns the task if the discovery takes longer than ten seconds, and `None` if
+/// it has ended or nothing is pending.
 pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
     let Some(DiscoveryTask { _task: mut task }) = discover_in_background(registry) else {
         return Ok(None);
@@ -28,7 +29,7 @@ pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<Discovery
     }
 }
 
-/// Starts to discover pending dynamic tools. Returns `None` if there are none.
+/// Starts to discover the dynamic tools that are pending. Returns `None` if nothing is pending.
 pub(super) fn discover_in_background(registry: &LiveRegistry) -> Option<DiscoveryTask> {
     if !registry
         .current()

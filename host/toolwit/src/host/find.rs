@@ -7,7 +7,7 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolDefinition, ToolLookup, To
 use toolwit_registry::{Package, Registry};
 use toolwit_sandbox::{EntityType, Plugin};
 
-/// The maximum number of ids in the error about an ambiguous name.
+/// Maximum number of ids in the error about an ambiguous name.
 const IDS_SHOWN_MAX: usize = 8;
 
 /// The reason why a name or an id does not lead to a tool.
@@ -32,7 +32,7 @@ pub enum FindError {
         /// The ids of the tools.
         ids: Vec<String>,
     },
-    /// It is a method of an entity, and no call has returned such an entity.
+    /// The name is that of a method of an entity, and no call has returned such an entity.
     #[error("it is a method of `{entity}`, and this conversation has no `{entity}` yet")]
     NeedsEntity {
         /// The plugin's name.
@@ -42,7 +42,7 @@ pub enum FindError {
         /// The method's id.
         method: String,
     },
-    /// Its plugin is broken, or its dynamic tools are not discovered.
+    /// The plugin of the tool is broken, or its dynamic tools are not discovered.
     #[error("{}", error.message)]
     Unavailable {
         /// The plugin's name.
@@ -58,7 +58,7 @@ impl From<FindError> for Error {
         match error {
             FindError::Unavailable { error, .. } => error,
             FindError::Ambiguous { ids, .. } => Self::new(ErrorKind::AmbiguousTool, Phase::Validate, message)
-                .with_suggestion(format!("call one by its id: {}", some_of(&ids))),
+                .with_suggestion(format!("call one by its id: {}", first_ids(&ids))),
             FindError::NeedsEntity { plugin, entity, method } => {
                 Self::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
                     .with_plugin(plugin)
@@ -97,7 +97,7 @@ fn quoted(names: &[String], separator: &str) -> String {
 }
 
 /// Lists the first ids, and the number of the others.
-fn some_of(ids: &[String]) -> String {
+fn first_ids(ids: &[String]) -> String {
     let shown = quoted(&ids[..ids.len().min(IDS_SHOWN_MAX)], ", ");
     match ids.len().saturating_sub(IDS_SHOWN_MAX) {
         0 => shown,
@@ -115,7 +115,7 @@ impl Toolwit {
     }
 
     /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error contains the reason why the tool
-    /// is missing, if the registry contains it.
+    /// is missing, as far as the registry knows it: its plugin is broken or undiscovered, or the name is that of a method.
     ///
     /// # Errors
     /// See [`FindError`].
@@ -157,6 +157,7 @@ impl<'a> EntityMethod<'a> {
     }
 }
 
+/// Finds a tool by its id, by its preferred name, or by the name that a tool set would assign to it.
 pub(super) fn find(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
     if let Some(tool) = tools.iter().find(|tool| tool.definition().id.as_str() == wanted) {
         return Ok(tool.clone());
@@ -205,10 +206,11 @@ fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindErr
     let mut unavailable: Vec<_> = packages.iter().filter_map(unavailable).collect();
     // An id begins with its plugin's name, and a plugin of one function often has the name of that function.
     let owner = wanted.split(['/', '#']).next();
-    let at = unavailable.iter().position(|(name, _)| Some(name.as_str()) == owner);
-    let are_all = !unavailable.is_empty() && unavailable.len() == packages.len();
-    if let Some(at) = at.or(are_all.then_some(0)) {
-        let (plugin, error) = unavailable.swap_remove(at);
+    let of_owner = unavailable.iter().position(|(name, _)| Some(name.as_str()) == owner);
+    // If no plugin works, the error of the first one is more useful than an unknown name.
+    let is_all_unavailable = !unavailable.is_empty() && unavailable.len() == packages.len();
+    if let Some(position) = of_owner.or(is_all_unavailable.then_some(0)) {
+        let (plugin, error) = unavailable.swap_remove(position);
         return FindError::Unavailable { plugin, error };
     }
     FindError::Unknown {

@@ -1,4 +1,4 @@
-//! The interceptors of a host: rules around every call of the tools of its conversations.
+//! The interceptors of a host: code that decides on every call of the tools of its conversations, before and after it runs.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ type Guard = (ToolSelector, Arc<dyn Decorator>);
 pub(super) struct Interceptors(Guards);
 
 impl Interceptors {
-    /// Adds the interceptors of plugins inside those of the application. The first interceptor is outermost.
+    /// Loads the interceptors of plugins, and adds them inside those of the application. The first interceptor is outermost.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken
     /// plugin, because no tool may run without the interceptors.
     pub(super) fn new(
-        application: Vec<Guard>,
+        application_guards: Vec<Guard>,
         settings: &[InterceptorSettings],
         registry: &Registry,
     ) -> Result<Self, Error> {
-        let mut guards = application;
+        let mut guards = application_guards;
         for setting in settings {
             let guard: Arc<dyn Decorator> = Arc::new(Interception::new(load(setting, registry)?));
             let tools = setting.tools.iter().map(|tool| ToolSelector::later(tool.as_str()));
@@ -43,7 +43,7 @@ impl Interceptors {
     }
 
     /// Applies the guards to the tools of a conversation and of its agents.
-    pub(super) fn around(&self, conversation: ConversationBuilder) -> ConversationBuilder {
+    pub(super) fn guard_conversation(&self, conversation: ConversationBuilder) -> ConversationBuilder {
         let guards = self.0.entries().iter().cloned();
         guards.fold(conversation, |conversation, (tools, guard)| {
             conversation.guard(tools, guard)
@@ -51,14 +51,14 @@ impl Interceptors {
     }
 
     /// Applies the guards to the tools of a set, and to those that are added later.
-    pub(super) fn decorate(&self, set: &mut ToolSet) {
+    pub(super) fn decorate_set(&self, set: &mut ToolSet) {
         for (tools, guard) in self.0.entries() {
             set.decorate(tools, guard.clone());
         }
     }
 
     /// Applies the guards to a tool that is called without a conversation, and to the calls that it starts.
-    pub(super) fn decorated(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    pub(super) fn decorate_tool(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         if self.0.entries().is_empty() {
             return tool;
         }
@@ -68,8 +68,8 @@ impl Interceptors {
         ))
     }
 
-    /// Returns the context, with the interceptors, for calls without a conversation.
-    pub(super) fn carried_by(&self, context: ToolContext) -> ToolContext {
+    /// Returns the context with the interceptors, which then apply to the calls that a call without a conversation starts.
+    pub(super) fn add_to_context(&self, context: ToolContext) -> ToolContext {
         self.0.carried_by(context)
     }
 }
@@ -89,8 +89,12 @@ impl Decorator for InterceptorCarrier {
     }
 }
 
-/// Logs a warning for each tool of the settings that does not exist. It is not an error: a tool can appear later.
-pub(super) fn warn_about_unselected(settings: &[InterceptorSettings], registry: &Registry, native: &[Arc<dyn Tool>]) {
+/// Logs a warning for each tool in the settings that does not exist. A missing tool is not an error, since it can appear later.
+pub(super) fn warn_about_missing_tools(
+    settings: &[InterceptorSettings],
+    registry: &Registry,
+    native: &[Arc<dyn Tool>],
+) {
     if settings.iter().all(|setting| setting.tools.is_empty()) {
         return;
     }
@@ -112,7 +116,7 @@ pub(super) fn warn_about_unselected(settings: &[InterceptorSettings], registry: 
     }
 }
 
-/// Loads the interceptor of a plugin. It is not replaced when the file changes.
+/// Loads the interceptor of a plugin. The loaded interceptor stays in use when the file changes.
 fn load(setting: &InterceptorSettings, registry: &Registry) -> Result<PluginInterceptor, Error> {
     let name = &setting.plugin;
     let Some(package) = registry.package(name) else {

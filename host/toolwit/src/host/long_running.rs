@@ -6,7 +6,8 @@ use toolwit_core::text::snake_case;
 use toolwit_registry::Registry;
 use toolwit_sandbox::Scope;
 
-/// Logs a warning for each id that no tool and no method of a plugin has. It is not an error: the plugin may be installed later.
+/// Logs a warning for each id that no tool and no method of a plugin has. Such an id is not an error, since the plugin may be
+/// installed later.
 pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[ToolId]) {
     for id in long_running.iter().filter(|id| is_unknown(registry, id)) {
         let similar = similar_ids(registry, id.as_str());

@@ -54,15 +54,15 @@ pub struct Toolwit {
     interceptors: Interceptors,
     /// Sources of all conversations.
     sources: Arc<[Arc<dyn ToolSource>]>,
-    /// The tool groups. The source of plugins is replaced in each conversation by its own.
+    /// The tool groups. Each conversation replaces their source of plugins by its own.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
     /// The background discovery, which ends with the host.
     _discovery: Option<Arc<DiscoveryTask>>,
 }
 
-/// The choice of the host's tools that a conversation shows to its model. It is made once: when the conversation is
-/// created, or in its first turn if the host has shared sources.
+/// The selection of the host's tools that a conversation shows to its model. [`Exposure::Auto`] is decided once: when the
+/// conversation is created, or in its first turn if the host has shared sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
@@ -108,13 +108,13 @@ impl Toolwit {
         &self.tools
     }
 
-    /// Returns the native tools of the host and all tools of all plugins, with the interceptors of the host. Resources that they return
-    /// live in `scope`.
+    /// Returns the native tools of the host and all tools of all plugins, with the interceptors of the host. Resources that
+    /// they return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         let native = self.tools.iter().cloned();
         let tools = native.chain(self.registry().tools(scope));
-        tools.map(|tool| self.interceptors.decorated(tool)).collect()
+        tools.map(|tool| self.interceptors.decorate_tool(tool)).collect()
     }
 
     /// Starts to configure a conversation with all tools of all plugins, shown as [`Toolwit::exposure`] returns.
@@ -135,12 +135,12 @@ impl Toolwit {
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chaining(&self.registry(), &may_use);
         let may_use: MayUse = Arc::new(may_use);
-        let (of_scope, of_strategy) = (may_use.clone(), may_use.clone());
-        let scope = Scope::new().restricted_to(move |id| of_scope(id));
-        let may_use_tool = move |id: &str| of_strategy(id);
+        let (for_scope, for_strategy) = (may_use.clone(), may_use.clone());
+        let scope = Scope::new().restricted_to(move |id| for_scope(id));
+        let may_use_tool = move |id: &str| for_strategy(id);
         let registry = self.registry.clone();
         let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use.clone()));
-        let builder = self.interceptors.around(builder);
+        let builder = self.interceptors.guard_conversation(builder);
         let native = self
             .tools
             .iter()
@@ -149,7 +149,7 @@ impl Toolwit {
         let search =
             ToolSearch::among(registry.clone(), scope.clone(), may_use_tool.clone()).with_tools(native.clone());
         let search = self.shared_sources(&may_use).fold(search, ToolSearch::with_source);
-        let sources = || {
+        let source_tools = || {
             ToolSources::new(
                 self.shared_sources(&may_use)
                     .map(|source| Arc::new(source) as Arc<dyn ToolSource>),
@@ -167,8 +167,8 @@ impl Toolwit {
                     _ if self.sources.is_empty() => builder.strategy(tools),
                     _ if self.exposure == Exposure::Auto => builder
                         .strategy(tools)
-                        .strategy(sources().or_search(self.tools_visible_max, search)),
-                    _ => builder.strategy(tools).strategy(sources()),
+                        .strategy(source_tools().or_search(self.tools_visible_max, search)),
+                    _ => builder.strategy(tools).strategy(source_tools()),
                 }
             }
         };
@@ -182,13 +182,15 @@ impl Toolwit {
     /// Starts to configure a conversation with only the tools of these roles. The tool groups of
     /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assign tools to roles.
     ///
-    /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation fails for an unknown
-    /// role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
+    /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation fails for an
+    /// unknown role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
     #[must_use]
     pub fn conversation_for<R: Into<String>>(&self, roles: impl IntoIterator<Item = R>) -> ConversationBuilder {
         let scope = Scope::new();
         let groups = self.groups_of(scope.clone(), Arc::new(|_: &str| true));
-        let builder = self.interceptors.around(Conversation::builder().groups(groups));
+        let builder = self
+            .interceptors
+            .guard_conversation(Conversation::builder().groups(groups));
         let builder = builder.strategy(FollowedTools::among(self.registry.clone(), scope, |_| true));
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
@@ -218,7 +220,7 @@ impl Toolwit {
         &self.sources
     }
 
-    /// Returns the tool groups of a conversation.
+    /// Returns the tool groups of a conversation, restricted to the tools that it may use.
     fn groups_of(&self, scope: Scope, may_use: MayUse) -> ToolGroups {
         let groups = self.shared_sources(&may_use).fold(
             self.groups.clone().restricted_to(|id| may_use(id)),
@@ -239,7 +241,8 @@ impl Toolwit {
         }
     }
 
-    /// Discovers pending dynamic tools, and waits for at most ten seconds. Returns the background task if it takes longer.
+    /// Discovers the dynamic tools that are pending, and waits for at most ten seconds. Returns the background task if the
+    /// discovery takes longer, and `None` if it has ended or nothing is pending.
     ///
     /// # Errors
     /// Those of [`LiveRegistry::discover_dynamic_tools`].
@@ -248,7 +251,7 @@ impl Toolwit {
     }
 }
 
-/// Returns the resources that manifests declare for chaining, with the methods that may be used.
+/// Returns the strategy for the resources that manifests declare for chaining, with the methods that may be used.
 fn chaining(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
     // Only manifests are checked here: inspections are parsed lazily.
     let has_chain = |package: &&Package| {
@@ -258,8 +261,11 @@ fn chaining(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
             .is_some_and(|manifest| !manifest.chain.is_empty())
     };
     let plugins = registry.packages().iter().filter(has_chain).filter_map(Package::plugin);
-    let is_used = |plugin: &&Arc<Plugin>| plugin.inspection().tools.iter().any(|tool| may_use(tool.id.as_str()));
-    let resources = plugins.filter(is_used).flat_map(|plugin| plugin.chained_resources());
+    let has_usable_tool =
+        |plugin: &&Arc<Plugin>| plugin.inspection().tools.iter().any(|tool| may_use(tool.id.as_str()));
+    let resources = plugins
+        .filter(has_usable_tool)
+        .flat_map(|plugin| plugin.chained_resources());
     let usable = resources.filter_map(|mut resource| {
         resource.methods.retain(|method| may_use(method.id.as_str()));
         (!resource.methods.is_empty()).then_some(resource)

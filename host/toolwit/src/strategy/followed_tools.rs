@@ -13,7 +13,7 @@ use toolwit_sandbox::Scope;
 pub(crate) struct FollowedTools(Follower);
 
 impl FollowedTools {
-    /// Follows the tools of a registry whose id `may_use` accepts. Resources that they return live in `scope`.
+    /// Follows those tools of a registry whose ids `may_use` accepts. Resources that the tools return live in `scope`.
     pub(crate) fn among(
         registry: LiveRegistry,
         scope: Scope,
@@ -38,7 +38,7 @@ impl InjectionStrategy for FollowedTools {
         let injection = changes.map_or_else(Injection::none, |(before, now)| {
             self.0.replacements(&before, &now, turn.tools())
         });
-        self.0.retain(turn.tools(), &injection).await;
+        self.0.retain_components(turn.tools(), &injection).await;
         injection
     }
 }

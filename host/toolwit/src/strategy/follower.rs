@@ -1,4 +1,4 @@
-//! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that it may use.
+//! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that the conversation may use.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +10,14 @@ use toolwit_core::{Tool, ToolId, ToolSet};
 use toolwit_registry::{LiveRegistry, Package, Registry};
 use toolwit_sandbox::{Plugin, Scope};
 
-/// The maximum number of threads that read components at the beginning of a turn.
+/// Maximum number of threads that read components at the beginning of a turn.
 const READERS_MAX: usize = 4;
 
 /// The snapshot of a live registry that a conversation uses during a turn. A new turn moves to the current snapshot.
 pub(super) struct Follower {
     live: LiveRegistry,
     snapshot: Mutex<Registry>,
-    /// The scope of resources that its tools return.
+    /// The scope of the resources that the tools return.
     scope: Scope,
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
@@ -29,15 +29,16 @@ impl Follower {
         may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
         let may_use = Arc::new(may_use);
-        let of_methods = may_use.clone();
+        let may_use_method = may_use.clone();
         Self {
             snapshot: Mutex::new(live.current()),
             live,
-            scope: scope.restricted_to(move |id| of_methods(id)),
+            scope: scope.restricted_to(move |id| may_use_method(id)),
             may_use,
         }
     }
 
+    /// Returns the snapshot of the current turn.
     pub(super) fn registry(&self) -> Registry {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -47,23 +48,23 @@ impl Follower {
         (self.may_use)(id)
     }
 
-    /// Returns a tool that the conversation may use.
+    /// Returns the tool of an id; `None` if it does not exist or the conversation may not use it.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
         let registry = self.registry();
         registry.tool(id, &self.scope).filter(|_| self.may_use(id))
     }
 
-    /// Returns the tools of a plugin that the conversation may use.
+    /// Returns those tools of a plugin that the conversation may use.
     pub(super) fn tools_of(&self, registry: &Registry, plugin: &Arc<Plugin>) -> Vec<Arc<dyn Tool>> {
         let mut tools = registry.tools_of(plugin, &self.scope);
         tools.retain(|tool| self.may_use(tool.definition().id.as_str()));
         tools
     }
 
-    /// Keeps components that are not compiled yet in memory, so that their tools work for the turn even if their files
-    /// change. Reads the files on a few threads for blocking tasks: usually the compiled code is cached, so that nothing has to be
-    /// read, and a thread for each plugin would cost more than that.
-    pub(super) async fn retain(&self, tools: &ToolSet, injection: &Injection) {
+    /// Keeps in memory the components of the tools that are not compiled yet, so that these tools work for the turn even if the
+    /// files change. A few threads share the work: usually the compiled code is cached and nothing has to be read, so a thread
+    /// for each plugin would cost more than the work.
+    pub(super) async fn retain_components(&self, tools: &ToolSet, injection: &Injection) {
         let present = tools.iter().map(|named| &named.definition.id);
         let added = injection.add.iter().map(|tool| &tool.definition().id);
         let owners: BTreeSet<_> = present.chain(added).map(ToolId::owner).collect();
@@ -73,9 +74,9 @@ impl Follower {
             .filter_map(Package::plugin)
             .filter(|plugin| !plugin.is_compiled());
         let plugins: Vec<_> = plugins.cloned().collect();
-        let reads = plugins.chunks(plugins.len().div_ceil(READERS_MAX).max(1)).map(|part| {
-            let part = part.to_vec();
-            tokio::task::spawn_blocking(move || part.iter().for_each(|plugin| plugin.retain_component()))
+        let reads = plugins.chunks(plugins.len().div_ceil(READERS_MAX).max(1)).map(|chunk| {
+            let chunk = chunk.to_vec();
+            tokio::task::spawn_blocking(move || chunk.iter().for_each(|plugin| plugin.retain_component()))
         });
         // A read that panicked retains nothing.
         drop(join_all(reads).await);
@@ -84,12 +85,12 @@ impl Follower {
     /// Moves to the current snapshot. Returns the previous one and the current one, if they differ.
     pub(super) fn advance(&self) -> Option<(Registry, Registry)> {
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.live.current();
-        if snapshot.is_same(&now) {
+        let current = self.live.current();
+        if snapshot.is_same(&current) {
             return None;
         }
-        let before = std::mem::replace(&mut *snapshot, now.clone());
-        Some((before, now))
+        let previous = std::mem::replace(&mut *snapshot, current.clone());
+        Some((previous, current))
     }
 
     /// Returns the injection that replaces changed tools by their new versions and removes those that no longer exist.
@@ -101,16 +102,16 @@ impl Follower {
         });
         for earlier in changed {
             let current = now.package(earlier.name()).and_then(Package::plugin);
-            let new = current
+            let new_tools = current
                 .map(|plugin| now.tools_of(plugin, &self.scope))
                 .unwrap_or_default();
-            let mut new: HashMap<_, _> = new
+            let mut new_tools: HashMap<_, _> = new_tools
                 .into_iter()
                 .map(|tool| (tool.definition().id.clone(), tool))
                 .collect();
             // Methods of entities are not in the registry: they live as long as their instance.
             for definition in &earlier.inspection().tools {
-                match (tools.by_id(&definition.id), new.remove(&definition.id)) {
+                match (tools.by_id(&definition.id), new_tools.remove(&definition.id)) {
                     (Some(_), Some(tool)) => injection.add.push(tool),
                     (Some(_), None) => injection.remove.push(definition.id.clone()),
                     (None, _) => {}

@@ -12,7 +12,7 @@ use toolwit_core::{Tool, ToolId};
 const LISTED_TOOLS_MAX: usize = 12;
 
 /// Groups the tools of each interface into a facade, for the plugins for which `about` returns a description. A facade takes
-/// the position of the first of its tools. An interface with a single tool is not grouped.
+/// the position of the first of its tools. The tool of an interface with a single tool is not grouped.
 #[must_use]
 pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> Option<String>) -> Vec<Arc<dyn Tool>> {
     let mut groups: IndexMap<String, Vec<Arc<dyn Tool>>> = IndexMap::new();
@@ -22,21 +22,22 @@ pub fn facades_by_interface(tools: Vec<Arc<dyn Tool>>, about: impl Fn(&str) -> O
         let group = interface.map_or_else(|| id.to_string(), str::to_owned);
         groups.entry(group).or_default().push(tool);
     }
-    let shown = groups.into_iter().flat_map(|(interface, tools)| {
+    let grouped = groups.into_iter().flat_map(|(interface, tools)| {
         let owner = tools.first().map(|tool| tool.definition().id.owner().to_owned());
         let about = owner.and_then(|owner| about(&owner)).filter(|_| tools.len() > 1);
-        match about.and_then(|about| facade(&interface, &about, &tools)) {
+        match about.and_then(|about| interface_facade(&interface, &about, &tools)) {
             Some(facade) => vec![facade],
             None => tools,
         }
     });
-    shown.collect()
+    grouped.collect()
 }
 
-fn facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<dyn Tool>> {
+/// Creates the facade of an interface, or logs a warning and returns `None` if it cannot be a facade.
+fn interface_facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<dyn Tool>> {
     let (plugin, path) = interface.split_once('/')?;
     let unversioned = path.split_once('@').map_or(path, |(path, _)| path);
-    let short = snake_case(unversioned.rsplit(['/', ':']).next().unwrap_or(unversioned));
+    let name = snake_case(unversioned.rsplit(['/', ':']).next().unwrap_or(unversioned));
     let names: Vec<_> = tools
         .iter()
         .take(LISTED_TOOLS_MAX)
@@ -44,9 +45,9 @@ fn facade(interface: &str, about: &str, tools: &[Arc<dyn Tool>]) -> Option<Arc<d
         .collect();
     let more = if tools.len() > names.len() { " and others" } else { "" };
     let description = format!("{about} Call it to get the tools {}{more}.", names.join(", "));
-    let facade = Facade::builder(&short, description.trim())
+    let facade = Facade::builder(&name, description.trim())
         .id(ToolId::interface(plugin, path))
-        .fallback_name(format!("{}_{short}", snake_case(plugin)))
+        .fallback_name(format!("{}_{name}", snake_case(plugin)))
         .tools(tools.iter().cloned())
         .build();
     let facade = facade.inspect_err(|error| tracing::warn!(interface, %error, "an interface cannot be a facade"));

@@ -20,8 +20,8 @@ use toolwit_sandbox::Scope;
 /// Tools do not change within a turn. An entity stays bound to the instance that created it.
 pub struct RegistryTools {
     follower: Follower,
-    /// Whether every interface is a facade, not only those of packages whose manifest requests it.
-    all_facades: bool,
+    /// Whether every interface with several functions is a facade, not only those of packages whose manifest requests it.
+    is_facade_by_default: bool,
 }
 
 impl RegistryTools {
@@ -31,7 +31,7 @@ impl RegistryTools {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Shows the tools whose id `may_use` accepts. The conversation never has the others.
+    /// Shows the tools whose ids `may_use` accepts. The conversation never has the others.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -40,14 +40,14 @@ impl RegistryTools {
     ) -> Self {
         Self {
             follower: Follower::new(registry.into(), scope, may_use),
-            all_facades: false,
+            is_facade_by_default: false,
         }
     }
 
     /// Shows every interface with several functions as a facade.
     #[must_use]
     pub fn as_facades(mut self) -> Self {
-        self.all_facades = true;
+        self.is_facade_by_default = true;
         self
     }
 
@@ -59,23 +59,23 @@ impl RegistryTools {
         let tools = registry
             .plugins()
             .flat_map(|plugin| self.follower.tools_of(&registry, plugin));
-        self.shown(&registry, tools.collect())
+        self.group_into_facades(&registry, tools.collect())
     }
 
     /// Groups tools into facades where the manifest or the strategy requests it.
-    fn shown(&self, registry: &Registry, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+    fn group_into_facades(&self, registry: &Registry, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let manifests = || {
             registry
                 .packages()
                 .iter()
                 .filter_map(|package| package.manifest.as_ref())
         };
-        if !self.all_facades && !manifests().any(|manifest| manifest.facade) {
+        if !self.is_facade_by_default && !manifests().any(|manifest| manifest.facade) {
             return tools;
         }
         facades_by_interface(tools, |plugin| {
             let manifest = registry.package(plugin).and_then(|package| package.manifest.as_ref());
-            let is_facade = self.all_facades || manifest.is_some_and(|manifest| manifest.facade);
+            let is_facade = self.is_facade_by_default || manifest.is_some_and(|manifest| manifest.facade);
             is_facade.then(|| {
                 manifest
                     .and_then(|manifest| manifest.description.clone())
@@ -95,24 +95,29 @@ impl RegistryTools {
             if earlier_plugin.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
                 continue;
             }
-            let new = self.shown(&now, self.follower.tools_of(&now, plugin)).into_iter();
+            let new_tools = self
+                .group_into_facades(&now, self.follower.tools_of(&now, plugin))
+                .into_iter();
             // A facade is always replaced, so that it reveals the tools of the new version.
             let is_new =
                 |tool: &Arc<dyn Tool>| tool.facade().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
-            injection.add.extend(new.filter(is_new));
+            injection.add.extend(new_tools.filter(is_new));
         }
+        // Whether the plugin no longer has the interface of a facade.
         let is_gone = |id: &ToolId| {
             let plugin = now.plugins().find(|plugin| plugin.name() == id.owner());
             plugin.is_none_or(|plugin| {
-                let interface = |tool: &ToolDefinition| tool.id.interface_of() == Some(id.as_str());
-                !plugin.inspection().tools.iter().any(interface)
+                let is_in_interface = |tool: &ToolDefinition| tool.id.interface_of() == Some(id.as_str());
+                !plugin.inspection().tools.iter().any(is_in_interface)
             })
         };
-        let facades = turn.tools().iter().map(|named| &named.definition.id);
-        let facades = facades.filter(|id| before.plugins().any(|plugin| plugin.name() == id.owner()));
-        injection
-            .remove
-            .extend(facades.filter(|id| !id.as_str().contains('#') && is_gone(id)).cloned());
+        let ids = turn.tools().iter().map(|named| &named.definition.id);
+        let plugin_ids = ids.filter(|id| before.plugins().any(|plugin| plugin.name() == id.owner()));
+        injection.remove.extend(
+            plugin_ids
+                .filter(|id| !id.as_str().contains('#') && is_gone(id))
+                .cloned(),
+        );
         injection
     }
 }
@@ -138,7 +143,7 @@ impl InjectionStrategy for RegistryTools {
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let injection = self.changes(turn);
-        self.follower.retain(turn.tools(), &injection).await;
+        self.follower.retain_components(turn.tools(), &injection).await;
         injection
     }
 }

@@ -23,7 +23,7 @@ pub struct ToolSources {
     state: Mutex<SourcesState>,
 }
 
-/// The search that replaces the list if there are too many tools.
+/// The search that shows the tools instead if there are too many.
 struct FallbackSearch {
     tools_max: usize,
     strategy: ToolSearch,
@@ -32,7 +32,8 @@ struct FallbackSearch {
 #[derive(Default)]
 struct SourcesState {
     /// The tools that were added, by the position of their source.
-    offered: HashMap<usize, Vec<Arc<dyn Tool>>>,
+    added_tools: HashMap<usize, Vec<Arc<dyn Tool>>>,
+    /// Whether the search shows the tools.
     is_searching: bool,
 }
 
@@ -58,13 +59,14 @@ impl ToolSources {
         self
     }
 
-    /// Returns the changes that make the conversation have the current tools of the sources.
+    /// Returns the changes after which the conversation has the current tools of the sources. `current` contains the tools by
+    /// the position of their source.
     fn changes(&self, current: Vec<(usize, Vec<Arc<dyn Tool>>)>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         let mut state = self.state();
         for (source, current) in current {
             let earlier: HashMap<ToolId, Arc<dyn Tool>> = state
-                .offered
+                .added_tools
                 .remove(&source)
                 .into_iter()
                 .flatten()
@@ -77,23 +79,23 @@ impl ToolSources {
                 !is_same || tools.by_id(id).is_none()
             };
             injection.add.extend(current.iter().filter(is_new).cloned());
-            let mut gone: Vec<_> = earlier.into_keys().filter(|id| !ids.contains(id)).collect();
-            gone.sort();
-            injection.remove.extend(gone);
-            state.offered.insert(source, current);
+            let mut removed_ids: Vec<_> = earlier.into_keys().filter(|id| !ids.contains(id)).collect();
+            removed_ids.sort();
+            injection.remove.extend(removed_ids);
+            state.added_tools.insert(source, current);
         }
         injection
     }
 
-    /// Returns the tools of the sources that can be reached in time.
+    /// Returns the tools of the sources that can be reached in time, by the position of their source.
     async fn query(&self, context: &ToolContext) -> Vec<(usize, Vec<Arc<dyn Tool>>)> {
-        let query = |(at, source): (usize, &Arc<dyn ToolSource>)| {
+        let query = |(position, source): (usize, &Arc<dyn ToolSource>)| {
             let source = source.clone();
             async move {
-                let queried = tokio::time::timeout(SOURCE_WALL_MAX, source.tools(context)).await;
+                let answer = tokio::time::timeout(SOURCE_WALL_MAX, source.tools(context)).await;
                 let name = source.name();
-                match queried {
-                    Ok(Ok(tools)) => return Some((at, tools)),
+                match answer {
+                    Ok(Ok(tools)) => return Some((position, tools)),
                     Ok(Err(error)) => tracing::warn!(source = name, %error, "a source of tools cannot be reached"),
                     Err(_) => {
                         tracing::warn!(source = name, limit = ?SOURCE_WALL_MAX, "a source of tools takes too long; its tools come later");
@@ -102,11 +104,12 @@ impl ToolSources {
                 None
             }
         };
-        let queried = join_all(self.sources.iter().enumerate().map(query)).await;
-        queried.into_iter().flatten().collect()
+        let answers = join_all(self.sources.iter().enumerate().map(query)).await;
+        answers.into_iter().flatten().collect()
     }
 
-    fn searching(&self) -> Option<&ToolSearch> {
+    /// Returns the search if it shows the tools.
+    fn active_search(&self) -> Option<&ToolSearch> {
         let search = self.search.as_ref()?;
         self.state().is_searching.then_some(&search.strategy)
     }
@@ -119,21 +122,21 @@ impl ToolSources {
 #[async_trait]
 impl InjectionStrategy for ToolSources {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
-        if let Some(search) = self.searching() {
+        if let Some(search) = self.active_search() {
             return search.evaluate(context);
         }
         let view = context.view();
         let sources = self.sources.iter().enumerate();
-        let known = sources.filter_map(|(at, source)| Some((at, source.cached_tools(view.context())?)));
-        self.changes(known.collect(), view.tools())
+        let current = sources.filter_map(|(position, source)| Some((position, source.cached_tools(view.context())?)));
+        self.changes(current.collect(), view.tools())
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
-        if let Some(search) = self.searching() {
+        if let Some(search) = self.active_search() {
             return search.begin_turn(turn).await;
         }
         let current = self.query(turn.context()).await;
-        let is_first = self.state().offered.is_empty();
+        let is_first = self.state().added_tools.is_empty();
         let count = turn.tools().iter().count() + current.iter().map(|(_, tools)| tools.len()).sum::<usize>();
         if let Some(search) = self
             .search
@@ -149,12 +152,12 @@ impl InjectionStrategy for ToolSources {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        let offered = {
+        let added = {
             let state = self.state();
-            let mut offered = state.offered.values().flatten();
-            offered.find(|offered| offered.definition().id == *tool).cloned()
+            let mut added = state.added_tools.values().flatten();
+            added.find(|added| added.definition().id == *tool).cloned()
         };
         // Whether the conversation searches is decided when its first turn in this process begins.
-        offered.or_else(|| self.search.as_ref()?.strategy.restore(tool))
+        added.or_else(|| self.search.as_ref()?.strategy.restore(tool))
     }
 }

@@ -15,7 +15,7 @@ use toolwit_core::limits::CONNECT_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_http::{Encryption, client_builder};
 
-/// Maximum number of spans that wait to be sent. Further ones are dropped.
+/// Maximum number of spans that wait to be sent. Further spans are dropped.
 const SPANS_MAX: usize = 2048;
 
 /// Maximum number of spans in a request.
@@ -30,6 +30,7 @@ pub struct OtlpOptions {
     endpoint: String,
     headers: Vec<(String, String)>,
     service_name: String,
+    /// Whether the content of answers, arguments and results is sent.
     has_content: bool,
 }
 
@@ -70,8 +71,8 @@ impl OtlpOptions {
 /// Creates a layer that collects spans, and the exporter that sends them.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] for an endpoint that is not a URL, headers that are not valid or would be sent to another machine over
-/// plain HTTP, or if TLS cannot be configured.
+/// [`ErrorKind::Configuration`] for an endpoint that is not a URL, headers that are not valid or would be sent to another
+/// machine over plain HTTP, or if TLS cannot be configured.
 pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error> {
     let unusable = |why: String| {
         let message = format!("telemetry cannot be exported: {why}");
@@ -99,16 +100,16 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
         .timeout(REQUEST_WALL_MAX)
         .build()
         .map_err(|error| unusable(error.to_string()))?;
-    let (sender, spans) = mpsc::channel(SPANS_MAX);
+    let (span_sender, span_receiver) = mpsc::channel(SPANS_MAX);
     let layer = OtlpLayer {
-        spans: sender,
+        span_sender,
         has_content: options.has_content,
     };
     let exporter = OtlpExporter {
         client,
         url,
         service_name: options.service_name,
-        spans,
+        span_receiver,
     };
     Ok((layer, exporter))
 }
@@ -127,7 +128,7 @@ pub struct OtlpExporter {
     client: Client,
     url: Url,
     service_name: String,
-    spans: mpsc::Receiver<Value>,
+    span_receiver: mpsc::Receiver<Value>,
 }
 
 /// A running exporter. Dropping it ends the exporter; [`shutdown`](Self::shutdown) also waits until the collected spans
@@ -149,16 +150,17 @@ impl OtlpExporter {
         }
     }
 
+    /// Sends spans until the layer is dropped, or until `stop` is cancelled and all collected spans are sent.
     async fn run(mut self, stop: CancellationToken) {
         let mut batch = Vec::new();
         loop {
-            let received = tokio::select! {
+            let received_count = tokio::select! {
                 biased;
-                received = self.spans.recv_many(&mut batch, BATCH_MAX) => received,
+                count = self.span_receiver.recv_many(&mut batch, BATCH_MAX) => count,
                 // Reached only after all collected spans were received.
                 () = stop.cancelled() => 0,
             };
-            if received == 0 {
+            if received_count == 0 {
                 return;
             }
             self.send(std::mem::take(&mut batch)).await;
@@ -172,15 +174,15 @@ impl OtlpExporter {
             "resource": {"attributes": [service]},
             "scopeSpans": [{"scope": scope, "spans": spans}],
         }]});
-        let sent = self.client.post(self.url.clone()).json(&request).send().await;
-        if let Err(error) = sent.and_then(reqwest::Response::error_for_status) {
+        let response = self.client.post(self.url.clone()).json(&request).send().await;
+        if let Err(error) = response.and_then(reqwest::Response::error_for_status) {
             tracing::warn!(error = %error.without_url(), "spans were not exported");
         }
     }
 }
 
 impl RunningExporter {
-    /// Sends the collected spans, and ends the exporter.
+    /// Sends the collected spans, for at most five seconds, and ends the exporter.
     pub async fn shutdown(self) {
         drop(self.stop);
         let _ = tokio::time::timeout(REQUEST_WALL_MAX, self.task).await;

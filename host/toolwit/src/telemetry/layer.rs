@@ -11,19 +11,22 @@ use tracing_subscriber::registry::LookupSpan;
 use super::otlp_span::{Attributes, OpenSpan};
 
 /// The target of the loop's spans.
-const SPANS: &str = "toolwit::telemetry";
+const SPAN_TARGET: &str = "toolwit::telemetry";
 
 /// The target of the loop's events with content.
-const CONTENT: &str = "toolwit::content";
+const CONTENT_TARGET: &str = "toolwit::content";
 
-/// A layer for `tracing-subscriber` that collects the spans of runs, inferences and tool calls. Other spans and events are ignored.
+/// A layer for `tracing-subscriber` that collects the spans of runs, inferences and tool calls. Other spans and events are
+/// ignored.
 pub struct OtlpLayer {
-    pub(super) spans: mpsc::Sender<Value>,
+    pub(super) span_sender: mpsc::Sender<Value>,
+    /// Whether the content of answers, arguments and results is collected.
     pub(super) has_content: bool,
 }
 
 impl OtlpLayer {
-    /// Returns the layer with a filter, so that other spans, and content that is not sent, are not formatted for it.
+    /// Returns the layer with a filter, so that `tracing` formats neither other spans for the layer nor content that is not
+    /// sent.
     #[must_use]
     pub fn filtered<S>(self) -> impl Layer<S> + Send + Sync
     where
@@ -31,14 +34,14 @@ impl OtlpLayer {
     {
         let has_content = self.has_content;
         self.with_filter(FilterFn::new(move |metadata: &Metadata<'_>| {
-            metadata.target() == SPANS || (has_content && metadata.target() == CONTENT)
+            metadata.target() == SPAN_TARGET || (has_content && metadata.target() == CONTENT_TARGET)
         }))
     }
 }
 
 impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     fn on_new_span(&self, new: &NewSpan<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id).filter(|_| new.metadata().target() == SPANS) else {
+        let Some(span) = context.span(id).filter(|_| new.metadata().target() == SPAN_TARGET) else {
             return;
         };
         let parent = span.scope().skip(1).find_map(|outer| {
@@ -60,7 +63,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        if !self.has_content || event.metadata().target() != CONTENT {
+        if !self.has_content || event.metadata().target() != CONTENT_TARGET {
             return;
         }
         let Some(span) = context.event_span(event) else { return };
@@ -74,7 +77,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
         let open = span.extensions_mut().remove::<OpenSpan>();
         // If the queue of the exporter is full, the span is dropped: the run never waits.
         if let Some(open) = open {
-            let _ = self.spans.try_send(open.end());
+            let _ = self.span_sender.try_send(open.end());
         }
     }
 }

@@ -15,12 +15,15 @@ const TEXT_CHARS_MAX: usize = 32 << 10;
 /// The number of ids that were created.
 static IDS: AtomicU64 = AtomicU64::new(0);
 
-/// A span that is open.
+/// A span that has not ended.
 pub(super) struct OpenSpan {
+    /// The id of the trace.
     pub(super) trace: String,
     pub(super) id: String,
+    /// The id of the span around this one.
     parent: Option<String>,
     name: String,
+    /// The start, in nanoseconds since 1970 UTC.
     start: u128,
     pub(super) attributes: Attributes,
 }
@@ -30,7 +33,8 @@ pub(super) struct OpenSpan {
 pub(super) struct Attributes(BTreeMap<&'static str, Value>);
 
 impl OpenSpan {
-    /// Opens a span. `parent` has the ids of its trace and of the span around it.
+    /// Opens a span. `parent` has the ids of the trace and of the span around the new one. Without a parent, the span begins a
+    /// trace.
     pub(super) fn new(name: &str, parent: Option<(String, String)>, attributes: Attributes) -> Self {
         let (trace, parent) = match parent {
             Some((trace, parent)) => (trace, Some(parent)),
@@ -41,7 +45,7 @@ impl OpenSpan {
             id: new_id(),
             parent,
             name: name.to_owned(),
-            start: now(),
+            start: unix_nanos(),
             attributes,
         }
     }
@@ -62,7 +66,7 @@ impl OpenSpan {
             "name": name.unwrap_or(self.name),
             "kind": if is_client { 3 } else { 1 },
             "startTimeUnixNano": self.start.to_string(),
-            "endTimeUnixNano": now().to_string(),
+            "endTimeUnixNano": unix_nanos().to_string(),
             "attributes": attributes,
             "status": if has_failed { json!({"code": 2}) } else { json!({}) },
         });
@@ -88,7 +92,8 @@ fn attribute(key: &str, value: &Value) -> Value {
     json!({"key": key, "value": encoded})
 }
 
-fn now() -> u128 {
+/// Returns the time in nanoseconds since 1970 UTC.
+fn unix_nanos() -> u128 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()

@@ -36,5 +36,5 @@ mod run;
 mod suite;
 
 pub use expectation::Expectation;
-pub use run::{CaseOutcome, CaseRun};
+pub use run::{CaseOutcome, CaseRunner};
 pub use suite::{TestCall, TestCase, TestSuite};

@@ -1,4 +1,4 @@
-//! Runs the cases.
+//! Runs the test cases of a suite.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use toolwit_core::{Error, ToolContext};
 pub struct CaseOutcome {
     /// The name of the case.
     pub name: String,
-    /// Why it failed: the tool that was called and how its outcome differs. `None` if it passed.
+    /// The reason why it failed: the tool that was called, and how the outcome differs. `None` if it passed.
     pub failure: Option<String>,
     /// The duration, without compilation if an earlier case had the same grants.
     pub wall: Duration,
@@ -22,33 +22,33 @@ pub struct CaseOutcome {
 /// Runs the cases of a suite, one after the other.
 ///
 /// ```no_run
-/// use toolwit::testing::{CaseRun, TestSuite};
+/// use toolwit::testing::{CaseRunner, TestSuite};
 /// use toolwit::{ToolContext, Toolwit};
 ///
 /// # async fn example() -> Result<(), toolwit::Error> {
 /// let suite = TestSuite::read("tests.toml".as_ref(), "weather")?;
 /// let host = || Ok(Toolwit::builder().plugins("weather.wasm"));
-/// let mut run = CaseRun::new(host, ToolContext::new());
+/// let mut runner = CaseRunner::new(host, ToolContext::new());
 /// for case in &suite.cases {
-///     let outcome = run.run(case).await?;
+///     let outcome = runner.run(case).await?;
 ///     println!("{}: {}", outcome.name, outcome.failure.as_deref().unwrap_or("ok"));
 /// }
 /// # Ok(())
 /// # }
 /// ```
-pub struct CaseRun<F> {
+pub struct CaseRunner<F> {
     builder: F,
     context: ToolContext,
     are_outside_grants_allowed: bool,
-    /// A host for each set of grants, by its text.
+    /// A host for each set of grants, by the text of the grants.
     hosts: HashMap<String, Toolwit>,
 }
 
-impl<F> CaseRun<F>
+impl<F> CaseRunner<F>
 where
     F: Fn() -> Result<ToolwitBuilder, Error>,
 {
-    /// Creates a run. `builder` returns the builder of a host without grants that has the plugin; `context` is the
+    /// Creates a runner. `builder` returns the builder of a host without grants that has the plugin; `context` is the
     /// context of each call.
     pub fn new(builder: F, context: ToolContext) -> Self {
         Self {
@@ -69,12 +69,12 @@ where
     /// Runs a case in a new conversation. The case ends at the first call whose outcome differs from the expectation.
     ///
     /// # Errors
-    /// If the host cannot be built, for example because of invalid grants, and for a grant that reaches outside of the directory of
-    /// the file unless that is allowed.
+    /// If the host cannot be built, for example because of invalid grants, and for a grant that reaches outside of the
+    /// directory of the file unless that is allowed.
     pub async fn run(&mut self, case: &TestCase) -> Result<CaseOutcome, Error> {
-        let host = self.host(case).await?;
+        let host = self.host_for(case).await?;
         let start = Instant::now();
-        let failure = self.failure(&host, case).await;
+        let failure = self.run_calls(&host, case).await;
         Ok(CaseOutcome {
             name: case.name.clone(),
             failure,
@@ -82,7 +82,8 @@ where
         })
     }
 
-    async fn host(&mut self, case: &TestCase) -> Result<Toolwit, Error> {
+    /// Returns the host with the grants of a case.
+    async fn host_for(&mut self, case: &TestCase) -> Result<Toolwit, Error> {
         if let Some(host) = self.hosts.get(&case.grants_text) {
             return Ok(host.clone());
         }
@@ -90,7 +91,7 @@ where
         // earlier case.
         if !self.are_outside_grants_allowed {
             case.require_grants_inside().map_err(|error| {
-                error.with_suggestion("remove them, or allow them with `CaseRun::allow_outside_grants`")
+                error.with_suggestion("remove them, or allow them with `CaseRunner::allow_outside_grants`")
             })?;
         }
         let mut builder = (self.builder)()?;
@@ -102,7 +103,8 @@ where
         Ok(host)
     }
 
-    async fn failure(&self, host: &Toolwit, case: &TestCase) -> Option<String> {
+    /// Runs the calls of a case until one fails. Returns the reason of the failure, or `None` if the case passed.
+    async fn run_calls(&self, host: &Toolwit, case: &TestCase) -> Option<String> {
         let mut session = host.call_session(self.context.clone());
         let is_single = case.calls.len() == 1;
         for (index, call) in case.calls.iter().enumerate() {
@@ -119,8 +121,8 @@ where
                     return Some(format!("{position}: {error}{}", hint.unwrap_or_default()));
                 }
             };
-            let made = session.call(&tool, call.arguments.clone()).await;
-            if let Some(mismatch) = call.expectation.mismatch(&made.result) {
+            let outcome = session.call(&tool, call.arguments.clone()).await;
+            if let Some(mismatch) = call.expectation.mismatch(&outcome.result) {
                 return Some(format!("{position}: {mismatch}"));
             }
         }

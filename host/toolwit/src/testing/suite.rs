@@ -1,4 +1,4 @@
-//! Reads the cases of a file.
+//! The test cases of a file.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub struct TestSuite {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TestCase {
-    /// The claim that the case checks.
+    /// The name: the claim that the case checks.
     pub name: String,
     /// The grants of the plugin.
     pub grants: Vec<NewGrant>,
@@ -92,7 +92,7 @@ impl TestSuite {
     /// # Errors
     /// [`ErrorKind::Configuration`] for a file that cannot be read, is not valid or has no case.
     pub fn read(path: &Path, plugin: &str) -> Result<Self, Error> {
-        let invalid = |message: String| configuration(format!("`{}`: {message}", path.display()));
+        let invalid = |message: String| configuration_error(format!("`{}`: {message}", path.display()));
         let text = read_text_file(path, SUITE_BYTES_MAX).map_err(|error| {
             invalid(format!("it cannot be read: {error}")).with_suggestion("write the test cases of the plugin there")
         })?;
@@ -109,7 +109,7 @@ impl TestSuite {
         let cases = format.test.into_iter().enumerate().map(|(index, case)| {
             let name = case.name.clone().unwrap_or_else(|| format!("test {}", index + 1));
             let grants = case.grants.clone().unwrap_or_else(|| format.grants.clone());
-            case.check(grants, plugin, dir)
+            case.into_case(grants, plugin, dir)
                 .map(|case| TestCase {
                     name: name.clone(),
                     ..case
@@ -123,7 +123,8 @@ impl TestSuite {
 }
 
 impl CaseFormat {
-    fn check(self, grants: toml::Table, plugin: &str, dir: &Path) -> Result<TestCase, String> {
+    /// Converts the case, with an empty name. The error is the reason why it is invalid.
+    fn into_case(self, grants: toml::Table, plugin: &str, dir: &Path) -> Result<TestCase, String> {
         let calls = match (self.tool, self.calls.is_empty()) {
             (Some(tool), true) => vec![CallFormat {
                 tool,
@@ -133,7 +134,7 @@ impl CaseFormat {
                 error: self.error,
             }],
             (None, false) if self.result.is_none() && self.contains.is_none() && self.error.is_none() => self.calls,
-            (None, false) => return Err("a case with `calls` has its expectations there".to_owned()),
+            (None, false) => return Err("the expectations of a case with `calls` must be in the calls".to_owned()),
             (Some(_), false) => return Err("`tool` and `calls` exclude each other".to_owned()),
             (None, true) => return Err("it needs a `tool` or `[[test.calls]]`".to_owned()),
         };
@@ -143,13 +144,13 @@ impl CaseFormat {
             grants,
             grants_text,
             directory: dir.to_owned(),
-            calls: calls.into_iter().map(CallFormat::check).collect::<Result<_, _>>()?,
+            calls: calls.into_iter().map(CallFormat::into_call).collect::<Result<_, _>>()?,
         })
     }
 }
 
 impl CallFormat {
-    fn check(self) -> Result<TestCall, String> {
+    fn into_call(self) -> Result<TestCall, String> {
         let expectation = match (self.result, self.contains, self.error) {
             (None, None, None) => Expectation::Success,
             (Some(result), None, None) => Expectation::Result(result),
@@ -209,7 +210,7 @@ fn make_absolute(rules: &mut toml::Table, dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn configuration(message: String) -> Error {
+fn configuration_error(message: String) -> Error {
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }
 

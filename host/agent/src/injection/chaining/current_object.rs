@@ -21,13 +21,15 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
     *id == current_method_id(id)
 }
 
-/// Returns whether the tool is bound to an object: whether it, or a tool that it decorates, was created by [`bound_method`]. An
-/// [`MethodWithoutObject`] may have decorators, but no layer that only redefines a tool.
+/// Returns whether the tool is bound to an object: whether it, or a tool that it decorates, was created by [`bound_method`].
+/// Such a tool has a layer that redefines another tool without a decorator. A [`MethodWithoutObject`] has no layers except
+/// decorators.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
     decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
 }
 
-/// Returns the method of an object as the method of the current object, with the same description as its [`MethodWithoutObject`].
+/// Returns the method of an object as the method of the current object, with the same description as its
+/// [`MethodWithoutObject`].
 pub(super) fn bound_method(method: Arc<dyn Tool>, prefix: &str, id: ToolId, names: Vec<String>) -> Arc<dyn Tool> {
     let description = description_of_current(&method.definition().description, prefix);
     Arc::new(method.with_identity(id, names).with_description(description))
@@ -37,12 +39,13 @@ fn description_of_current(description: &str, prefix: &str) -> String {
     format!("{description} It acts on the `{prefix}` that a tool returned last.")
 }
 
-/// A declared method without a current object.
+/// A method of the current object while no object is current.
 pub(super) struct MethodWithoutObject {
     definition: ToolDefinition,
 }
 
 impl MethodWithoutObject {
+    /// Creates the tool from the definition of a method of the type `prefix`.
     pub(super) fn new(method: &ToolDefinition, prefix: &str) -> Self {
         let mut definition = method.clone();
         definition.description = description_of_current(&method.description, prefix);

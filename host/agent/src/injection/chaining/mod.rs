@@ -12,15 +12,17 @@ use super::view::{ConversationView, InjectionContext};
 use toolwit_core::{Artifact, EntityMethods, NamedTool, Rebinding, Tool, ToolDefinition, ToolProvider, ToolResult};
 
 type Matches = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
-type OfArtifact = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
+type EntityOfArtifact = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
 type Accepts = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
 
 /// Offers the methods of a type as one set of tools that act on the current object: the one that a result returned last.
 ///
-/// It is the alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a chained type
-/// do not get tools of their own. The tools are declared from the start and are locked until a result holds exactly one
-/// object of the type: an entity, or an [`Artifact`] with a live object. Each such result replaces the current object. A result with
-/// several objects does not change it. Objects without methods are ignored.
+/// It is the alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a chained type do
+/// not get tools of their own. The tools of an added type are declared from the start and are locked until a result holds
+/// exactly one object of the type: an entity, or an [`Artifact`] with a live object. This object becomes the current one, and
+/// each further result with exactly one object replaces it. A result with several objects of the type does not change it.
+/// Objects without methods are ignored. With [`with_any_type`](Self::with_any_type), objects of all other types are chained
+/// too. Their tools are added with the first object.
 ///
 /// The strategy is stateless: the current object is the one to which the conversation's tools are bound.
 #[derive(Clone, Default)]
@@ -36,10 +38,10 @@ struct ChainedType {
     prefix: String,
     /// Whether an object is of the type.
     matches: Arc<Matches>,
-    /// Whether an object of the type becomes the current object.
+    /// Whether an object of the type may become the current object.
     accepts: Arc<Accepts>,
-    /// Binds the methods to the live object of an artifact, if it is of the type.
-    of_artifact: Arc<OfArtifact>,
+    /// Returns the live object of an artifact with its methods, or `None` if it is not of the type.
+    entity_of_artifact: Arc<EntityOfArtifact>,
     methods: Vec<ToolDefinition>,
 }
 
@@ -63,21 +65,21 @@ impl Chaining {
         methods: &EntityMethods<T>,
         accept: impl Fn(&T, &ConversationView<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let of_type = methods.clone();
+        let methods_of_type = methods.clone();
         self.types.push(ChainedType {
             prefix: methods.prefix().to_owned(),
-            of_artifact: Arc::new(move |artifact| {
-                let entity = of_type.of_artifact(artifact)?;
+            entity_of_artifact: Arc::new(move |artifact| {
+                let entity = methods_of_type.of_artifact(artifact)?;
                 Some(Arc::new(entity) as Arc<dyn ToolProvider>)
             }),
-            matches: Arc::new(|provider| object::<T>(provider).is_some()),
-            accepts: Arc::new(move |provider, view| object(provider).is_some_and(|object| accept(object, view))),
+            matches: Arc::new(|provider| rust_object::<T>(provider).is_some()),
+            accepts: Arc::new(move |provider, view| rust_object(provider).is_some_and(|object| accept(object, view))),
             methods: methods.definitions(),
         });
         self
     }
 
-    /// Adds the entities of a namespace and prefix, such as the instances of a plugin's resource, with these methods.
+    /// Adds the type of the entities with a namespace and a prefix, such as a resource of a plugin, with the methods of the type.
     #[must_use]
     pub fn with_namespace(
         mut self,
@@ -90,13 +92,14 @@ impl Chaining {
             prefix: prefix.clone(),
             matches: Arc::new(move |provider| provider.namespace() == namespace && provider.prefix() == prefix),
             accepts: Arc::new(|_, _| true),
-            of_artifact: Arc::new(|_| None),
+            entity_of_artifact: Arc::new(|_| None),
             methods,
         });
         self
     }
 
-    /// Adds all types. The tools of the latest object replace those of earlier objects of other types.
+    /// Chains objects of all types. If a result holds exactly one object of a type that was not added, the tools of this object
+    /// replace those of the previous one.
     #[must_use]
     pub fn with_any_type(mut self) -> Self {
         self.has_any_type = true;
@@ -120,12 +123,12 @@ impl Chaining {
     /// Returns the tools that are declared from the start. The conversation must have them.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let methods = self.types.iter().flat_map(|chained| {
-            let unbound =
+        let tools = self.types.iter().flat_map(|chained| {
+            let without_object =
                 |method: &ToolDefinition| Arc::new(MethodWithoutObject::new(method, &chained.prefix)) as Arc<dyn Tool>;
-            chained.methods.iter().map(unbound)
+            chained.methods.iter().map(without_object)
         });
-        methods.collect()
+        tools.collect()
     }
 }
 
@@ -149,7 +152,7 @@ impl InjectionStrategy for Chaining {
                 .filter(|provider| !matched.iter().any(|matched| Arc::ptr_eq(matched, provider)));
             let mut others = others.filter(|provider| !provider.tools().is_empty());
             if let (Some(provider), None) = (others.next(), others.next()) {
-                self.replace(&mut injection, provider.as_ref(), context);
+                self.replace_current(&mut injection, provider.as_ref(), context);
             }
         }
         injection
@@ -171,7 +174,8 @@ impl InjectionStrategy for Chaining {
 }
 
 impl ChainedType {
-    /// Returns the only object of the type in a result: the only entity, or without entities the only artifact with a live object.
+    /// Returns the only object of the type in a result: the only entity, or without entities the only artifact with a live
+    /// object.
     fn single_object(&self, result: &ToolResult) -> Option<Arc<dyn ToolProvider>> {
         let entities = result
             .providers
@@ -180,15 +184,16 @@ impl ChainedType {
         let mut objects: Vec<_> = entities.cloned().collect();
         if objects.is_empty() {
             let artifacts = result.artifacts.iter();
-            objects.extend(artifacts.filter_map(|artifact| (self.of_artifact)(artifact)));
+            objects.extend(artifacts.filter_map(|artifact| (self.entity_of_artifact)(artifact)));
         }
         if objects.len() == 1 { objects.pop() } else { None }
     }
 }
 
 impl Chaining {
-    /// Makes an object of any type the current one, and removes the tools of current objects of other, undeclared types.
-    fn replace(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
+    /// Makes an object of any type the current one. Removes the tools that are bound to current objects of other types, except
+    /// tools that are declared from the start.
+    fn replace_current(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
         bind(injection, provider, context);
         let remains = |tool: &&NamedTool| {
             let id = &tool.definition.id;
@@ -211,7 +216,7 @@ impl Chaining {
     }
 }
 
-/// Binds the tools of a type to an object.
+/// Makes an object the current one of its type: adds its methods as methods of the current object, and records the object.
 fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
     let mut ids = Vec::new();
     let mut was_bound = false;
@@ -227,9 +232,9 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
     if ids.is_empty() {
         return;
     }
-    let key = |id| EntityIdentity::new(provider.namespace(), provider.prefix(), id);
+    let identity = |id| EntityIdentity::new(provider.namespace(), provider.prefix(), id);
     injection.discovered.push(DiscoveredEntity {
-        identity: provider.instance_id().map(key),
+        identity: provider.instance_id().map(identity),
         prefix: provider.prefix().to_owned(),
         tools: ids,
         depth: provider.depth(),
@@ -239,11 +244,12 @@ fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &Inject
             EntityBinding::New
         },
         rebinding: Rebinding::Latest,
-        shared: None,
+        group_addition: None,
         namespace: provider.namespace().to_owned(),
     });
 }
 
-fn object<T: Any>(provider: &dyn ToolProvider) -> Option<&T> {
+/// Returns the Rust object of an entity, or `None` if it is not a `T`.
+fn rust_object<T: Any>(provider: &dyn ToolProvider) -> Option<&T> {
     provider.object()?.downcast_ref()
 }

@@ -1,8 +1,8 @@
-//! Entities that a result returned, and the instances to which their tools are bound.
+//! The record of an entity that a result returned.
 
 use serde::{Deserialize, Serialize};
 
-use super::shared_entities::SharedDiscovery;
+use super::entity_group::GroupAddition;
 use toolwit_core::{Rebinding, ToolId};
 
 /// The identity of an entity. Two objects with the same identity are the same entity.
@@ -40,7 +40,7 @@ pub enum EntityBinding {
     Rebound,
 }
 
-/// An entity in a result, or a group of entities that share their tools.
+/// An entity in a result, or a [group](super::EntityGroup) of entities that share their tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiscoveredEntity {
@@ -50,14 +50,14 @@ pub struct DiscoveredEntity {
     pub prefix: String,
     /// Ids of its methods.
     pub tools: Vec<ToolId>,
-    /// Nesting depth: 1 for an entity that an initial tool returned, one more for each entity in between.
+    /// Nesting depth: 1 for an entity that an initial tool returned, 2 for one that a method of such an entity returned.
     pub depth: u32,
-    /// Whether it is new, and the instance to which its tools are bound.
+    /// The instance to which its tools are bound now.
     pub binding: EntityBinding,
-    /// Whether its tools are rebound when a result returns it again.
+    /// The instance to which its tools are bound when a result returns it again.
     pub rebinding: Rebinding,
-    /// The group, if the result holds many entities of the type.
-    pub shared: Option<SharedDiscovery>,
+    /// The members to add to a group: those of this group, or this entity if it is already a member of one. `None` otherwise.
+    pub group_addition: Option<GroupAddition>,
     /// Namespace of its type.
     pub namespace: String,
 }

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::discovered_entity::{DiscoveredEntity, EntityBinding, EntityIdentity};
-use super::shared_entities::SharedEntities;
+use super::entity_group::EntityGroup;
 use toolwit_core::{Rebinding, ToolId};
 
-/// The tools and the depth of one entity.
+/// An entity that has its own tools.
 #[derive(Clone, Debug)]
 struct EntityRecord {
-    tools: Vec<ToolId>,
+    own_tools: Vec<ToolId>,
     depth: u32,
 }
 
@@ -18,90 +18,96 @@ struct EntityRecord {
 /// The conversation owns this state and the loop updates it. Strategies only read it.
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
+    /// The entities with an id and their own tools.
     by_identity: HashMap<EntityIdentity, EntityRecord>,
+    /// The nesting depth of the entity or group to which each method belongs.
     depths: HashMap<ToolId, u32>,
     /// Methods that act on the newest instance of their entity.
-    latest: HashSet<ToolId>,
+    latest_methods: HashSet<ToolId>,
     /// Number of entities without an id.
-    unnamed: usize,
-    /// Groups of entities that share their tools, by namespace and type.
-    shared: HashMap<(String, String), SharedEntities>,
-    /// Methods whose object was not recovered when the conversation was resumed.
-    lost: HashSet<ToolId>,
+    without_id_count: usize,
+    /// Groups of entities that share their tools, by the namespace and the prefix of the type.
+    groups: HashMap<(String, String), EntityGroup>,
+    /// Tools that could not be restored when the conversation was resumed, such as methods of an object in another process.
+    lost_tools: HashSet<ToolId>,
 }
 
 impl Entities {
-    /// Records an entity that a result returned.
+    /// Records an entity or a group that a result returned, and adds the new members to the group.
     pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
             if discovery.rebinding == Rebinding::Latest {
-                self.latest.insert(tool.clone());
+                self.latest_methods.insert(tool.clone());
             }
         }
-        if let Some(shared) = &discovery.shared {
+        if let Some(addition) = &discovery.group_addition {
             let entity_type = (discovery.namespace.clone(), discovery.prefix.clone());
-            self.shared.insert(entity_type, shared.add_members());
-            let has_own_tools = |key: &EntityIdentity| self.by_identity.contains_key(key);
+            self.groups.insert(entity_type, addition.add_members());
+            let has_own_tools = |identity: &EntityIdentity| self.by_identity.contains_key(identity);
             if !discovery.identity.as_ref().is_some_and(has_own_tools) {
                 return;
             }
         }
-        let Some(key) = &discovery.identity else {
-            self.unnamed += usize::from(discovery.binding == EntityBinding::New);
+        let Some(identity) = &discovery.identity else {
+            self.without_id_count += usize::from(discovery.binding == EntityBinding::New);
             return;
         };
-        let record = self.by_identity.entry(key.clone()).or_insert_with(|| EntityRecord {
-            tools: Vec::new(),
-            depth: discovery.depth,
-        });
+        let record = self
+            .by_identity
+            .entry(identity.clone())
+            .or_insert_with(|| EntityRecord {
+                own_tools: Vec::new(),
+                depth: discovery.depth,
+            });
         for tool in &discovery.tools {
-            if !record.tools.contains(tool) {
-                record.tools.push(tool.clone());
+            if !record.own_tools.contains(tool) {
+                record.own_tools.push(tool.clone());
             }
         }
     }
 
-    /// Marks a method as having no object.
-    pub(crate) fn mark_lost(&mut self, method: ToolId) {
-        self.lost.insert(method);
+    /// Marks a tool as one that could not be restored.
+    pub(crate) fn mark_lost(&mut self, tool: ToolId) {
+        self.lost_tools.insert(tool);
     }
 
-    /// Marks a method as having an object again.
-    pub(crate) fn mark_recovered(&mut self, method: &ToolId) {
-        self.lost.remove(method);
+    /// Marks a lost tool as added again.
+    pub(crate) fn mark_recovered(&mut self, tool: &ToolId) {
+        self.lost_tools.remove(tool);
     }
 
-    /// Returns whether a method's object was not recovered when the conversation was resumed.
+    /// Returns whether a tool could not be restored when the conversation was resumed, and was not added again since. An
+    /// example is the method of an object in another process.
     #[must_use]
-    pub fn is_lost(&self, method: &ToolId) -> bool {
-        self.lost.contains(method)
+    pub fn is_lost(&self, tool: &ToolId) -> bool {
+        self.lost_tools.contains(tool)
     }
 
-    /// Returns whether a method is bound to another instance when its entity is returned again.
+    /// Returns whether a method may be bound to another instance when its entity is returned again.
     pub(crate) fn may_rebind(&self, method: &ToolId) -> bool {
-        self.latest.contains(method) || self.is_lost(method)
+        self.latest_methods.contains(method) || self.is_lost(method)
     }
 
-    /// Returns the own tools of an entity, or `None` if it has none, such as a member of a group.
+    /// Returns the entity's own tools, or `None` if it has none: no result returned it, or it only uses the tools of its group.
     #[must_use]
-    pub fn tools_of(&self, key: &EntityIdentity) -> Option<&[ToolId]> {
-        self.by_identity.get(key).map(|record| record.tools.as_slice())
+    pub fn own_tools_of(&self, identity: &EntityIdentity) -> Option<&[ToolId]> {
+        self.by_identity.get(identity).map(|record| record.own_tools.as_slice())
     }
 
-    /// Returns the entities of a type that share their tools.
+    /// Returns the group of a type, or `None` if each entity of the type has its own tools.
     #[must_use]
-    pub fn shared(&self, namespace: &str, prefix: &str) -> Option<&SharedEntities> {
-        self.shared.get(&(namespace.to_owned(), prefix.to_owned()))
+    pub fn group(&self, namespace: &str, prefix: &str) -> Option<&EntityGroup> {
+        self.groups.get(&(namespace.to_owned(), prefix.to_owned()))
     }
 
-    /// Returns the recorded nesting depth of an entity, or `None` if it has no own tools.
+    /// Returns the recorded nesting depth of an entity, or `None` if it has no [own tools](Self::own_tools_of).
     #[must_use]
-    pub fn depth_of(&self, key: &EntityIdentity) -> Option<u32> {
-        self.by_identity.get(key).map(|record| record.depth)
+    pub fn depth_of(&self, identity: &EntityIdentity) -> Option<u32> {
+        self.by_identity.get(identity).map(|record| record.depth)
     }
 
-    /// Returns the nesting depth of the entity to which a method belongs, or 0 for a tool that is not a method.
+    /// Returns the nesting depth of the entity or group to which a method belongs, or 0 for a tool that is not a method.
     #[must_use]
     pub fn depth_of_tool(&self, tool: &ToolId) -> u32 {
         self.depths.get(tool).copied().unwrap_or(0)
@@ -110,17 +116,16 @@ impl Entities {
     /// Returns the number of entities.
     #[must_use]
     pub fn len(&self) -> usize {
-        if self.shared.is_empty() {
-            return self.by_identity.len() + self.unnamed;
+        if self.groups.is_empty() {
+            return self.by_identity.len() + self.without_id_count;
         }
-        let own = self.by_identity.keys();
-        let own = own.filter(|key| {
-            !self
-                .shared(&key.namespace, &key.prefix)
-                .is_some_and(|group| group.contains(&key.id))
-        });
-        let shared: usize = self.shared.values().map(SharedEntities::len).sum();
-        own.count() + self.unnamed + shared
+        let is_member = |identity: &EntityIdentity| {
+            self.group(&identity.namespace, &identity.prefix)
+                .is_some_and(|group| group.contains(&identity.id))
+        };
+        let ungrouped_count = self.by_identity.keys().filter(|identity| !is_member(identity)).count();
+        let member_count: usize = self.groups.values().map(EntityGroup::len).sum();
+        ungrouped_count + self.without_id_count + member_count
     }
 
     /// Returns whether the conversation has no entities.

@@ -2,15 +2,15 @@
 
 mod discovered_entity;
 mod entities;
+mod entity_group;
 mod method_name;
-mod shared_entities;
 mod tool_names;
 
 pub use discovered_entity::{DiscoveredEntity, EntityBinding, EntityIdentity};
 pub use entities::Entities;
-pub use shared_entities::{SharedDiscovery, SharedEntities};
+pub use entity_group::{EntityGroup, GroupAddition};
 pub use tool_names::write_entity_tool_names;
 
+pub(super) use entity_group::MemberWithOwnTools;
+pub(crate) use entity_group::shared_method_id;
 pub(super) use method_name::method_tool_name;
-pub(super) use shared_entities::MemberWithTools;
-pub(crate) use shared_entities::shared_method_id;

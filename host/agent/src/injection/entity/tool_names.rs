@@ -3,26 +3,27 @@
 use super::discovered_entity::DiscoveredEntity;
 use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
 
-/// Writes the tool names of a result's entities into the result. Call it after the tools were added to `tools`, which
-/// assigns the names.
+/// Writes the tool names of a result's entities into the result. The names of a group's tools are listed once, at its first
+/// member. Call this function after the tools were added to `tools`, which assigns the names.
 pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[DiscoveredEntity], tools: &ToolSet) {
     let mut remaining: Vec<_> = discovered.iter().collect();
     name_available_tools(result, |provider| {
-        let Some(at) = remaining.iter().position(|found| is_same_entity(found, provider)) else {
+        let Some(position) = remaining.iter().position(|entity| represents(entity, provider)) else {
             return Vec::new();
         };
-        let named = remaining.remove(at).tools.iter().filter_map(|id| tools.by_id(id));
-        named.map(|tool| tool.name.clone()).collect()
+        let entity_tools = remaining.remove(position).tools.iter().filter_map(|id| tools.by_id(id));
+        entity_tools.map(|tool| tool.name.clone()).collect()
     });
 }
 
-fn is_same_entity(found: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
-    match (&found.identity, provider.instance_id()) {
-        (Some(key), Some(id)) => {
-            key.id == id && key.prefix == provider.prefix() && key.namespace == provider.namespace()
+/// Returns whether this is the record of an object of the result, or of the group of which the object is a member.
+fn represents(discovered: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
+    match (&discovered.identity, provider.instance_id()) {
+        (Some(identity), Some(id)) => {
+            identity.id == id && identity.prefix == provider.prefix() && identity.namespace == provider.namespace()
         }
-        (None, None) => found.prefix == provider.prefix(),
-        (None, Some(_)) => found.shared.is_some() && found.prefix == provider.prefix(),
+        (None, None) => discovered.prefix == provider.prefix(),
+        (None, Some(_)) => discovered.group_addition.is_some() && discovered.prefix == provider.prefix(),
         (Some(_), None) => false,
     }
 }

@@ -16,7 +16,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// Default name of the parameter that takes the category.
 const CATEGORY_PARAMETER: &str = "category";
 
-/// The category that contains every tool. It exists if at least one tool has no category.
+/// The category that contains every tool. A facade with categories has it if at least one of its tools has no category.
 const ALL: &str = "all";
 
 /// Builds a [`Facade`].
@@ -25,7 +25,8 @@ const ALL: &str = "all";
 pub struct FacadeBuilder {
     id: ToolId,
     name: String,
-    other_names: Vec<String>,
+    /// Alternatives to `name`, most preferred first.
+    fallback_names: Vec<String>,
     description: String,
     own_category: Option<String>,
     /// Each tool with its categories.
@@ -39,6 +40,7 @@ pub struct FacadeBuilder {
 /// A function that creates inner tools when the facade is called.
 #[derive(Clone)]
 enum Selection {
+    /// The schema of the arguments, and the function that takes them.
     Select(Value, Arc<Select>),
     Fetch(Arc<Fetch>),
 }
@@ -84,7 +86,7 @@ impl FacadeBuilder {
         Self {
             id: ToolId::native(&name),
             name,
-            other_names: Vec::new(),
+            fallback_names: Vec::new(),
             description,
             own_category: None,
             tools: Vec::new(),
@@ -109,7 +111,7 @@ impl FacadeBuilder {
 
     /// Adds an alternative name, used if the names before it are taken.
     pub fn fallback_name(mut self, name: impl Into<String>) -> Self {
-        self.other_names.push(name.into());
+        self.fallback_names.push(name.into());
         self
     }
 
@@ -150,10 +152,11 @@ impl FacadeBuilder {
         self
     }
 
-    /// Sets a function that creates tools from the facade's arguments and the context when the facade is called.
+    /// Sets the schema of the facade's arguments, and a function that creates tools from these arguments and the context when
+    /// the facade is called.
     ///
     /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
-    /// call and when a conversation is resumed, so the same arguments must return the same tools.
+    /// call and when a conversation is resumed, so it must return the same tools for the same arguments.
     pub fn select_with<F>(mut self, schema: Value, select: F) -> Self
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
@@ -189,8 +192,8 @@ impl FacadeBuilder {
         self
     }
 
-    /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends. The other tools stay
-    /// declared and are locked, since hiding them would invalidate the provider's prompt cache. The model leaves the
+    /// Makes the facade exclusive: after it is called, only its inner tools can be called until the turn ends. The other tools
+    /// stay declared and are locked, since hiding them would invalidate the provider's prompt cache. The model leaves the
     /// facade by answering, as the result of the facade and of each call of a locked tool explains.
     pub fn exclusive(mut self) -> Self {
         self.is_exclusive = true;
@@ -233,7 +236,7 @@ impl FacadeBuilder {
             is_exclusive: self.is_exclusive,
         });
         let mut definition = ToolDefinition::new(self.id, self.name, self.description, schema);
-        definition.names.extend(self.other_names);
+        definition.names.extend(self.fallback_names);
         definition.category = self.own_category;
         definition.effect = Some(EffectClass::Read);
         let contents_for_opener = contents.clone();

@@ -16,7 +16,7 @@ pub(super) type Fetch = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Res
 pub(super) struct FacadeContents {
     /// Preferred name of the facade.
     pub(super) name: String,
-    /// The fixed tools of all categories. Selected and fetched tools are added to them.
+    /// The fixed tools of all categories. A call may reveal further tools, which a function selects or fetches.
     pub(super) folded: Tools,
     pub(super) rule: RevealRule,
     pub(super) usage_notes: Option<Arc<str>>,
@@ -39,6 +39,7 @@ pub(super) enum RevealRule {
 }
 
 impl FacadeContents {
+    /// Opens the facade. The result reveals the tools and lists their preferred names.
     pub(super) async fn open(&self, arguments: Arguments, context: ToolContext) -> Result<ToolResult, ToolError> {
         let revealed = match &self.rule {
             RevealRule::Fetched(fetch) => self.with_folded(fetch(arguments, context).await?),
@@ -61,15 +62,17 @@ impl FacadeContents {
         Ok(result)
     }
 
+    /// Reveals the tools that need no asynchronous function.
     fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
         Ok(match &self.rule {
             RevealRule::All => self.with_folded(Vec::new()),
             RevealRule::ByCategory { parameter, categories } => {
-                let wanted = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
-                // The schema check has already rejected unknown categories.
-                let tools = categories.get(wanted).cloned().ok_or_else(|| {
-                    let known: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
-                    ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", known.join(", ")))
+                let category = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
+                // In a call, the schema check has already rejected unknown categories. `reopen` has arguments of an earlier
+                // process.
+                let tools = categories.get(category).cloned().ok_or_else(|| {
+                    let names: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
+                    ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", names.join(", ")))
                 })?;
                 self.revealed(tools)
             }

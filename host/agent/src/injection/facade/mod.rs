@@ -28,7 +28,7 @@ use toolwit_core::{
 /// At first, the model sees only the facade. A call of the facade injects its inner tools. The facade itself stays declared
 /// and unchanged, since a change before the messages would invalidate the provider's prompt cache. A repeated call lists
 /// the inner tools. A call with other arguments adds tools, or rebinds them under the same names. The tool `<name>_context`
-/// is injected with the inner tools: it returns their full definitions and the usage notes. Facades can be nested, up to
+/// is injected with the inner tools: it returns their definitions and the usage notes. Facades can be nested, up to
 /// [`FACADE_DEPTH_MAX`](toolwit_core::limits::FACADE_DEPTH_MAX).
 ///
 /// ```
@@ -51,13 +51,13 @@ use toolwit_core::{
 pub struct Facade {
     opener: NativeTool,
     contents: Arc<FacadeContents>,
-    /// The settings of the facade, for facades with further tools.
+    /// The settings from which the facade was built, for [`with_tools`](Self::with_tools).
     builder: FacadeBuilder,
 }
 
 impl Facade {
-    /// Creates a facade with further inner tools and the same settings: name, description, categories, usage notes and options. A
-    /// tool whose definition has a category is in this category. Without tools, the facade is unchanged, and a warning is logged.
+    /// Adds inner tools, each in the category of its definition if that has one. Everything else stays: name, description,
+    /// categories, usage notes and options. Without tools, the facade is unchanged, and a warning is logged.
     ///
     /// # Errors
     /// As [`FacadeBuilder::build`].

@@ -9,7 +9,8 @@ impl Facade {
     /// Creates the facade of an object whose type has the attribute `#[facade]`. Inner facades are included.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidProvider`] if it has no tools; otherwise as [`FacadeBuilder::build`](super::FacadeBuilder::build).
+    /// [`ErrorKind::InvalidProvider`] if it or an inner facade has neither tools nor inner facades; otherwise as
+    /// [`FacadeObject::facade`] and [`FacadeBuilder::build`](super::FacadeBuilder::build).
     pub fn from_instance<T: FacadeObject>(object: T) -> Result<Self, Error> {
         Self::from_shared(Arc::new(object))
     }

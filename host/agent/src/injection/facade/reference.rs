@@ -8,8 +8,8 @@ use toolwit_core::Tool;
 
 /// A subject that a model can work with, such as the user's memory: a description, instructions and tools.
 ///
-/// [`LoopConfig::with_reference`](crate::LoopConfig::with_reference) appends the instructions to the system message and adds the
-/// tools. [`facade`](Self::facade) offers both as one tool instead.
+/// [`LoopConfig::with_reference`](crate::LoopConfig::with_reference) appends the instructions to the system message and adds
+/// the tools. [`facade`](Self::facade) offers both as one tool instead.
 ///
 /// ```
 /// use toolwit_agent::injection::Reference;
@@ -45,13 +45,13 @@ impl Reference {
         self
     }
 
-    /// Returns the text for the model's instructions.
+    /// Returns the text that is appended to the system message: name, description and instructions.
     #[must_use]
     pub fn prompt(&self) -> String {
         format!("# {}\n{}\n\n{}", self.name, self.description, self.instructions)
     }
 
-    /// Returns the tools.
+    /// Returns the tools as the model sees them without a facade.
     #[must_use]
     pub fn direct_tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools

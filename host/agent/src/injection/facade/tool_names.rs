@@ -1,4 +1,4 @@
-//! Insertion of the names of a facade's tools into its result.
+//! Writes the names of a facade's tools into its result.
 
 use serde_json::json;
 
@@ -10,8 +10,8 @@ pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed: &[ToolId]
     if result.revealed_tools.is_none() {
         return;
     }
-    let named = listed.iter().filter_map(|id| tools.by_id(id));
-    let names: Vec<_> = named.map(|tool| &tool.name).collect();
+    let listed_tools = listed.iter().filter_map(|id| tools.by_id(id));
+    let names: Vec<_> = listed_tools.map(|tool| &tool.name).collect();
     result.rewrite_value(|value| {
         let Some(list) = value.get_mut(AVAILABLE_TOOLS) else {
             return false;

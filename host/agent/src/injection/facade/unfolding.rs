@@ -14,7 +14,7 @@ use toolwit_core::{
 };
 
 /// Maximum number of tool names in the guidance of a tool that an exclusive facade locks.
-const NAMES_SHOWN: usize = 20;
+const NAMES_SHOWN_MAX: usize = 20;
 
 /// Injects the inner tools of a [`Facade`](super::Facade), or of any tool whose result has
 /// [`RevealedTools`](toolwit_core::RevealedTools), when it is called.
@@ -25,7 +25,8 @@ const NAMES_SHOWN: usize = 20;
 /// The strategy is stateless: it derives the open facades from the call log and the lineage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfolding {
-    refolding: bool,
+    /// Whether unused tools are folded at the start of a turn.
+    has_refolding: bool,
 }
 
 impl Unfolding {
@@ -35,11 +36,11 @@ impl Unfolding {
         Self::default()
     }
 
-    /// Folds unused tools: from the start of each turn, a revealed tool that was never called in the history is no longer
+    /// Folds unused tools: from the start of each turn, a revealed tool that no message of the history calls is no longer
     /// declared. A call of a folded tool still runs, and declares the tool again.
     #[must_use]
     pub fn with_refolding(mut self) -> Self {
-        self.refolding = true;
+        self.has_refolding = true;
         self
     }
 }
@@ -53,7 +54,7 @@ impl InjectionStrategy for Unfolding {
                 tracing::warn!(facade = %call.name, "a facade has no inner tools");
                 Injection::none()
             }
-            Some(revealed) if !call.result.is_error() => FacadeOpening::new(context, revealed).injection(),
+            Some(revealed) if !call.result.is_error() => FacadeOpening::new(context, revealed).into_injection(),
             _ => Injection::none(),
         }
     }
@@ -61,15 +62,16 @@ impl InjectionStrategy for Unfolding {
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let view = turn.view();
         let mut injection = Injection::none();
-        if !self.refolding {
+        if !self.has_refolding {
             return injection;
         }
         let calls = view.history().iter().flat_map(|message| message.tool_calls());
-        let used: HashSet<_> = calls.map(|call| call.name.as_str()).collect();
+        let called_names: HashSet<_> = calls.map(|call| call.name.as_str()).collect();
         for tool in view.tools().iter() {
             let parent = view.lineage().parent(&tool.definition.id);
             let facade = parent.and_then(|id| view.tools().by_id(id));
-            if facade.is_some_and(|facade| facade.tool.facade().is_some()) && !used.contains(tool.name.as_str()) {
+            if facade.is_some_and(|facade| facade.tool.facade().is_some()) && !called_names.contains(tool.name.as_str())
+            {
                 injection.fold.push(tool.definition.id.clone());
             }
         }
@@ -77,7 +79,7 @@ impl InjectionStrategy for Unfolding {
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
-        let Some(open) = OpenExclusive::of(view) else {
+        let Some(open) = ExclusiveFacade::open_in(view) else {
             return CallGate::Ungated;
         };
         let id = &tool.definition.id;
@@ -95,40 +97,41 @@ impl InjectionStrategy for Unfolding {
 }
 
 /// The exclusive facade that is open in this turn.
-struct OpenExclusive<'a> {
+struct ExclusiveFacade<'a> {
     view: ConversationView<'a>,
     facade: &'a NamedTool,
     contents: &'a dyn ToolFacade,
 }
 
-impl<'a> OpenExclusive<'a> {
+impl<'a> ExclusiveFacade<'a> {
     /// Returns the exclusive facade that was called last in this turn. A facade without inner tools is not open, since it would
     /// leave the model without callable tools.
-    fn of(view: &ConversationView<'a>) -> Option<Self> {
+    fn open_in(view: &ConversationView<'a>) -> Option<Self> {
         let facades = view.tools().exclusive_facades();
-        let called = facades.filter_map(|facade| {
+        let called_now = facades.filter_map(|facade| {
             let (position, call) = view.calls().last_success(&facade.definition.id)?;
             (call.turn == view.turn()).then_some((position, facade))
         });
-        let mut called: Vec<_> = called.collect();
-        called.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
-        let open = called.into_iter().filter_map(|(_, facade)| {
+        let mut latest_first: Vec<_> = called_now.collect();
+        latest_first.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
+        let candidates = latest_first.into_iter().filter_map(|(_, facade)| {
             Some(Self {
                 view: *view,
                 facade,
                 contents: facade.tool.facade()?,
             })
         });
-        open.into_iter().find(Self::has_inner_tools)
+        candidates.into_iter().find(Self::has_inner_tools)
     }
 
     fn has_inner_tools(&self) -> bool {
         let tools = self.view.tools();
         let children = self.view.lineage().children(&self.facade.definition.id);
         let mut folded = self.contents.folded().iter();
-        children.iter().any(|id| tools.by_id(id).is_some()) || folded.any(|inner| present(inner, tools).is_some())
+        children.iter().any(|id| tools.by_id(id).is_some()) || folded.any(|inner| find_same(inner, tools).is_some())
     }
 
+    /// Returns whether the facade reveals a tool, directly or through results of the tools that it reveals.
     fn contains(&self, tool: &NamedTool) -> bool {
         let mut ancestors = self.view.lineage().ancestors(&tool.definition.id);
         let mut layers = decorator_chain(&tool.tool);
@@ -141,10 +144,10 @@ impl<'a> OpenExclusive<'a> {
         ancestors.any(|ancestor| *ancestor == self.facade.definition.id) || layers.any(is_folded)
     }
 
-    /// Returns the names of the first inner tools, for the model.
+    /// Returns the names of the first [`NAMES_SHOWN_MAX`] inner tools, for the model.
     fn tool_names(&self) -> String {
         let mut inner = self.view.tools().iter().filter(|tool| self.contains(tool));
-        let shown = inner.by_ref().take(NAMES_SHOWN);
+        let shown = inner.by_ref().take(NAMES_SHOWN_MAX);
         let mut names: Vec<_> = shown.map(|inner| format!("`{}`", inner.name)).collect();
         if inner.next().is_some() {
             names.push("and more".to_owned());
@@ -158,7 +161,7 @@ struct FacadeOpening<'a> {
     context: &'a InjectionContext<'a>,
     revealed: &'a RevealedTools,
     facade: ToolId,
-    /// Whether the previous call of the facade had the same arguments.
+    /// Whether the previous successful call of the facade had the same arguments.
     is_repeated: bool,
     injection: Injection,
 }
@@ -167,9 +170,9 @@ impl<'a> FacadeOpening<'a> {
     fn new(context: &'a InjectionContext<'a>, revealed: &'a RevealedTools) -> Self {
         let call = context.call();
         let facade = call.tool.definition().id.clone();
-        let before = context.calls().last_success(&facade);
+        let previous_call = context.calls().last_success(&facade);
         Self {
-            is_repeated: before.is_some_and(|(_, past)| past.arguments == call.arguments),
+            is_repeated: previous_call.is_some_and(|(_, past)| past.arguments == call.arguments),
             context,
             revealed,
             facade,
@@ -177,7 +180,9 @@ impl<'a> FacadeOpening<'a> {
         }
     }
 
-    fn injection(mut self) -> Injection {
+    /// Returns the injection that adds the revealed tools and their context tool. If the facade is nested too deep, the injection
+    /// only withholds it.
+    fn into_injection(mut self) -> Injection {
         if self.ancestors().count() >= FACADE_DEPTH_MAX {
             let reason = format!("it is nested in {FACADE_DEPTH_MAX} facades, which is the limit");
             self.withhold(self.context.call().name.as_str().to_owned(), reason);
@@ -190,15 +195,16 @@ impl<'a> FacadeOpening<'a> {
         self.injection
     }
 
-    /// Lists a tool, and adds it unless it is already present.
+    /// Lists an inner tool, and adds it. It is not added again if the same tool is present, or if a tool with its id is present
+    /// and the arguments of the facade did not change. A tool that cannot be used is withheld instead.
     fn reveal(&mut self, tool: &Arc<dyn Tool>) {
         let tools = self.context.tools();
-        if let Some(present) = present(tool, tools) {
+        if let Some(present) = find_same(tool, tools) {
             self.injection.listed.push(present.definition.id.clone());
             return;
         }
         let name = tool.definition().name();
-        if tool.facade().is_some() && self.is_within(&origin(tool).definition().id) {
+        if tool.facade().is_some() && self.is_within(&innermost(tool).definition().id) {
             self.withhold(name.to_owned(), "it would be nested in itself".to_owned());
             return;
         }
@@ -216,7 +222,7 @@ impl<'a> FacadeOpening<'a> {
     }
 
     /// Scopes the id of a native tool to its facade, since two facades may have native tools of the same name. Plugin tools
-    /// and host tools keep their ids, which are unique. Locks and decorators of the original id stay.
+    /// and host tools keep their ids, which are unique. Locks and decorators of the original id still apply.
     fn with_scoped_id(&self, tool: &Arc<dyn Tool>) -> Arc<dyn Tool> {
         let definition = tool.definition();
         if !definition.id.is_native() {
@@ -229,14 +235,15 @@ impl<'a> FacadeOpening<'a> {
         Arc::new(tool.clone().with_identity(id, names))
     }
 
-    /// Adds `<facade>_context`, which describes all tools that the facade has revealed so far.
+    /// Adds `<facade>_context`, which describes all tools that the facade has revealed so far, unless an up-to-date one is
+    /// present.
     fn add_context_tool(&mut self) {
         let id = self.facade.bound_to("context");
         let is_present = self.context.tools().by_id(&id).is_some();
         if self.injection.listed.is_empty() || (is_present && self.injection.add.is_empty()) {
             return;
         }
-        let described = self.described(&id);
+        let described = self.revealed_tools(&id);
         let call = self.context.call();
         let about = &call.tool.definition().description;
         let notes = self.revealed.usage_notes.as_deref();
@@ -247,19 +254,19 @@ impl<'a> FacadeOpening<'a> {
     }
 
     /// Returns the tools that the facade has revealed so far, except its context tool.
-    fn described(&self, context_tool: &ToolId) -> Vec<RevealedTool> {
+    fn revealed_tools(&self, context_tool: &ToolId) -> Vec<RevealedTool> {
         let tools = self.context.tools();
         let added = &self.injection.add;
-        let new: HashSet<_> = added.iter().map(|tool| &tool.definition().id).collect();
-        let mut known = HashSet::from([context_tool]);
-        let earlier = self
+        let added_ids: HashSet<_> = added.iter().map(|tool| &tool.definition().id).collect();
+        let mut visited_ids = HashSet::from([context_tool]);
+        let revealed_ids = self
             .context
             .lineage()
             .children(&self.facade)
             .iter()
             .chain(&self.injection.listed);
-        let earlier = earlier.filter(|id| !new.contains(id) && known.insert(id));
-        let earlier = earlier.filter_map(|id| tools.by_id(id)).map(|tool| RevealedTool {
+        let present_ids = revealed_ids.filter(|id| !added_ids.contains(id) && visited_ids.insert(id));
+        let present = present_ids.filter_map(|id| tools.by_id(id)).map(|tool| RevealedTool {
             name: tool.name.clone(),
             definition: ToolDefinition::clone(&tool.definition),
         });
@@ -268,7 +275,7 @@ impl<'a> FacadeOpening<'a> {
             name,
             definition: tool.definition().clone(),
         });
-        earlier.chain(added).collect()
+        present.chain(added).collect()
     }
 
     /// Returns the facades in which this one is nested, nearest first.
@@ -279,13 +286,13 @@ impl<'a> FacadeOpening<'a> {
         named.filter(|tool| tool.tool.facade().is_some())
     }
 
-    /// Returns whether `id` is this facade or a facade in which it is nested.
+    /// Returns whether `id`, the id of an [innermost] tool, is that of this facade or of a facade in which it is nested.
     fn is_within(&self, id: &ToolId) -> bool {
-        let own = &origin(&self.context.call().tool).definition().id;
-        own == id
+        let own_id = &innermost(&self.context.call().tool).definition().id;
+        own_id == id
             || self
                 .ancestors()
-                .any(|ancestor| origin(&ancestor.tool).definition().id == *id)
+                .any(|ancestor| innermost(&ancestor.tool).definition().id == *id)
     }
 
     fn withhold(&mut self, name: String, reason: String) {
@@ -294,16 +301,16 @@ impl<'a> FacadeOpening<'a> {
 }
 
 /// Returns the innermost tool, below all decorators.
-fn origin(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
+fn innermost(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
     decorator_chain(tool).last().unwrap_or(tool)
 }
 
 /// Returns the tool of the set that is `tool`, possibly decorated.
-fn present<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
+fn find_same<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
     let variants = tools.variants(&tool.definition().id);
     variants
         .filter_map(|id| tools.by_id(id))
-        .find(|present| is_same(&present.tool, tool))
+        .find(|variant| is_same(&variant.tool, tool))
 }
 
 /// Returns whether `tool` is `other`, possibly decorated.

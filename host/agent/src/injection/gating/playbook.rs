@@ -1,4 +1,4 @@
-//! Tools that stay locked until a condition holds.
+//! The strategy that locks tools until a condition holds.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use toolwit_core::{NamedTool, SelectorMap, Tool, ToolSelector};
 
 /// Tools with a recommended order: each tool may be locked until a condition holds.
 ///
-/// All tools are declared from the start. A call of a locked tool returns the missing condition, and nothing runs. The
-/// playbook is stateless: at each call, the conditions are evaluated against the call log and, for some conditions, the
-/// blackboard. Tools that are not in the playbook are not affected.
+/// The tools of the playbook are declared from the start. A call of a locked tool returns the missing condition, and nothing
+/// runs. The playbook is stateless: before each call, the conditions are evaluated on the view of the conversation. Tools that
+/// are not in the playbook are not affected.
 ///
-/// A lock belongs to the identity of a tool: it also locks the tool behind a facade, under another name, and each instance of a
-/// method. The methods of entities that a locked tool returned are not locked themselves.
+/// A lock belongs to the identity of a tool: it also locks the tool behind a facade and under another name, and it locks a
+/// method of every instance. The methods of entities that a locked tool returned are not locked themselves.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Playbook {
         self
     }
 
-    /// Returns its tools. The conversation must have them.
+    /// Returns the tools that were added to the playbook. The conversation must have them.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools.clone()

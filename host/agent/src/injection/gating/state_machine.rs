@@ -1,4 +1,4 @@
-//! Tools that can be called in some states and lead to other states.
+//! The strategy that permits the calls of a tool in some states only.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -16,12 +16,13 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 
 /// A state machine over tools: each state has its tools, and a successful call can lead to another state.
 ///
-/// All tools are declared from the start. A call in the wrong state returns the current state and the tools that can be
-/// called in it, and nothing runs. The state is computed from the call log, so it is the same after a resume, in a replay and in a
-/// fork. Tools that are not in any state can be called in every state.
+/// The tools of the machine are declared from the start. A call in the wrong state returns the current state and the tools that
+/// can be called in it, and nothing runs. The state is computed from the call log, so it is the same after a resume, in a
+/// replay and in a fork. Tools that are not in any state can be called in every state.
 ///
-/// A tool is in a state by its identity: also behind a facade, under another name and, for a method, with each instance. The
-/// methods of entities that a tool of a state returned can be called in every state, unless they are in states themselves.
+/// A tool is in a state by its identity: also behind a facade and under another name. A method is in a state for every
+/// instance. The methods of entities that a tool of a state returned can be called in every state, unless they are in states
+/// themselves.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,9 +55,10 @@ pub struct StateMachine<S> {
     is_state_chosen: bool,
     /// The tools to add to the conversation.
     tools: Vec<Arc<dyn Tool>>,
-    members: Vec<StateTool<S>>,
-    /// Positions of the members, by tool.
-    members_of: HashMap<ToolId, Vec<usize>>,
+    state_tools: Vec<StateTool<S>>,
+    /// Positions in `state_tools`, by tool.
+    positions: HashMap<ToolId, Vec<usize>>,
+    /// The tools that can be called in every state.
     global: HashSet<ToolId>,
     /// The tools that the conversation must have.
     references: Vec<ToolSelector>,
@@ -75,7 +77,7 @@ struct StateTool<S> {
 /// The state after a number of calls.
 struct ReachedState<S> {
     state: S,
-    calls: usize,
+    call_count: usize,
     /// The stamp of the last of these calls.
     stamp: u64,
 }
@@ -87,7 +89,7 @@ impl<S: MachineState> StateMachine<S> {
             initial: None,
             state: None,
             tools: Vec::new(),
-            members: Vec::new(),
+            state_tools: Vec::new(),
             global: HashSet::new(),
             references: Vec::new(),
             setter_error: None,
@@ -104,13 +106,13 @@ impl<S: MachineState> StateMachine<S> {
         self
     }
 
-    /// Returns its tools, each once. The conversation must have them.
+    /// Returns the tools that were added to the machine, each once. The conversation must have them.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut known = HashSet::new();
+        let mut visited_ids = HashSet::new();
         let tools = self.tools.iter();
         tools
-            .filter(|tool| known.insert(&tool.definition().id))
+            .filter(|tool| visited_ids.insert(&tool.definition().id))
             .cloned()
             .collect()
     }
@@ -119,13 +121,14 @@ impl<S: MachineState> StateMachine<S> {
     #[must_use]
     pub fn state_after(&self, calls: &CallLog) -> S {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        let earlier = reached
+        let cached = reached
             .take()
-            .filter(|reached| calls.stamp(reached.calls - 1) == Some(reached.stamp));
-        let (mut state, done) = earlier.map_or((self.initial.clone(), 0), |reached| (reached.state, reached.calls));
-        for call in calls.all()[done..].iter().filter(|call| !call.is_error) {
-            let member = self.member(&state, &call.identities);
-            if let Some(next) = member.and_then(|member| member.next.clone()) {
+            .filter(|cached| calls.stamp(cached.call_count - 1) == Some(cached.stamp));
+        let (mut state, cached_count) =
+            cached.map_or((self.initial.clone(), 0), |cached| (cached.state, cached.call_count));
+        for call in calls.all()[cached_count..].iter().filter(|call| !call.is_error) {
+            let state_tool = self.entry_in(&state, &call.identities);
+            if let Some(next) = state_tool.and_then(|state_tool| state_tool.next.clone()) {
                 state = next;
             }
         }
@@ -135,43 +138,48 @@ impl<S: MachineState> StateMachine<S> {
             .and_then(|last| calls.stamp(last))
             .map(|stamp| ReachedState {
                 state: state.clone(),
-                calls: count,
+                call_count: count,
                 stamp,
             });
         state
     }
 
-    /// Returns the members for the tool with these ids.
-    fn members(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
-        let positions = tool.iter().filter_map(|id| self.members_of.get(id)).flatten();
-        positions.map(|&at| &self.members[at])
+    /// Returns the entries of a tool, one for each of its states. The tool is given by its identities.
+    fn entries_of(&self, tool: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
+        let positions = tool.iter().filter_map(|id| self.positions.get(id)).flatten();
+        positions.map(|&position| &self.state_tools[position])
     }
 
-    fn member(&self, state: &S, tool: &[ToolId]) -> Option<&StateTool<S>> {
-        self.members(tool).find(|member| member.state == *state)
+    /// Returns the entry of a tool in a state, or `None` if the tool is not in the state.
+    fn entry_in(&self, state: &S, tool: &[ToolId]) -> Option<&StateTool<S>> {
+        self.entries_of(tool).find(|entry| entry.state == *state)
     }
 
+    /// Returns the text for the model after a call of a tool that is not in the current state.
     fn guidance_for(&self, tool: &NamedTool, state: &S, tools: &ToolSet) -> String {
-        let members = tool_identities(&tool.tool);
-        let mut states: Vec<_> = self.members(&members).map(|member| quoted(&member.state)).collect();
+        let ids = tool_identities(&tool.tool);
+        let mut states: Vec<_> = self
+            .entries_of(&ids)
+            .map(|state_tool| quoted(&state_tool.state))
+            .collect();
         states.dedup();
-        let of_state = self.members.iter().filter(|member| member.state == *state);
+        let of_state = self.state_tools.iter().filter(|state_tool| state_tool.state == *state);
         let callable: Vec<_> = of_state
-            .filter_map(|member| {
-                let name = &tools.variants(&member.tool).find_map(|id| tools.by_id(id))?.name;
-                Some(match &member.next {
+            .filter_map(|state_tool| {
+                let name = &tools.variants(&state_tool.tool).find_map(|id| tools.by_id(id))?.name;
+                Some(match &state_tool.next {
                     Some(next) => format!("`{name}` (leads to {})", quoted(next)),
                     None => format!("`{name}`"),
                 })
             })
             .collect();
-        let next = if callable.is_empty() {
+        let alternatives = if callable.is_empty() {
             "no tool can be called in this state".to_owned()
         } else {
             format!("tools that can be called now: {}", callable.join(", "))
         };
         format!(
-            "`{}` can be called in {}, and the state is {}; {next}",
+            "`{}` can be called in {}, and the state is {}; {alternatives}",
             tool.name,
             states.join(" or "),
             quoted(state)
@@ -195,11 +203,11 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
         let ids = tool_identities(&tool.tool);
         let is_global = ids.iter().any(|id| self.global.contains(id));
-        if is_global || self.members(&ids).next().is_none() {
+        if is_global || self.entries_of(&ids).next().is_none() {
             return CallGate::Ungated;
         }
         let state = self.state_after(view.calls());
-        match self.member(&state, &ids) {
+        match self.entry_in(&state, &ids) {
             Some(_) => CallGate::Unlocked,
             None => CallGate::Locked(self.guidance_for(tool, &state, view.tools())),
         }
@@ -210,10 +218,10 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
 #[must_use = "call `build` to create the machine"]
 pub struct StateMachineBuilder<S> {
     initial: Option<S>,
-    /// The state to which `tool` adds.
+    /// The selected state, to which tools are added.
     state: Option<S>,
     tools: Vec<Arc<dyn Tool>>,
-    members: Vec<StateTool<S>>,
+    state_tools: Vec<StateTool<S>>,
     global: HashSet<ToolId>,
     references: Vec<ToolSelector>,
     /// The error of the first invalid call of a builder method, which building returns.
@@ -241,21 +249,21 @@ impl<S: MachineState> StateMachineBuilder<S> {
     }
 
     /// Adds a tool to the selected state that the conversation gets in another way: from a plugin, behind a facade, or
-    /// as a method of entities. The tool is given by its id. Building the conversation fails if it does not have the
-    /// tool, unless the selector is [late](ToolSelector::later), as for a method of entities.
+    /// as a method of entities. The tool must be given by its id. Building the conversation fails if it does not have the
+    /// tool, unless the selector is [late](ToolSelector::later), as it should be for a method of entities.
     pub fn existing_tool(mut self, tool: impl Into<ToolSelector>) -> Self {
         let tool = tool.into();
         let id = tool.text().filter(|text| text.contains('#')).map(ToolId::from_text);
         match (&self.state, id) {
             (Some(state), Some(id)) => {
-                self.members.push(StateTool {
+                self.state_tools.push(StateTool {
                     state: state.clone(),
                     tool: id.unbound(),
                     next: None,
                 });
                 self.references.push(tool);
             }
-            (None, _) => self.fail(Self::misplaced("`tool` is called before `in_state`")),
+            (None, _) => self.fail(Self::misplaced("a tool is added before `in_state` selects a state")),
             (Some(_), None) => self.fail(
                 Error::new(
                     ErrorKind::Configuration,
@@ -278,10 +286,10 @@ impl<S: MachineState> StateMachineBuilder<S> {
         self.setter_error.get_or_insert(error);
     }
 
-    /// Makes the tool that was added last lead to another state when its call succeeds.
+    /// Makes the tool that was last added to a state lead to another state when its call succeeds.
     pub fn transitions_to(mut self, state: S) -> Self {
-        match self.members.last_mut() {
-            Some(member) => member.next = Some(state),
+        match self.state_tools.last_mut() {
+            Some(state_tool) => state_tool.next = Some(state),
             None => self.fail(Self::misplaced("`transitions_to` is called before `tool`")),
         }
         self
@@ -299,8 +307,8 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// Creates the machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected or without an
-    /// id, or if a transition is set before a tool is added.
+    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected or is not
+    /// given by its id, or if a transition is set before a tool is added.
     pub fn build(self) -> Result<StateMachine<S>, Error> {
         if let Some(error) = self.setter_error {
             return Err(error);
@@ -309,16 +317,16 @@ impl<S: MachineState> StateMachineBuilder<S> {
             let message = "the state machine has no initial state";
             Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion("set one with `initial`")
         })?;
-        let mut members_of: HashMap<ToolId, Vec<usize>> = HashMap::new();
-        for (at, member) in self.members.iter().enumerate() {
-            members_of.entry(member.tool.clone()).or_default().push(at);
+        let mut positions: HashMap<ToolId, Vec<usize>> = HashMap::new();
+        for (position, state_tool) in self.state_tools.iter().enumerate() {
+            positions.entry(state_tool.tool.clone()).or_default().push(position);
         }
         Ok(StateMachine {
             initial,
             is_state_chosen: false,
             tools: self.tools,
-            members: self.members,
-            members_of,
+            state_tools: self.state_tools,
+            positions,
             global: self.global,
             references: self.references,
             reached: Arc::default(),

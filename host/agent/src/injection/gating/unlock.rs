@@ -10,7 +10,7 @@ type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 /// A condition on a conversation that unlocks a tool.
 ///
 /// Tools are identified by the names under which the model calls them, or by their ids. An id also identifies the tool
-/// behind a facade and under another name, and the method of every instance. Only successful calls count. Building a
+/// behind a facade and under another name, and a method of every instance. Only successful calls count. Building a
 /// conversation fails if a condition refers to a tool that the conversation does not have; [`ToolSelector::later`]
 /// permits one that appears during the conversation.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl Unlock {
         Self(Condition::Artifact(kind.into()))
     }
 
-    /// Holds while the blackboard has an object of the type, given by its full or its short name. Its source is irrelevant.
+    /// Holds while the blackboard has an object of the type, given by its full or its short name, whatever put it there.
     #[must_use]
     pub fn by_blackboard(kind: impl Into<String>) -> Self {
         Self(Condition::Blackboard(kind.into()))
@@ -88,12 +88,12 @@ impl Unlock {
         self.0.missing(view)
     }
 
-    /// Returns whether it may depend on the earlier calls of the conversation.
+    /// Returns whether the condition may depend on the earlier calls of the conversation.
     pub(super) fn depends_on_calls(&self) -> bool {
         self.0.depends_on_calls()
     }
 
-    /// Returns the tools on whose calls it depends.
+    /// Returns the tools on whose calls the condition depends.
     pub(super) fn references(&self) -> Vec<ToolSelector> {
         self.0.references()
     }
@@ -106,12 +106,15 @@ fn called<T: Into<ToolSelector>>(tools: impl IntoIterator<Item = T>) -> Vec<Cond
 impl Condition {
     fn missing(&self, view: &ConversationView<'_>) -> Option<String> {
         match self {
-            Self::All(parts) => {
-                let missing: Vec<_> = parts.iter().filter_map(|part| part.missing(view)).collect();
+            Self::All(conditions) => {
+                let missing: Vec<_> = conditions
+                    .iter()
+                    .filter_map(|condition| condition.missing(view))
+                    .collect();
                 (!missing.is_empty()).then(|| missing.join(", and "))
             }
-            Self::Any(parts) => {
-                let missing: Option<Vec<_>> = parts.iter().map(|part| part.missing(view)).collect();
+            Self::Any(conditions) => {
+                let missing: Option<Vec<_>> = conditions.iter().map(|condition| condition.missing(view)).collect();
                 missing.map(|missing| missing.join(", or "))
             }
             _ if self.holds(view) => None,
@@ -125,14 +128,14 @@ impl Condition {
     fn references(&self) -> Vec<ToolSelector> {
         match self {
             Self::Called(tool) => vec![tool.clone()],
-            Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::references).collect(),
+            Self::All(conditions) | Self::Any(conditions) => conditions.iter().flat_map(Self::references).collect(),
             Self::Artifact(_) | Self::Blackboard(_) | Self::When { .. } => Vec::new(),
         }
     }
 
     fn depends_on_calls(&self) -> bool {
         match self {
-            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::depends_on_calls),
+            Self::All(conditions) | Self::Any(conditions) => conditions.iter().any(Self::depends_on_calls),
             Self::Called(_) | Self::Artifact(_) | Self::When { .. } => true,
             Self::Blackboard(_) => false,
         }
@@ -140,8 +143,8 @@ impl Condition {
 
     fn holds(&self, view: &ConversationView<'_>) -> bool {
         match self {
-            Self::All(parts) => parts.iter().all(|part| part.holds(view)),
-            Self::Any(parts) => parts.iter().any(|part| part.holds(view)),
+            Self::All(conditions) => conditions.iter().all(|condition| condition.holds(view)),
+            Self::Any(conditions) => conditions.iter().any(|condition| condition.holds(view)),
             Self::Called(tool) => match tool.text() {
                 Some(id) if id.contains('#') => view.calls().has_succeeded(&ToolId::from_text(id)),
                 Some(name) => view.calls().has_succeeded_as(name),
@@ -149,7 +152,7 @@ impl Condition {
             },
             Self::Artifact(kind) => {
                 let mut kinds = view.calls().artifact_kinds();
-                kinds.any(|of| Artifact::new(of, serde_json::Value::Null).is_a(kind))
+                kinds.any(|artifact_kind| Artifact::new(artifact_kind, serde_json::Value::Null).is_a(kind))
             }
             Self::Blackboard(kind) => view.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
             Self::When { holds, .. } => holds(view),
@@ -157,12 +160,13 @@ impl Condition {
     }
 }
 
-/// Returns the declared name of a tool that is given by its name or id.
+/// Returns the name of a tool in the conversation, in backticks. If the conversation does not have the tool, returns the name
+/// or id by which it is given.
 fn name_of(tool: &ToolSelector, view: &ConversationView<'_>) -> String {
     let Some(text) = tool.text() else {
         return "a tool".to_owned();
     };
     let id = ToolId::from_text(text);
-    let declared = view.tools().variants(&id).find_map(|id| view.tools().by_id(id));
-    declared.map_or_else(|| format!("`{text}`"), |named| format!("`{}`", named.name))
+    let present = view.tools().variants(&id).find_map(|id| view.tools().by_id(id));
+    present.map_or_else(|| format!("`{text}`"), |named| format!("`{}`", named.name))
 }

@@ -10,14 +10,16 @@ pub enum CallGate {
     /// The strategy does not control this tool.
     #[default]
     Ungated,
-    /// The strategy controls the tool and permits the call. The call waits for earlier calls, which may lock the tool.
+    /// The strategy controls the tool and permits the call. The call waits for earlier calls of the response, which may lock
+    /// the tool.
     Unlocked,
     /// The tool may not be called yet. The call does not run; the model receives this guidance as the result.
     Locked(String),
 }
 
 impl CallGate {
-    /// Combines the decisions of two strategies: locked if either locks, ungated if neither controls the tool.
+    /// Combines the decisions of two strategies: locked if either of them locks the tool, with the guidance of the first one
+    /// that does; otherwise unlocked if either of them controls the tool.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::injection::entity::DiscoveredEntity;
 use toolwit_core::{RejectedProvider, Tool, ToolId};
 
-/// Tools to add and to remove, and the entities found in a result.
+/// The changes that a strategy requests, above all tools to add and to remove, and the entities that it found in a result.
 ///
 /// Removals are applied before additions: a tool that is in both lists is present afterwards.
 #[derive(Clone, Default)]
@@ -16,15 +16,16 @@ pub struct Injection {
     pub add: Vec<Arc<dyn Tool>>,
     /// Tools to remove.
     pub remove: Vec<ToolId>,
-    /// Entities that the result holds.
+    /// Entities that the result holds, and groups of entities.
     pub discovered: Vec<DiscoveredEntity>,
     /// Objects in the result that cannot become tools.
     pub rejected: Vec<RejectedProvider>,
-    /// Tools that the result lists under [`AVAILABLE_TOOLS`](toolwit_core::AVAILABLE_TOOLS), new or not, in order. Hidden
-    /// tools among them are declared again. The loop writes their names into the list.
+    /// Tools that the result of a facade lists under [`AVAILABLE_TOOLS`](toolwit_core::AVAILABLE_TOOLS), in order: those in
+    /// `add`, and tools that the conversation already has. The loop writes their names into the list, and declares those again
+    /// that are hidden.
     pub listed: Vec<ToolId>,
-    /// Tools to stop declaring. They can still be called. Only [`begin_turn`](super::InjectionStrategy::begin_turn) may set
-    /// this.
+    /// Tools to stop declaring. They can still be called. The loop reads this list only from
+    /// [`begin_turn`](super::InjectionStrategy::begin_turn).
     pub fold: Vec<ToolId>,
     /// Tools that the strategy refused to add.
     pub withheld: Vec<WithheldTool>,
@@ -76,7 +77,7 @@ impl Injection {
         self.withheld.extend(other.withheld);
     }
 
-    /// Returns whether the injection has neither changes nor findings.
+    /// Returns whether all lists are empty.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.add.is_empty()

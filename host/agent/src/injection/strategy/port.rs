@@ -1,4 +1,4 @@
-//! The trait of strategies that add tools to a conversation and remove them.
+//! The trait of strategies that add, remove and lock the tools of a conversation.
 
 use std::sync::Arc;
 
@@ -11,11 +11,14 @@ use toolwit_core::{NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
 /// Decides after each tool result which tools the model sees next.
 ///
-/// The loop evaluates the strategy after every tool that ran, whether it succeeded or failed, in call order. The strategies
-/// of this crate are pure functions of the context: they store only configuration, and derive everything else from the
-/// conversation's history, tools, entities, lineage and call log. The same conversation therefore always ends with the same
-/// tools, after a resume, in a replay and in a fork. A strategy that follows an outside source of tools, such as a plugin
-/// directory, should read that source only in [`begin_turn`](Self::begin_turn), so that a turn sees one version of it.
+/// The loop evaluates the strategy after every tool that ran, whether it succeeded or failed, in call order, and after every
+/// late result. The strategies of this crate store only configuration, and derive everything else from the
+/// [`ConversationView`]. The same conversation therefore always ends with the same tools, after a resume, in a replay and in a
+/// fork. There are two exceptions: [`RegisteredTools`](crate::injection::RegisteredTools) follows a registry that the
+/// application changes, and [`Unlock::by_blackboard`](crate::injection::Unlock::by_blackboard) depends on a blackboard.
+///
+/// A strategy that follows another outside source of tools, such as a plugin directory, should read that source only in
+/// [`begin_turn`](Self::begin_turn), so that a turn sees one version of it.
 ///
 /// A closure over the context is a strategy:
 ///
@@ -34,11 +37,11 @@ pub trait InjectionStrategy: Send + Sync {
     /// Returns the changes that follow from a completed call.
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
 
-    /// Returns the changes that follow from the user's message, before the first inference of the turn. By default, it
-    /// changes nothing.
+    /// Returns the changes that follow from the user's message, before the first inference of the turn. By default nothing
+    /// changes.
     ///
-    /// The inference waits for it, so that a strategy can load the tools that it adds. If the run is stopped in the meantime, the
-    /// future is dropped and nothing changes.
+    /// The inference waits for the returned future, so that a strategy can load the tools that it adds. If the run is stopped
+    /// in the meantime, the future is dropped and nothing changes.
     async fn begin_turn(&self, _turn: &TurnContext<'_>) -> Injection {
         Injection::none()
     }
@@ -55,33 +58,34 @@ pub trait InjectionStrategy: Send + Sync {
     }
 
     /// Recreates a tool that this strategy injected earlier, when a conversation is resumed in another process. By default
-    /// it recreates nothing; tools that `evaluate` adds are recovered by evaluating the recorded calls again.
+    /// nothing is recreated. It is not needed for tools that `evaluate` adds, since a resume evaluates the recorded calls
+    /// again.
     fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
         None
     }
 
-    /// Returns whether the state of this strategy depends on the call log; `false` by default. The log is restored from
-    /// the events of the conversation: if this is `true`, building fails for a history with calls and without events.
+    /// Returns whether the decisions of this strategy depend on the call log; `false` by default. A resume restores the log
+    /// from the events of the conversation, so with `true`, building fails for a history with calls and without events.
     fn requires_events(&self) -> bool {
         false
     }
 
-    /// Returns whether this strategy claims the objects of this kind, so that other strategies do not see them in results.
-    /// By default it claims none.
+    /// Returns whether this strategy claims an object of a result. A strategy that claims no object of the result does not see
+    /// the claimed ones. By default no object is claimed.
     fn claims(&self, _provider: &dyn ToolProvider) -> bool {
         false
     }
 
-    /// Returns the tools to which the strategy refers. Building a conversation that cannot have one of them fails,
-    /// unless the reference is [late](ToolSelector::is_late). By default the list is empty.
+    /// Returns the tools to which the strategy refers. Building fails if the conversation cannot have one of them, unless the
+    /// reference is [late](ToolSelector::is_late). By default the list is empty.
     fn references(&self) -> Vec<ToolSelector> {
         Vec::new()
     }
 
     /// Decides whether a tool may be called now. By default a strategy gates no tool.
     ///
-    /// The loop checks the gate before each call. Calls of ungated tools run concurrently. A call of a gated tool waits for
-    /// the calls before it, and its gate is then checked again.
+    /// The loop checks the gate before each call. Calls of ungated tools run concurrently. A call of a gated tool waits for the
+    /// earlier calls of the response, and its gate is then checked again.
     fn gate(&self, _tool: &NamedTool, _view: &ConversationView<'_>) -> CallGate {
         CallGate::Ungated
     }

@@ -17,7 +17,8 @@ pub struct PastCall {
     pub name: ToolName,
     /// Id of the tool.
     pub tool: ToolId,
-    /// All ids of the tool: its own, and those of the tools that it decorates.
+    /// All [identities](toolwit_core::tool_identities) of the tool: the ids of its decorator chain; for a method, also its id
+    /// without the entity.
     #[serde(default)]
     pub identities: Vec<ToolId>,
     /// Arguments of the call.
@@ -46,21 +47,21 @@ impl PastCall {
 
 /// The completed calls of a conversation, in the order of their results.
 ///
-/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. The time
-/// of a lookup does not depend on the number of calls.
+/// The log depends only on the events of the conversation, so it is the same after a resume, in a replay and in a fork. The
+/// time of a lookup by tool does not depend on the number of calls.
 #[derive(Clone, Debug, Default)]
 pub struct CallLog {
     calls: Vec<PastCall>,
-    /// A number for each call, unique in the process.
+    /// A number for each call, unique in the operating system process.
     stamps: Vec<u64>,
     /// The position of the last successful call of each tool.
     last_success: HashMap<ToolId, usize>,
-    /// All ids of the tools that were called successfully.
-    identities: HashSet<ToolId>,
-    /// The names of the tools that were called successfully.
-    names: HashSet<String>,
+    /// The identities of the tools that were called successfully.
+    succeeded_ids: HashSet<ToolId>,
+    /// The names under which tools were called successfully.
+    succeeded_names: HashSet<String>,
     /// The types of the artifacts of successful calls.
-    artifacts: BTreeSet<String>,
+    artifact_kinds: BTreeSet<String>,
 }
 
 impl PartialEq for CallLog {
@@ -76,9 +77,9 @@ impl CallLog {
         self.stamps.push(STAMPS.fetch_add(1, Ordering::Relaxed));
         if !call.is_error {
             self.last_success.insert(call.tool.clone(), self.calls.len());
-            self.identities.extend(call.identities.iter().cloned());
-            self.names.insert(call.name.to_string());
-            self.artifacts.extend(call.artifacts.iter().cloned());
+            self.succeeded_ids.extend(call.identities.iter().cloned());
+            self.succeeded_names.insert(call.name.to_string());
+            self.artifact_kinds.extend(call.artifacts.iter().cloned());
         }
         self.calls.push(call);
     }
@@ -101,21 +102,21 @@ impl CallLog {
         Some((position, &self.calls[position]))
     }
 
-    /// Returns whether a tool with this id in its decorator chain was called successfully.
+    /// Returns whether a tool with this identity was called successfully.
     #[must_use]
     pub fn has_succeeded(&self, tool: &ToolId) -> bool {
-        self.identities.contains(tool)
+        self.succeeded_ids.contains(tool)
     }
 
     /// Returns whether a tool was called successfully under this name.
     #[must_use]
     pub fn has_succeeded_as(&self, name: &str) -> bool {
-        self.names.contains(name)
+        self.succeeded_names.contains(name)
     }
 
     /// Returns the types of the artifacts of successful calls, each once.
     pub fn artifact_kinds(&self) -> impl Iterator<Item = &str> {
-        self.artifacts.iter().map(String::as_str)
+        self.artifact_kinds.iter().map(String::as_str)
     }
 
     /// Returns a number that identifies the log up to and including the call at a position. Copies of a log share it.

@@ -1,10 +1,10 @@
-//! The tools of a conversation, for tools of the host.
+//! The callable tools of a conversation, for tools of the host.
 
 use std::sync::Arc;
 
 use toolwit_core::{ToolContext, ToolSet};
 
-/// The tools that could be called when a call began. The context of host tools, such as `search_tools`, has them.
+/// The callable tools at the start of a call. The context of host tools, such as `search_tools`, has them.
 pub struct CallableTools(Arc<ToolSet>);
 
 impl CallableTools {
@@ -12,7 +12,7 @@ impl CallableTools {
         Self(tools)
     }
 
-    /// Returns the tools that the context of a call has.
+    /// Returns the callable tools in the context of a call, or `None` if the call is not one of a host tool.
     #[must_use]
     pub fn of(context: &ToolContext) -> Option<&ToolSet> {
         context.extension::<Self>().map(|tools| &*tools.0)

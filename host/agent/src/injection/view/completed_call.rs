@@ -1,4 +1,4 @@
-//! A completed call, and the conversation right after it.
+//! A completed call, and the conversation directly after its result.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use toolwit_core::{
     Arguments, Message, Tool, ToolName, ToolResult, ToolSet, decorator_chain, text::parse_json, tool_identities,
 };
 
-/// The conversation right after a call: a [`ConversationView`] and the call with its result.
+/// The conversation directly after the result of a call: a [`ConversationView`] and the call with its result.
 #[derive(Clone, Copy)]
 pub struct InjectionContext<'a> {
     view: ConversationView<'a>,
@@ -51,7 +51,8 @@ impl<'a> InjectionContext<'a> {
         self.call
     }
 
-    /// Returns the view of the conversation, without the call.
+    /// Returns the view of the conversation. Its history ends with the answer to the call, but its call log does not contain
+    /// the call yet.
     #[must_use]
     pub fn view(&self) -> ConversationView<'a> {
         self.view
@@ -101,7 +102,8 @@ impl CompletedCall {
         }
     }
 
-    /// Returns the structured result: the tool's value, or else its text parsed as JSON.
+    /// Returns the structured result: the tool's value, or else its text parsed as JSON. Returns `None` if the text is not
+    /// JSON.
     #[must_use]
     pub fn value(&self) -> Option<Cow<'_, Value>> {
         match &self.result.value {

@@ -82,7 +82,7 @@ impl<'a> ConversationView<'a> {
         self.history
     }
 
-    /// Returns the tools that can be called.
+    /// Returns the tools of the conversation, including those that are locked or not declared now.
     #[must_use]
     pub fn tools(&self) -> &'a ToolSet {
         self.tools
@@ -106,7 +106,8 @@ impl<'a> ConversationView<'a> {
         self.calls
     }
 
-    /// Returns the context that is passed to tools and never sent to the model. It holds the blackboard.
+    /// Returns the context that is passed to tools and never sent to the model. In a running conversation, it has the
+    /// blackboard.
     #[must_use]
     pub fn context(&self) -> &'a ToolContext {
         self.context

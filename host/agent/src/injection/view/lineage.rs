@@ -8,12 +8,12 @@ use toolwit_core::ToolId;
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
     parents: HashMap<ToolId, ToolId>,
-    /// The inverse of `parents`, in the order of the records.
+    /// The inverse of `parents`: the tools that each tool injected, in the order in which they were recorded.
     children: HashMap<ToolId, Vec<ToolId>>,
 }
 
 impl Lineage {
-    /// Records the parent of a tool. The first recorded parent is final.
+    /// Records the parent of a tool. A tool keeps its first parent, and is never its own parent.
     pub fn record(&mut self, tool: ToolId, parent: ToolId) {
         if tool != parent && !self.parents.contains_key(&tool) {
             self.children.entry(parent.clone()).or_default().push(tool.clone());
@@ -27,13 +27,13 @@ impl Lineage {
         self.parents.get(tool)
     }
 
-    /// Returns the tools that the results of this one injected, in this order.
+    /// Returns the tools that the results of this one injected, in the order in which they were recorded.
     #[must_use]
     pub fn children(&self, tool: &ToolId) -> &[ToolId] {
         self.children.get(tool).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the chain of parents of a tool, nearest first.
+    /// Returns the parent of a tool, the parent's parent and so on.
     pub fn ancestors<'a>(&'a self, tool: &ToolId) -> impl Iterator<Item = &'a ToolId> + use<'a> {
         // `take` ends the iteration if the recorded parents form a cycle.
         std::iter::successors(self.parent(tool), |tool| self.parent(tool)).take(self.parents.len())

@@ -5,8 +5,9 @@ use super::text_match::{TextMatch, name_flaw};
 
 /// The conditions on a request under which a turn is played. All of them must hold.
 ///
-/// An expectation that can never fail, or can never hold, is rejected before the run: an empty expectation, an empty text
-/// to find, an invalid tool name, a tool that is both expected and excluded.
+/// An expectation that can never fail, or can never hold, is an error of the script: an empty expectation, an empty text
+/// to find, an invalid tool name, a tool that is both expected and excluded. The error occurs when the script is parsed or, for
+/// a script that is built in code, when the turn would be played.
 ///
 /// ```
 /// use toolwit_agent::model::{Expectation, TextMatch};
@@ -82,10 +83,11 @@ impl Expectation {
         let names = lists
             .into_iter()
             .find_map(|(key, names)| names.and_then(|names| names_flaw(key, names)));
-        let both = || tools.and_then(|tools| tools.iter().find(|name| no_tools.is_some_and(|no| no.contains(name))));
+        let contradiction =
+            || tools.and_then(|tools| tools.iter().find(|name| no_tools.is_some_and(|no| no.contains(name))));
         let results = self.last_result.iter().chain(self.results.iter().flatten());
         names
-            .or_else(|| both().map(|name| format!("`{name}` is both in `tools` and in `no_tools`")))
+            .or_else(|| contradiction().map(|name| format!("`{name}` is both in `tools` and in `no_tools`")))
             .or_else(|| self.prompt.as_ref().and_then(TextMatch::prompt_flaw))
             .or_else(|| results.into_iter().find_map(TextMatch::flaw))
     }
@@ -121,6 +123,7 @@ impl Expectation {
     }
 }
 
+/// Adds a message for each result that does not match, or one message if their number differs.
 fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failures: &mut Vec<String>) {
     if expected.len() != results.len() {
         let tools: Vec<&str> = results.iter().map(|result| result.tool).collect();
@@ -140,11 +143,15 @@ fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failure
     }
 }
 
+/// Returns the reason why a list of tool names is invalid, or `None` if it is valid.
 fn names_flaw(key: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return Some(format!("`{key}` is empty, so it can never fail"));
     }
-    let duplicate = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+    let duplicate = names
+        .iter()
+        .enumerate()
+        .find(|(index, name)| names[..*index].contains(name));
     names
         .iter()
         .find_map(|name| name_flaw(name))

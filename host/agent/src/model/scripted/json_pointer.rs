@@ -19,9 +19,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<String>, String> {
 
 /// Follows steps into a value, or returns the reason why a step does not exist.
 pub(super) fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value, String> {
-    let mut at = value;
+    let mut current = value;
     for step in path {
-        at = match at {
+        current = match current {
             Value::Object(entries) => entries.get(step).ok_or_else(|| {
                 let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
                 if keys.is_empty() {
@@ -41,5 +41,5 @@ pub(super) fn follow<'v>(value: &'v Value, path: &[String]) -> Result<&'v Value,
             }
         };
     }
-    Ok(at)
+    Ok(current)
 }

@@ -78,7 +78,11 @@ impl<'a> RequestView<'a> {
     /// Returns the results since the model's previous response, in call order.
     pub(super) fn latest_results(&self) -> Vec<ToolResultView<'a>> {
         let is_response = |message: &Message| matches!(message.role, Role::Assistant { .. });
-        let start = self.messages.iter().rposition(is_response).map_or(0, |at| at + 1);
+        let start = self
+            .messages
+            .iter()
+            .rposition(is_response)
+            .map_or(0, |position| position + 1);
         self.messages[start..].iter().filter_map(tool_result).collect()
     }
 }

@@ -52,10 +52,12 @@ pub struct RecordedRequest {
     pub tools: Vec<ToolName>,
 }
 
+/// The progress of a script.
 #[derive(Debug, Default)]
 struct Progress {
-    turns: usize,
-    calls: u64,
+    played_turns: usize,
+    /// The number of calls in all responses so far.
+    call_count: u64,
     requests: Vec<RecordedRequest>,
 }
 
@@ -126,7 +128,7 @@ impl ScriptedModel {
     /// Returns the number of turns that have not been played.
     #[must_use]
     pub fn turns_left(&self) -> usize {
-        self.turns.len().saturating_sub(self.progress().turns)
+        self.turns.len().saturating_sub(self.progress().played_turns)
     }
 
     /// Returns the requests that the model has received, including those that it rejected.
@@ -139,14 +141,15 @@ impl ScriptedModel {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Plays the next turn if the request meets its expectation.
     fn play(&self, request: ChatRequest<'_>) -> Result<TurnOutcome, ModelError> {
         let mut progress = self.progress();
         progress.requests.push(RecordedRequest {
             messages: request.messages.to_vec(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
         });
-        let number = progress.turns + 1;
-        let Some(turn) = self.turns.get(progress.turns) else {
+        let number = progress.played_turns + 1;
+        let Some(turn) = self.turns.get(progress.played_turns) else {
             let last = excerpt(request.messages.last().map_or("", Message::content));
             return Err(self.mismatch(format!(
                 "all {} turns were played, but there is another request, after {last}",
@@ -166,16 +169,16 @@ impl ScriptedModel {
         if !failures.is_empty() {
             return Err(failed(failures.join("; ")));
         }
-        let outcome = match &turn.act {
+        let outcome = match &turn.action {
             TurnAction::Respond { text, calls } => {
-                let response = respond(turn, text, calls, &view, progress.calls).map_err(failed)?;
-                progress.calls += response.tool_calls.len() as u64;
+                let response = respond(turn, text, calls, &view, progress.call_count).map_err(failed)?;
+                progress.call_count += response.tool_calls.len() as u64;
                 TurnOutcome::Responded(with_usage(response, turn.usage, request))
             }
             TurnAction::Fail(error) => TurnOutcome::Failed(error.clone()),
             TurnAction::Silence => TurnOutcome::Silent,
         };
-        progress.turns += 1;
+        progress.played_turns += 1;
         Ok(outcome)
     }
 
@@ -246,6 +249,7 @@ fn respond(
     Ok(response)
 }
 
+/// Sets the usage of a response: that of the turn, or else an estimate.
 fn with_usage(mut response: ChatResponse, usage: Option<TokenUsage>, request: ChatRequest<'_>) -> ChatResponse {
     response.usage = usage.unwrap_or_else(|| {
         let input = request.messages.iter().map(message_bytes).sum::<usize>();

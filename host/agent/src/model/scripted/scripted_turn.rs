@@ -25,7 +25,7 @@ use crate::model::{FinishReason, ModelError, TokenUsage};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptedTurn {
-    pub(super) act: TurnAction,
+    pub(super) action: TurnAction,
     pub(super) expectation: Option<Expectation>,
     pub(super) finish: Option<FinishReason>,
     pub(super) usage: Option<TokenUsage>,
@@ -99,7 +99,7 @@ impl ScriptedTurn {
         Self::new(TurnAction::Silence)
     }
 
-    /// Calls another tool in the same turn. It has no effect on a turn that fails or never responds.
+    /// Calls another tool in the same turn. This has no effect on a turn that fails or never responds.
     #[must_use]
     pub fn and_call(self, tool: impl Into<String>, arguments: Value) -> Self {
         self.with_call(ScriptedCall::new(tool, arguments))
@@ -114,7 +114,7 @@ impl ScriptedTurn {
     /// Sets the id of the latest call, possibly to a duplicate. The default ids are `call_1`, `call_2`, ….
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
-        if let TurnAction::Respond { calls, .. } = &mut self.act
+        if let TurnAction::Respond { calls, .. } = &mut self.action
             && let Some(call) = calls.last_mut()
         {
             call.id = Some(id.into());
@@ -125,7 +125,7 @@ impl ScriptedTurn {
     /// Sets the text of a turn that calls tools.
     #[must_use]
     pub fn with_text(mut self, content: impl Into<String>) -> Self {
-        if let TurnAction::Respond { text, .. } = &mut self.act {
+        if let TurnAction::Respond { text, .. } = &mut self.action {
             *text = content.into();
         }
         self
@@ -152,9 +152,9 @@ impl ScriptedTurn {
         self
     }
 
-    pub(super) fn new(act: TurnAction) -> Self {
+    pub(super) fn new(action: TurnAction) -> Self {
         Self {
-            act,
+            action,
             expectation: None,
             finish: None,
             usage: None,
@@ -162,7 +162,7 @@ impl ScriptedTurn {
     }
 
     fn with_call(mut self, call: ScriptedCall) -> Self {
-        if let TurnAction::Respond { calls, .. } = &mut self.act {
+        if let TurnAction::Respond { calls, .. } = &mut self.action {
             calls.push(call);
         }
         self
@@ -171,13 +171,13 @@ impl ScriptedTurn {
     /// Returns the reason why the turn can never be played or its expectation can never fail, or `None` if the turn is
     /// valid.
     pub(super) fn flaw(&self) -> Option<String> {
-        let act = match &self.act {
+        let action = match &self.action {
             TurnAction::Respond { text, calls } => {
                 template::text_flaw(text).or_else(|| calls.iter().find_map(ScriptedCall::flaw))
             }
             TurnAction::Fail(_) | TurnAction::Silence => None,
         };
-        act.or_else(|| self.expectation.as_ref().and_then(Expectation::flaw))
+        action.or_else(|| self.expectation.as_ref().and_then(Expectation::flaw))
     }
 }
 

@@ -19,7 +19,8 @@ enum TemplatePiece<'t> {
 /// A reference to a value of the request.
 #[derive(Debug, PartialEq)]
 struct TemplateReference<'t> {
-    written: &'t str,
+    /// The reference as it is in the template, for errors.
+    source_text: &'t str,
     source: ReferenceSource<'t>,
     path: Vec<String>,
 }
@@ -87,10 +88,10 @@ pub(super) fn value_flaw(value: &Value) -> Option<String> {
 }
 
 impl<'t> TemplateReference<'t> {
-    fn parse(written: &'t str) -> Result<Self, String> {
-        let trimmed = written.trim();
+    fn parse(source_text: &'t str) -> Result<Self, String> {
+        let trimmed = source_text.trim();
         let (source, rest) = match trimmed.find(['.', '/']) {
-            Some(at) => trimmed.split_at(at),
+            Some(position) => trimmed.split_at(position),
             None => (trimmed, ""),
         };
         let path: Vec<String> = match rest.strip_prefix('.') {
@@ -98,7 +99,7 @@ impl<'t> TemplateReference<'t> {
             None => json_pointer::parse(rest)?,
         };
         if rest.starts_with('.') && path.iter().any(String::is_empty) {
-            return Err(format!("the reference `{{{{{written}}}}}` has an empty step"));
+            return Err(format!("the reference `{{{{{source_text}}}}}` has an empty step"));
         }
         let source = match source {
             "result" => ReferenceSource::Result,
@@ -107,18 +108,22 @@ impl<'t> TemplateReference<'t> {
             tool if ToolName::parse(tool).is_some() => ReferenceSource::Tool(tool),
             _ => {
                 return Err(format!(
-                    "the reference `{{{{{written}}}}}` must start with `result`, `results`, `prompt` or the name of a tool"
+                    "the reference `{{{{{source_text}}}}}` must start with `result`, `results`, `prompt` or the name of a tool"
                 ));
             }
         };
         match source {
             ReferenceSource::Prompt if !path.is_empty() => {
-                Err(format!("the reference `{{{{{written}}}}}` looks into a text"))
+                Err(format!("the reference `{{{{{source_text}}}}}` looks into a text"))
             }
             ReferenceSource::Results if path.first().is_none_or(|index| index.parse::<usize>().is_err()) => Err(
-                format!("the reference `{{{{{written}}}}}` must give the index of the result: `results.0`"),
+                format!("the reference `{{{{{source_text}}}}}` must give the index of the result: `results.0`"),
             ),
-            _ => Ok(Self { written, source, path }),
+            _ => Ok(Self {
+                source_text,
+                source,
+                path,
+            }),
         }
     }
 
@@ -148,12 +153,12 @@ impl<'t> TemplateReference<'t> {
         let value = value.ok_or_else(|| {
             format!(
                 "`{{{{{}}}}}` refers to a value that the request does not have",
-                self.written
+                self.source_text
             )
         })?;
         match json_pointer::follow(&value, path) {
             Ok(value) => Ok(value.clone()),
-            Err(why) => Err(format!("`{{{{{}}}}}` cannot be resolved: {why}", self.written)),
+            Err(why) => Err(format!("`{{{{{}}}}}` cannot be resolved: {why}", self.source_text)),
         }
     }
 }
@@ -162,8 +167,8 @@ impl<'t> TemplateReference<'t> {
 fn pieces(text: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while let Some(at) = rest.find(OPEN) {
-        let (before, after) = (&rest[..at], &rest[at + OPEN.len()..]);
+    while let Some(position) = rest.find(OPEN) {
+        let (before, after) = (&rest[..position], &rest[position + OPEN.len()..]);
         if let Some(before) = before.strip_suffix('\\') {
             pieces.extend([TemplatePiece::Text(before), TemplatePiece::Text(OPEN)]);
             rest = after;

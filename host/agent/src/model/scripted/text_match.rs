@@ -61,7 +61,7 @@ impl TextMatch {
         self
     }
 
-    /// Requires the absence of this text.
+    /// Requires the text not to contain this text.
     #[must_use]
     pub fn lacks(mut self, text: impl Into<String>) -> Self {
         self.lacks.push(text.into());
@@ -75,6 +75,7 @@ impl TextMatch {
         self
     }
 
+    /// Returns the reason why the match can never fail or can never hold, or `None` if it is valid.
     pub(super) fn flaw(&self) -> Option<String> {
         if *self == Self::default() {
             return Some("the match is empty, so it can never fail".to_owned());
@@ -92,6 +93,7 @@ impl TextMatch {
         pointer.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
+    /// Returns the reason why the match is not valid for a prompt, or `None` if it is.
     pub(super) fn prompt_flaw(&self) -> Option<String> {
         match (&self.tool, self.is_error) {
             (None, None) => self.flaw(),
@@ -99,6 +101,7 @@ impl TextMatch {
         }
     }
 
+    /// Adds a message for each condition that a tool result does not meet.
     pub(super) fn check(&self, subject: &str, result: ToolResultView<'_>, failures: &mut Vec<String>) {
         if let Some(tool) = self.tool.as_deref().filter(|tool| *tool != result.tool) {
             failures.push(format!(
@@ -120,6 +123,7 @@ impl TextMatch {
         self.check_text(subject, result.text, failures);
     }
 
+    /// Adds a message for each condition on the text that does not hold.
     pub(super) fn check_text(&self, subject: &str, text: &str, failures: &mut Vec<String>) {
         let actual = excerpt(text);
         if let Some(equals) = self.equals.as_deref().filter(|equals| *equals != text) {
@@ -156,29 +160,30 @@ impl TextMatch {
     }
 }
 
+/// Returns how the value at a pointer differs from the expected one, or `None` if it is equal.
 fn json_difference(value: &Value, pointer: &str, expected: &Value) -> Option<String> {
-    let found = json_pointer::parse(pointer).and_then(|path| json_pointer::follow(value, &path).cloned());
-    match found {
-        Ok(found) if same(&found, expected) => None,
-        Ok(found) => Some(format!("it is {}", excerpt(&found.to_string()))),
+    let actual = json_pointer::parse(pointer).and_then(|path| json_pointer::follow(value, &path).cloned());
+    match actual {
+        Ok(actual) if is_equal(&actual, expected) => None,
+        Ok(actual) => Some(format!("it is {}", excerpt(&actual.to_string()))),
         Err(why) => Some(why),
     }
 }
 
 /// Returns whether two values are equal, comparing numbers by value.
-fn same(left: &Value, right: &Value) -> bool {
+fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() != b.is_f64() && same_mixed(a, b)),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() != b.is_f64() && is_integer_equal_to_float(a, b)),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equal(a, b)),
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_equal(a, b)))
         }
         _ => left == right,
     }
 }
 
-/// Returns whether a float is exactly equal to an integer.
-fn same_mixed(a: &serde_json::Number, b: &serde_json::Number) -> bool {
+/// Returns whether two numbers are exactly equal, of which one is a float and the other an integer.
+fn is_integer_equal_to_float(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     let (integer, float) = if a.is_f64() { (b, a) } else { (a, b) };
     let (Some(integer), Some(float)) = (integer.as_i128(), float.as_f64()) else {
         return false;
@@ -205,7 +210,7 @@ mod tests {
     #[test]
     fn json_is_compared_by_value_and_type() {
         for (left, right) in [(json!(12), json!(12.0)), (json!({"a": [1.0]}), json!({"a": [1]}))] {
-            assert!(same(&left, &right), "{left} {right}");
+            assert!(is_equal(&left, &right), "{left} {right}");
         }
         let different = [
             (json!(12), json!("12")),
@@ -216,7 +221,7 @@ mod tests {
             (json!(1), json!(true)),
         ];
         for (left, right) in different {
-            assert!(!same(&left, &right) && !same(&right, &left), "{left} {right}");
+            assert!(!is_equal(&left, &right) && !is_equal(&right, &left), "{left} {right}");
         }
     }
 

@@ -2,20 +2,20 @@
 
 use wasmtime::component::{ComponentType, Lift, Lower, Val};
 
-/// The minimum size of an item in a result as JSON, in bytes: a digit and a comma.
-const ITEM_BYTES: u64 = 2;
+/// The minimum size of an item as JSON, in bytes: a digit and a comma.
+const ITEM_BYTES_MIN: u64 = 2;
 
 /// An item of a stream, or the value of a future.
 pub(super) trait Item: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
-    /// Returns the size of the value in a result, in bytes.
+    /// Returns the minimum size of the item as JSON, in bytes.
     fn bytes(&self) -> u64 {
-        ITEM_BYTES
+        ITEM_BYTES_MIN
     }
 
     /// Converts the item to a dynamic value.
     fn into_val(self) -> Val;
 
-    /// Converts a dynamic value. `None` for a value of another type.
+    /// Converts a dynamic value. Returns `None` for a value of another type.
     fn from_val(value: Val) -> Option<Self>;
 }
 
@@ -41,7 +41,7 @@ scalar_items!(
     f32 => Float32, f64 => Float64, char => Char
 );
 
-/// A byte. In a result, the bytes of a stream are a text or a data URL, in which each takes at least one byte.
+/// A byte. The bytes of a stream become a text or a data URL, in which each byte takes at least one byte.
 impl Item for u8 {
     fn bytes(&self) -> u64 {
         1
@@ -61,7 +61,7 @@ impl Item for u8 {
 
 impl Item for String {
     fn bytes(&self) -> u64 {
-        ITEM_BYTES + self.len() as u64
+        ITEM_BYTES_MIN + self.len() as u64
     }
 
     fn into_val(self) -> Val {
@@ -87,60 +87,60 @@ impl Item for () {
     }
 }
 
-/// A side of a `result`: a text, or nothing.
-pub(super) trait Side: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
+/// The payload of one case of a `result`: a text, or nothing.
+pub(super) trait Payload: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
     fn bytes(&self) -> u64;
-    fn into_side(self) -> Option<Box<Val>>;
-    fn from_side(value: Option<Box<Val>>) -> Option<Self>;
+    fn into_payload(self) -> Option<Box<Val>>;
+    fn from_payload(value: Option<Box<Val>>) -> Option<Self>;
 }
 
-impl Side for () {
+impl Payload for () {
     fn bytes(&self) -> u64 {
-        ITEM_BYTES
+        ITEM_BYTES_MIN
     }
 
-    fn into_side(self) -> Option<Box<Val>> {
+    fn into_payload(self) -> Option<Box<Val>> {
         None
     }
 
-    fn from_side(value: Option<Box<Val>>) -> Option<Self> {
+    fn from_payload(value: Option<Box<Val>>) -> Option<Self> {
         value.is_none().then_some(())
     }
 }
 
-impl Side for String {
+impl Payload for String {
     fn bytes(&self) -> u64 {
         Item::bytes(self)
     }
 
-    fn into_side(self) -> Option<Box<Val>> {
+    fn into_payload(self) -> Option<Box<Val>> {
         Some(Box::new(self.into_val()))
     }
 
-    fn from_side(value: Option<Box<Val>>) -> Option<Self> {
+    fn from_payload(value: Option<Box<Val>>) -> Option<Self> {
         Self::from_val(*value?)
     }
 }
 
-impl<T: Side, E: Side> Item for Result<T, E> {
+impl<T: Payload, E: Payload> Item for Result<T, E> {
     fn bytes(&self) -> u64 {
-        self.as_ref().map_or_else(Side::bytes, Side::bytes)
+        self.as_ref().map_or_else(Payload::bytes, Payload::bytes)
     }
 
     fn into_val(self) -> Val {
-        Val::Result(self.map(Side::into_side).map_err(Side::into_side))
+        Val::Result(self.map(Payload::into_payload).map_err(Payload::into_payload))
     }
 
     fn from_val(value: Val) -> Option<Self> {
         match value {
-            Val::Result(Ok(value)) => T::from_side(value).map(Ok),
-            Val::Result(Err(value)) => E::from_side(value).map(Err),
+            Val::Result(Ok(value)) => T::from_payload(value).map(Ok),
+            Val::Result(Err(value)) => E::from_payload(value).map(Err),
             _ => None,
         }
     }
 }
 
-/// Calls a function with the Rust type of a scalar WIT type: `with_scalar!(ty, function(arguments))`.
+/// Calls a generic function with the Rust type for a scalar WIT type: `with_scalar!(ty, function(arguments))`.
 macro_rules! with_scalar {
     ($ty:expr, $function:ident($($argument:expr),*)) => {
         match $ty {
@@ -162,7 +162,7 @@ macro_rules! with_scalar {
     };
 }
 
-/// Calls a function with the Rust type of the value of a future: a scalar, nothing, or a `result` of texts.
+/// Calls a generic function with the Rust type for the value of a future: a scalar, nothing, or a `result` of texts.
 macro_rules! with_payload {
     ($payload:expr, $function:ident($($argument:expr),*)) => {
         match $payload {

@@ -15,7 +15,8 @@ use crate::values::types::Function;
 /// result by the values that they deliver.
 ///
 /// # Errors
-/// Those of the guest, and [`StreamsTooLarge`](crate::link::limits::streams_too_large::StreamsTooLarge).
+/// Those of the guest, [`StreamsTooLarge`](crate::link::limits::streams_too_large::StreamsTooLarge), and an error for a
+/// future that the guest drops without a value.
 pub(super) async fn call_with_streams(
     store: &mut Store<HostState>,
     func: Func,
@@ -24,11 +25,11 @@ pub(super) async fn call_with_streams(
     results: &mut [Val],
     bytes_max: u64,
 ) -> wasmtime::Result<()> {
-    let called = store
+    let outcome = store
         .run_concurrent(async |accessor| {
             // The handle of a method comes first and is not among `function.params`.
-            let first = params.len().saturating_sub(function.params.len());
-            for (field, value) in function.params.iter().zip(&mut params[first..]) {
+            let first_param = params.len().saturating_sub(function.params.len());
+            for (field, value) in function.params.iter().zip(&mut params[first_param..]) {
                 accessor.with(|mut store| send::send(&mut store.as_context_mut(), &field.ty, value))?;
             }
             func.call_concurrent(accessor, &params, results).await?;
@@ -38,5 +39,5 @@ pub(super) async fn call_with_streams(
             }
         })
         .await;
-    called?
+    outcome?
 }

@@ -17,7 +17,10 @@ use crate::link::host::host_state::HostState;
 use crate::link::limits::streams_too_large::StreamsTooLarge;
 use crate::values::types::{DATA_URL_START, WitType};
 
-/// Reads all streams and futures of a value at the same time: the guest decides in which order it writes them.
+/// Reads all streams and futures of a value at the same time, because the guest may write them in any order.
+///
+/// # Errors
+/// [`StreamsTooLarge`], and an error for a future that the guest drops without a value.
 pub(super) async fn collect(
     accessor: &Accessor<HostState>,
     ty: &WitType,
@@ -26,31 +29,33 @@ pub(super) async fn collect(
 ) -> wasmtime::Result<()> {
     let budget = Budget::new(bytes_max);
     let mut pending = Vec::new();
-    accessor.with(|mut store| begin(&mut store.as_context_mut(), ty, value, &budget, &mut pending))?;
-    for (slot, delivered) in pending {
-        let delivered = delivered.await;
+    accessor.with(|mut store| start_reading(&mut store.as_context_mut(), ty, value, &budget, &mut pending))?;
+    for (slot, receiver) in pending {
+        let received = receiver.await;
         if budget.is_exceeded() {
             return Err(StreamsTooLarge(bytes_max).into());
         }
-        *slot = delivered.map_err(|_| wasmtime::Error::msg("a future of the result was dropped without a value"))?;
+        *slot = received.map_err(|_| wasmtime::Error::msg("a future of the result was dropped without a value"))?;
     }
     Ok(())
 }
 
-type Pending<'a> = (&'a mut Val, oneshot::Receiver<Val>);
+/// The place in the result that a stream or a future occupies, and the value that will replace it.
+type PendingValue<'a> = (&'a mut Val, oneshot::Receiver<Val>);
 
-/// Begins to read each stream and future in a value.
-fn begin<'a>(
+/// Starts to read each stream and future in a value. Lists and variants have none, because inspection rejects such results.
+fn start_reading<'a>(
     store: &mut StoreContextMut<'_, HostState>,
     ty: &WitType,
     value: &'a mut Val,
     budget: &Budget,
-    pending: &mut Vec<Pending<'a>>,
+    pending: &mut Vec<PendingValue<'a>>,
 ) -> wasmtime::Result<()> {
     if !ty.holds_streams() {
         return Ok(());
     }
     match (ty, value) {
+        // The handles are replaced by a placeholder until `collect` writes the values.
         (WitType::Stream(item), value) => {
             let Val::Stream(stream) = std::mem::replace(value, Val::Bool(false)) else {
                 return Ok(());
@@ -65,18 +70,18 @@ fn begin<'a>(
         }
         (WitType::Tuple(types), Val::Tuple(values)) => {
             for (ty, value) in types.iter().zip(values) {
-                begin(store, ty, value, budget, pending)?;
+                start_reading(store, ty, value, budget, pending)?;
             }
         }
         (WitType::Record(fields), Val::Record(values)) => {
             for (field, (_, value)) in fields.iter().zip(values) {
-                begin(store, &field.ty, value, budget, pending)?;
+                start_reading(store, &field.ty, value, budget, pending)?;
             }
         }
         (WitType::Option(ty), Val::Option(Some(value)))
         | (WitType::Result { ok: Some(ty), .. }, Val::Result(Ok(Some(value))))
         | (WitType::Result { err: Some(ty), .. }, Val::Result(Err(Some(value)))) => {
-            begin(store, ty, value, budget, pending)?;
+            start_reading(store, ty, value, budget, pending)?;
         }
         _ => {}
     }
@@ -90,11 +95,11 @@ fn read_stream(
     budget: &Budget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     if *item == WitType::U8 {
-        return pipe(store, stream, budget, |bytes: Vec<u8>| {
+        return read_items(store, stream, budget, |bytes: Vec<u8>| {
             Val::String(text_or_data_url(bytes))
         });
     }
-    with_scalar!(item, items(store, stream, budget))
+    with_scalar!(item, read_list(store, stream, budget))
 }
 
 fn read_future(
@@ -103,53 +108,52 @@ fn read_future(
     future: FutureAny,
     budget: &Budget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
-    with_payload!(payload, value(store, future, budget))
+    with_payload!(payload, read_value(store, future, budget))
 }
 
-fn items<T: Item>(
+fn read_list<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     stream: StreamAny,
     budget: &Budget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
-    pipe(store, stream, budget, |items: Vec<T>| {
+    read_items(store, stream, budget, |items: Vec<T>| {
         Val::List(items.into_iter().map(T::into_val).collect())
     })
 }
 
-/// Reads the items of a stream until the guest closes it or the budget is exceeded.
-fn pipe<T: Item>(
+/// Reads the items of a stream until the guest closes it or the budget is exceeded, and converts them to one value.
+fn read_items<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     stream: StreamAny,
     budget: &Budget,
     convert: impl FnOnce(Vec<T>) -> Val + Send + Unpin + 'static,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     let (sender, receiver) = oneshot::channel();
-    let collector = Collector {
+    let collector = StreamCollector {
         items: Vec::new(),
         budget: budget.clone(),
-        deliver: Some((sender, convert)),
+        destination: Some((sender, convert)),
     };
     stream.try_into_stream_reader::<T>()?.pipe(store, collector)?;
     Ok(receiver)
 }
 
-/// Reads the value of a future.
-fn value<T: Item>(
+fn read_value<T: Item>(
     store: &mut StoreContextMut<'_, HostState>,
     future: FutureAny,
     budget: &Budget,
 ) -> wasmtime::Result<oneshot::Receiver<Val>> {
     let (sender, receiver) = oneshot::channel();
-    let awaited = Awaited {
+    let future_receiver = FutureReceiver {
         budget: budget.clone(),
         sender: Some(sender),
         item: PhantomData::<fn() -> T>,
     };
-    future.try_into_future_reader::<T>()?.pipe(store, awaited)?;
+    future.try_into_future_reader::<T>()?.pipe(store, future_receiver)?;
     Ok(receiver)
 }
 
-/// The limit on the bytes of all streams and futures of a result, and the bytes that count so far.
+/// The limit on the bytes of all streams and futures of a result, and the bytes counted so far.
 #[derive(Clone)]
 struct Budget {
     used: Arc<AtomicU64>,
@@ -165,7 +169,7 @@ impl Budget {
     }
 
     /// Counts bytes. Returns whether all counted bytes are within the limit.
-    fn take(&self, bytes: u64) -> bool {
+    fn count(&self, bytes: u64) -> bool {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         before.saturating_add(bytes) <= self.max
     }
@@ -175,17 +179,18 @@ impl Budget {
     }
 }
 
-/// Collects the items of a stream, and delivers them when it ends.
-struct Collector<T, F: FnOnce(Vec<T>) -> Val> {
+/// Collects the items of a stream, and delivers them when wasmtime drops the collector at the end of the stream.
+struct StreamCollector<T, F: FnOnce(Vec<T>) -> Val> {
     items: Vec<T>,
     budget: Budget,
-    deliver: Option<(oneshot::Sender<Val>, F)>,
+    /// The receiver of the value, and the conversion of the items to the value.
+    destination: Option<(oneshot::Sender<Val>, F)>,
 }
 
-impl<T, F: FnOnce(Vec<T>) -> Val> Drop for Collector<T, F> {
+impl<T, F: FnOnce(Vec<T>) -> Val> Drop for StreamCollector<T, F> {
     fn drop(&mut self) {
-        if let Some((sender, convert)) = self.deliver.take() {
-            // The call may have ended.
+        if let Some((sender, convert)) = self.destination.take() {
+            // Fails only if the call has ended, which needs no value.
             let _ = sender.send(convert(std::mem::take(&mut self.items)));
         }
     }
@@ -194,7 +199,7 @@ impl<T, F: FnOnce(Vec<T>) -> Val> Drop for Collector<T, F> {
 /// The number of items that are read at once.
 const ITEMS_PER_READ: usize = 16 << 10;
 
-impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<HostState> for Collector<T, F> {
+impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<HostState> for StreamCollector<T, F> {
     type Item = T;
 
     fn poll_consume(
@@ -211,7 +216,7 @@ impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<
         let mut read = Vec::with_capacity(count);
         source.read(&mut store, &mut read)?;
         let bytes = read.iter().map(Item::bytes).sum();
-        if !self.budget.take(bytes) {
+        if !self.budget.count(bytes) {
             self.items = Vec::new();
             return Poll::Ready(Ok(StreamResult::Dropped));
         }
@@ -220,14 +225,14 @@ impl<T: Item, F: FnOnce(Vec<T>) -> Val + Send + Unpin + 'static> StreamConsumer<
     }
 }
 
-/// Delivers the value of a future.
-struct Awaited<T> {
+/// Receives the value of a future and delivers it.
+struct FutureReceiver<T> {
     budget: Budget,
     sender: Option<oneshot::Sender<Val>>,
     item: PhantomData<fn() -> T>,
 }
 
-impl<T: Item> FutureConsumer<HostState> for Awaited<T> {
+impl<T: Item> FutureConsumer<HostState> for FutureReceiver<T> {
     type Item = T;
 
     fn poll_consume(
@@ -240,8 +245,8 @@ impl<T: Item> FutureConsumer<HostState> for Awaited<T> {
         let mut read: Option<T> = None;
         source.read(store, &mut read)?;
         if let (Some(value), Some(sender)) = (read, self.sender.take()) {
-            self.budget.take(value.bytes());
-            // The call may have ended.
+            self.budget.count(value.bytes());
+            // Fails only if the call has ended, which needs no value.
             let _ = sender.send(value.into_val());
         }
         Poll::Ready(Ok(()))

@@ -18,14 +18,14 @@ pub(super) fn send(store: &mut StoreContextMut<'_, HostState>, ty: &WitType, val
         (WitType::Stream(item), value) => {
             let items = std::mem::replace(value, Val::Bool(false));
             *value = match (item.as_ref(), items) {
-                (WitType::U8, Val::String(text)) => stream(store, bytes_of(text)?)?,
-                (item, Val::List(items)) => with_scalar!(item, stream_of(store, items))?,
-                _ => return Err(mismatch()),
+                (WitType::U8, Val::String(text)) => stream_from_items(store, bytes_of(text)?)?,
+                (item, Val::List(items)) => with_scalar!(item, stream_from_vals(store, items))?,
+                _ => return Err(type_mismatch()),
             };
         }
         (WitType::Future(payload), value) => {
             let payload_value = std::mem::replace(value, Val::Bool(false));
-            *value = with_payload!(payload.as_deref(), future_of(store, payload_value))?;
+            *value = with_payload!(payload.as_deref(), future_from_val(store, payload_value))?;
         }
         (WitType::List(item), Val::List(values)) => {
             for value in values {
@@ -56,18 +56,18 @@ pub(super) fn send(store: &mut StoreContextMut<'_, HostState>, ty: &WitType, val
     Ok(())
 }
 
-fn stream_of<T: Item>(store: &mut StoreContextMut<'_, HostState>, items: Vec<Val>) -> wasmtime::Result<Val> {
+fn stream_from_vals<T: Item>(store: &mut StoreContextMut<'_, HostState>, items: Vec<Val>) -> wasmtime::Result<Val> {
     let items = items.into_iter().map(T::from_val).collect::<Option<Vec<_>>>();
-    stream(store, items.ok_or_else(mismatch)?)
+    stream_from_items(store, items.ok_or_else(type_mismatch)?)
 }
 
-fn stream<T: Item>(store: &mut StoreContextMut<'_, HostState>, items: Vec<T>) -> wasmtime::Result<Val> {
+fn stream_from_items<T: Item>(store: &mut StoreContextMut<'_, HostState>, items: Vec<T>) -> wasmtime::Result<Val> {
     let reader = StreamReader::new(&mut *store, items)?;
     Ok(Val::Stream(reader.try_into_stream_any(store)?))
 }
 
-fn future_of<T: Item>(store: &mut StoreContextMut<'_, HostState>, value: Val) -> wasmtime::Result<Val> {
-    let value = T::from_val(value).ok_or_else(mismatch)?;
+fn future_from_val<T: Item>(store: &mut StoreContextMut<'_, HostState>, value: Val) -> wasmtime::Result<Val> {
+    let value = T::from_val(value).ok_or_else(type_mismatch)?;
     let reader = FutureReader::new(&mut *store, async move { Ok::<_, wasmtime::Error>(value) })?;
     Ok(Val::Future(reader.try_into_future_any(store)?))
 }
@@ -80,8 +80,8 @@ fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
     }
 }
 
-/// Creates the error of a value of another type. No argument causes it, because arguments are decoded by the same
-/// types.
-fn mismatch() -> wasmtime::Error {
+/// Creates the error for a value that does not have the type of its stream or future. No argument causes it, because
+/// arguments are decoded by the same types.
+fn type_mismatch() -> wasmtime::Error {
     wasmtime::Error::msg("an argument is not a value of its type")
 }

@@ -16,10 +16,11 @@ use toolwit_core::Arguments;
 /// The number of events that are read from a stream at once.
 const EVENTS_PER_READ: usize = 16;
 
-/// The memory of an event without its content, as a part of the result and as an artifact, in bytes.
+/// The assumed memory of an event in addition to its content, in bytes: the event itself, its text in the result, and an
+/// artifact.
 const EVENT_BYTES: usize = 1 << 10;
 
-/// The memory of an entry of an event's metadata, without its name and value, in bytes.
+/// The assumed memory of an entry of an event's metadata in addition to its name and value, in bytes.
 const METADATA_BYTES: usize = 64;
 
 /// The function `call-tool`, with its arguments.
@@ -54,13 +55,13 @@ impl ContractFunction for CallTool {
         stream_bytes_max: u64,
     ) -> wasmtime::Result<Vec<ToolEvent>> {
         let call = func.typed::<(String, Vec<u8>, Metadata), (ToolResult,)>(&*store)?;
-        let called = store
+        let outcome = store
             .run_concurrent(async |accessor| {
                 let arguments = (self.name, self.arguments, Metadata::new());
                 let (result,) = call.call_concurrent(accessor, arguments).await?;
                 let stream = match result {
                     ToolResult::Immediate(events) => {
-                        let bytes = events.iter().map(size).sum::<usize>() as u64;
+                        let bytes = events.iter().map(event_bytes).sum::<usize>() as u64;
                         return if bytes > stream_bytes_max {
                             Err(StreamsTooLarge(stream_bytes_max).into())
                         } else {
@@ -72,7 +73,7 @@ impl ContractFunction for CallTool {
                 let (sender, receiver) = oneshot::channel();
                 let collector = EventCollector {
                     events: Vec::new(),
-                    bytes_left: stream_bytes_max,
+                    remaining_bytes: stream_bytes_max,
                     bytes_max: stream_bytes_max,
                     is_exceeded: false,
                     sender: Some(sender),
@@ -81,14 +82,14 @@ impl ContractFunction for CallTool {
                 receiver.await?
             })
             .await;
-        called?
+        outcome?
     }
 }
 
-/// Collects the events of a stream, and delivers them when it ends.
+/// Collects the events of a stream, and delivers them when wasmtime drops the collector at the end of the stream.
 struct EventCollector {
     events: Vec<ToolEvent>,
-    bytes_left: u64,
+    remaining_bytes: u64,
     bytes_max: u64,
     is_exceeded: bool,
     sender: Option<oneshot::Sender<wasmtime::Result<Vec<ToolEvent>>>>,
@@ -102,7 +103,7 @@ impl EventCollector {
             Ok(std::mem::take(&mut self.events))
         };
         if let Some(sender) = self.sender.take() {
-            // The call may have ended.
+            // Fails only if the call has ended, which needs no events.
             let _ = sender.send(collected);
         }
     }
@@ -130,16 +131,16 @@ impl StreamConsumer<HostState> for EventCollector {
         }
         let mut read = Vec::with_capacity(count);
         source.read(&mut store, &mut read)?;
-        let bytes = read.iter().map(size).sum::<usize>() as u64;
-        match self.bytes_left.checked_sub(bytes) {
-            Some(left) => self.bytes_left = left,
+        let bytes = read.iter().map(event_bytes).sum::<usize>() as u64;
+        match self.remaining_bytes.checked_sub(bytes) {
+            Some(remaining) => self.remaining_bytes = remaining,
             None => {
                 self.events = Vec::new();
                 self.is_exceeded = true;
                 return Poll::Ready(Ok(StreamResult::Dropped));
             }
         }
-        // An error is the last event.
+        // Events after an error are not read.
         let has_ended = read.iter().any(|event| matches!(event, ToolEvent::Error(_)));
         self.events.append(&mut read);
         if has_ended {
@@ -149,8 +150,8 @@ impl StreamConsumer<HostState> for EventCollector {
     }
 }
 
-/// Returns the size of an event, in bytes.
-fn size(event: &ToolEvent) -> usize {
+/// Returns the memory that an event is assumed to take, in bytes.
+fn event_bytes(event: &ToolEvent) -> usize {
     EVENT_BYTES
         + match event {
             ToolEvent::Content(part) => {

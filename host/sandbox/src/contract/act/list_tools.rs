@@ -10,11 +10,14 @@ use crate::values::dynamic_export::ListedTool;
 use serde_json::Value;
 use toolwit_core::EffectClass;
 
-/// The keys of a tool's metadata.
+/// The key of a tool's metadata for a tool that changes nothing.
 const READ_ONLY: &str = "std:read-only";
+/// The key for a tool whose repeated calls have no further effect.
 const IDEMPOTENT: &str = "std:idempotent";
+/// The key for a tool that can delete or overwrite data.
 const DESTRUCTIVE: &str = "std:destructive";
-const HINTS: [&str; 2] = ["std:usage-hints", "std:anti-usage-hints"];
+/// The keys for texts about when to use a tool, and when not.
+const HINT_KEYS: [&str; 2] = ["std:usage-hints", "std:anti-usage-hints"];
 
 /// The function `list-tools`.
 pub(crate) struct ListTools {
@@ -35,7 +38,7 @@ impl ContractFunction for ListTools {
     }
 }
 
-/// Returns the listed tools, or the component's reason why it lists none.
+/// Returns the listed tools, or the reason that the component returned instead of a list.
 pub(crate) fn listed_tools(returned: Result<ListToolsResponse, ActError>) -> Result<Vec<ListedTool>, String> {
     match returned {
         Ok(response) => Ok(response.tools.into_iter().map(listed_tool).collect()),
@@ -44,9 +47,12 @@ pub(crate) fn listed_tools(returned: Result<ListToolsResponse, ActError>) -> Res
 }
 
 fn listed_tool(definition: ToolDefinition) -> ListedTool {
-    let effect = claim(&definition.metadata);
+    let effect = claimed_effect(&definition.metadata);
     let mut description = definition.description.into_text();
-    for hint in HINTS.iter().filter_map(|key| value(&definition.metadata, key)) {
+    for hint in HINT_KEYS
+        .iter()
+        .filter_map(|key| metadata_value(&definition.metadata, key))
+    {
         if let Some(hint) = localized(hint) {
             description.push_str("\n\n");
             description.push_str(&hint);
@@ -61,9 +67,10 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
     }
 }
 
-/// Returns the effect class that the metadata claims. If it claims several, returns the one with the most effects.
-fn claim(metadata: &Metadata) -> Option<EffectClass> {
-    let is_set = |key: &str| value(metadata, key) == Some(Value::Bool(true));
+/// Returns the effect class that the metadata claims. A destructive tool is never read-only, and a read-only tool is also
+/// idempotent.
+fn claimed_effect(metadata: &Metadata) -> Option<EffectClass> {
+    let is_set = |key: &str| metadata_value(metadata, key) == Some(Value::Bool(true));
     if is_set(DESTRUCTIVE) {
         Some(EffectClass::Write)
     } else if is_set(READ_ONLY) {
@@ -75,12 +82,14 @@ fn claim(metadata: &Metadata) -> Option<EffectClass> {
     }
 }
 
-fn value(metadata: &Metadata, key: &str) -> Option<Value> {
+/// Returns a decoded value of the metadata, or `None` if it is missing or not valid CBOR.
+fn metadata_value(metadata: &Metadata, key: &str) -> Option<Value> {
     let (_, encoded) = metadata.iter().find(|(name, _)| name == key)?;
     cbor::decode(encoded).ok()
 }
 
-/// Returns a text of the metadata: a string, or a map of translations.
+/// Returns a text of the metadata, which is a string or a map of translations. Prefers English, then takes the first
+/// translation.
 fn localized(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

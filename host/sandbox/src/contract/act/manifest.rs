@@ -1,4 +1,4 @@
-//! The description that a component of ACT contains.
+//! The manifest in a component that was built for ACT.
 
 use serde_json::Value;
 use wasmparser::{Parser, Payload};
@@ -7,15 +7,16 @@ use crate::contract::cbor;
 use toolwit_core::limits::{ByteCount, REQUESTS_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The custom section with the description, as CBOR.
+/// The custom section with the manifest, as CBOR.
 const SECTION: &str = "act:component";
 
-/// Returns the description that a component of ACT contains in a section `act:component`, as JSON. `None` if it contains none.
+/// Returns the manifest that a component has in a section `act:component`, as JSON. Returns `None` if there is no such
+/// section before the end of the component, or before its first invalid byte.
 ///
-/// The capabilities in it are requests of the author. They grant nothing. Blocks for milliseconds per megabyte.
+/// The capabilities in the manifest are requests of the author. They grant nothing. Blocks for milliseconds per megabyte.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] if the section is not valid CBOR, or is larger than [`REQUESTS_BYTES_MAX`].
+/// [`ErrorKind::Configuration`] if the section is not valid CBOR, nests too deeply, or is larger than [`REQUESTS_BYTES_MAX`].
 pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
     let Some(section) = section_of(component) else {
         return Ok(None);
@@ -36,8 +37,8 @@ pub fn act_manifest(component: &[u8]) -> Result<Option<Value>, Error> {
     Ok(Some(manifest))
 }
 
-/// Finds the section with the description. Build tools write it into the component, a Rust macro writes it into the
-/// core module inside.
+/// Finds the section with the manifest. Build tools write it into the component. A Rust macro writes it into the core module
+/// inside the component.
 fn section_of(component: &[u8]) -> Option<&[u8]> {
     Parser::new(0)
         .parse_all(component)

@@ -1,4 +1,4 @@
-//! `act:tools/tool-provider`: the tools of components of ACT.
+//! `act:tools/tool-provider`: the tools of components that were built for ACT.
 
 mod call_tool;
 mod content;

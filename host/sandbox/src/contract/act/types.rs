@@ -24,7 +24,7 @@ impl LocalizedString {
             Self::Localized(mut texts) => {
                 let is_english = |(tag, _): &(String, String)| tag == "en" || tag.starts_with("en-");
                 match texts.iter().position(is_english) {
-                    Some(at) => texts.swap_remove(at).1,
+                    Some(index) => texts.swap_remove(index).1,
                     None => texts.into_iter().next().map(|(_, text)| text).unwrap_or_default(),
                 }
             }

@@ -1,11 +1,12 @@
-//! The property of the mapping that a fuzzer checks.
+//! The round-trip property of the conversion, which a fuzzer checks.
 
 use serde_json::{Map, Value};
 use toolwit_core::limits::ARGUMENT_PARTS_MAX;
 
 use super::{CborError, DEPTH_MAX, decode, encode};
 
-/// Decodes CBOR. The input must be refused, or decode within the limits to a value that encodes and decodes to itself.
+/// Checks that `decode` refuses the data, or returns a value within the limits that is the same after it is encoded and
+/// decoded again.
 ///
 /// # Panics
 /// If a step fails, which means that the fuzzer has found a bug.
@@ -26,7 +27,7 @@ pub(crate) fn check_round_trip(data: &[u8]) {
     }
 }
 
-/// Returns how deep the items of a value nest.
+/// Returns the nesting depth of a value; 0 for a scalar.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Array(items) => items.iter().map(depth).max(),

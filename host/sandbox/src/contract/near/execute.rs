@@ -9,13 +9,13 @@ use crate::link::host::host_state::HostState;
 use serde_json::Value;
 use toolwit_core::Arguments;
 
-/// The parameter of `execute`.
+/// The argument of `execute`.
 #[derive(ComponentType, Lower)]
 #[component(record)]
 struct Request {
     /// The arguments, as JSON.
     params: String,
-    /// The state of a job of IronClaw; this host has none.
+    /// The state of a job of IronClaw. This host has no jobs.
     context: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Request {
     }
 }
 
-/// The response of the versions before 0.4.
+/// The response of `execute` in the versions before 0.4.
 #[derive(ComponentType, Lift)]
 #[component(record)]
 struct FieldsResponse {
@@ -36,7 +36,7 @@ struct FieldsResponse {
     error: Option<String>,
 }
 
-/// The response of version 0.4.
+/// The response of `execute` in version 0.4.
 #[derive(ComponentType, Lift)]
 #[component(variant)]
 enum OutcomeResponse {
@@ -46,20 +46,20 @@ enum OutcomeResponse {
     Failure(GuestFailure),
 }
 
-/// `execute` of the versions before 0.4.
-pub(crate) struct Execute {
+/// `execute` of the versions before 0.4, whose response has the optional fields `output` and `error`.
+pub(crate) struct ExecuteFields {
     index: usize,
     request: Request,
 }
 
-impl Execute {
+impl ExecuteFields {
     pub(crate) fn new(index: usize, arguments: &Arguments) -> Self {
         let request = Request::new(arguments);
         Self { index, request }
     }
 }
 
-impl ContractFunction for Execute {
+impl ContractFunction for ExecuteFields {
     type Returned = NearOutcome;
 
     fn index(&self) -> usize {
@@ -69,7 +69,7 @@ impl ContractFunction for Execute {
     async fn run(self, store: &mut Store<HostState>, func: Func, _: u64) -> wasmtime::Result<NearOutcome> {
         let execute = func.typed::<(Request,), (FieldsResponse,)>(&*store)?;
         let (response,) = execute.call_async(store, (self.request,)).await?;
-        // A response with an error is never a success, whatever else it has.
+        // A response with an error is a failure, even if it has an output.
         Ok(match response.error {
             Some(message) => NearOutcome::Failure(GuestFailure::of_text(message)),
             None => NearOutcome::Success(response.output),
@@ -77,20 +77,20 @@ impl ContractFunction for Execute {
     }
 }
 
-/// `execute` of version 0.4.
-pub(crate) struct ExecuteTyped {
+/// `execute` of version 0.4, whose response is a success or a failure.
+pub(crate) struct ExecuteOutcome {
     index: usize,
     request: Request,
 }
 
-impl ExecuteTyped {
+impl ExecuteOutcome {
     pub(crate) fn new(index: usize, arguments: &Arguments) -> Self {
         let request = Request::new(arguments);
         Self { index, request }
     }
 }
 
-impl ContractFunction for ExecuteTyped {
+impl ContractFunction for ExecuteOutcome {
     type Returned = NearOutcome;
 
     fn index(&self) -> usize {

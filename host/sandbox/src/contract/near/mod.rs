@@ -1,9 +1,9 @@
-//! `near:agent/tool`: the tool of a component of IronClaw.
+//! `near:agent/tool`: the tool of a component that was built for IronClaw.
 
 mod execute;
 mod outcome;
 mod schema;
 
-pub(crate) use execute::{Execute, ExecuteTyped};
+pub(crate) use execute::{ExecuteFields, ExecuteOutcome};
 pub(crate) use outcome::tool_result;
-pub(crate) use schema::{TextFunction, schema_of_object};
+pub(crate) use schema::{TextFunction, with_object_type};

@@ -1,4 +1,4 @@
-//! The outcome of a call, as the result of a tool.
+//! The outcome of a call of `execute`, and its conversion to the result of a tool.
 
 use serde_json::{Value, json};
 use wasmtime::component::{ComponentType, Lift};
@@ -8,9 +8,9 @@ use toolwit_core::limits::ARTIFACT_WEIGHT_MAX;
 use toolwit_core::text::{json_weight, parse_json};
 use toolwit_core::{Error, ErrorKind, Phase, ToolResult};
 
-/// The outcome of a call.
+/// The outcome of a call of `execute`.
 pub(crate) enum NearOutcome {
-    /// The output. It should be JSON.
+    /// The output, as JSON or as a text.
     Success(Option<String>),
     Failure(GuestFailure),
 }
@@ -51,7 +51,7 @@ pub(crate) enum FailureKind {
 }
 
 impl FailureKind {
-    fn word(self) -> &'static str {
+    fn wit_name(self) -> &'static str {
         match self {
             Self::AuthRequired => "auth-required",
             Self::Input => "input",
@@ -65,7 +65,7 @@ impl FailureKind {
 }
 
 impl GuestFailure {
-    /// Creates a failure without a kind, as the versions before 0.4 have it.
+    /// Creates a failure of the versions before 0.4, which has no kind of its own.
     pub(super) fn of_text(message: String) -> Self {
         Self {
             kind: FailureKind::OperationFailed,
@@ -78,16 +78,18 @@ impl GuestFailure {
 /// Converts the outcome of a call.
 ///
 /// # Errors
-/// The kinds of failures that have an error kind of their own.
+/// [`ErrorKind::InvalidArguments`] for the kind `input`, and [`ErrorKind::Denied`] for `network-denied`. Every other failure
+/// is a result.
 pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
     match outcome {
         NearOutcome::Success(None) => Ok(ToolResult::value(Value::Null)),
         NearOutcome::Success(Some(output)) => Ok(success(output)),
-        NearOutcome::Failure(failure) => failed(failure),
+        NearOutcome::Failure(failure) => convert_failure(failure),
     }
 }
 
-/// Converts an output. An output that is not JSON becomes a text, as in IronClaw.
+/// Converts an output. An output that is not JSON becomes a text, as in IronClaw, and so does JSON that would take too much
+/// memory.
 fn success(output: String) -> ToolResult {
     let parsed = (json_weight(output.as_bytes()) <= ARTIFACT_WEIGHT_MAX).then(|| parse_json(&output).ok());
     match parsed.flatten() {
@@ -96,7 +98,8 @@ fn success(output: String) -> ToolResult {
     }
 }
 
-fn failed(failure: GuestFailure) -> Result<ToolResult, Error> {
+/// Converts a failure.
+fn convert_failure(failure: GuestFailure) -> Result<ToolResult, Error> {
     let code = failure.code.as_deref().map(reason);
     let message = reason(
         failure
@@ -117,6 +120,6 @@ fn failed(failure: GuestFailure) -> Result<ToolResult, Error> {
         FailureKind::AuthRequired => ToolResult::error(format!("it needs credentials: {message}")),
         _ => ToolResult::error(message.clone()),
     };
-    failed.value = Some(json!({"kind": failure.kind.word(), "code": code, "message": message}));
+    failed.value = Some(json!({"kind": failure.kind.wit_name(), "code": code, "message": message}));
     Ok(failed)
 }

@@ -10,8 +10,8 @@ use toolwit_core::limits::SCHEMA_BYTES_MAX;
 use toolwit_core::text::parse_json;
 
 /// Adds `"type": "object"` to a schema without a type. A tool of IronClaw always takes an object, and a schema that was
-/// generated from alternatives omits the type. Every other text is returned unchanged, and is checked like all schemas.
-pub(crate) fn schema_of_object(text: String) -> String {
+/// generated from alternatives omits the type. Returns every other text unchanged. Discovery validates all schemas later.
+pub(crate) fn with_object_type(text: String) -> String {
     if text.len() > SCHEMA_BYTES_MAX {
         return text;
     }
@@ -44,11 +44,11 @@ impl ContractFunction for TextFunction {
 
 #[cfg(test)]
 mod tests {
-    use super::schema_of_object;
+    use super::with_object_type;
 
     #[test]
     fn only_a_missing_type_is_added() {
-        let added = schema_of_object(r#"{"oneOf":[{"required":["a"]}]}"#.to_owned());
+        let added = with_object_type(r#"{"oneOf":[{"required":["a"]}]}"#.to_owned());
         assert_eq!(added, r#"{"oneOf":[{"required":["a"]}],"type":"object"}"#);
         for text in [
             r#"{"type": "string"}"#,
@@ -58,7 +58,7 @@ mod tests {
             "no schema",
             "",
         ] {
-            assert_eq!(schema_of_object(text.to_owned()), text);
+            assert_eq!(with_object_type(text.to_owned()), text);
         }
     }
 }

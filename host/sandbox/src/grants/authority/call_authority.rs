@@ -16,7 +16,7 @@ use crate::inspect::annotations::Requirement;
 use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
 
-/// Maximum number of recorded accesses per call. The number of accesses of a guest is not limited.
+/// The maximum number of recorded allowed accesses per call, because a guest can make any number of accesses.
 const ACCESSES_MAX: usize = 64;
 
 /// The authority of one call, shared by the host functions of its instance.
@@ -37,7 +37,7 @@ impl Deref for Authority {
     }
 }
 
-/// The rights, secrets and variables of one call, and its denied accesses.
+/// The rights, secrets and variables of one call, and the record of its accesses.
 pub(crate) struct CallAuthority {
     pub(crate) plugin: Arc<str>,
     pub(crate) rights: Arc<OpenedRights>,
@@ -47,7 +47,8 @@ pub(crate) struct CallAuthority {
     pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValueStore>,
     denials: Mutex<DenialLog>,
-    accesses: Mutex<BTreeSet<String>>,
+    /// The allowed accesses, as text for the trace.
+    allowed_accesses: Mutex<BTreeSet<String>>,
     /// Whether another plugin makes the call and has fewer rights than this one.
     is_narrowed: bool,
 }
@@ -69,20 +70,20 @@ impl CallAuthority {
             variables,
             keyvalue,
             denials: Mutex::default(),
-            accesses: Mutex::default(),
+            allowed_accesses: Mutex::default(),
             is_narrowed,
         }
     }
 
     /// Records the rules that the plugin lost because its component changed.
-    pub(super) fn with_lost_grants(self, lost: &[String]) -> Self {
-        for rule in lost {
+    pub(super) fn with_lost_rules(self, lost_rules: &[String]) -> Self {
+        for rule in lost_rules {
             self.record(lost_grant(&self.plugin, rule), DenialNotice::Silent);
         }
         self
     }
 
-    /// Refuses a call by another plugin that has fewer rights than the session instance was created with.
+    /// Refuses a call by another plugin that has fewer rights than this plugin, because a session instance has the full rights.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`].
@@ -106,10 +107,11 @@ impl CallAuthority {
             .with_denied(vec![denied]))
     }
 
-    /// Decides on an access. A denial is recorded for the operator.
+    /// Decides on an access, and records it. Returns the number of the rule that allows the access, or `None` if the access
+    /// needs no grant.
     ///
     /// # Errors
-    /// The denial.
+    /// The denial, which is recorded for the operator.
     pub(crate) fn require_access(&self, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
         let decision = self.rights.effective.require(request);
         match &decision {
@@ -121,19 +123,20 @@ impl CallAuthority {
 
     /// Records an allowed access for the trace.
     pub(crate) fn record_access(&self, request: &AccessRequest<'_>) {
-        let mut accesses = self.accesses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
         if accesses.len() < ACCESSES_MAX {
             accesses.insert(printable(&self.redactor.text(&request.to_argument())).to_string());
         }
     }
 
-    /// Returns the value of a setting; `None` if the plugin may not read it, which is recorded.
+    /// Returns the value of a setting. Returns `None` and records a denied access if the plugin may not read it.
     pub(crate) fn setting(&self, key: &str) -> Option<String> {
         self.require_access(&AccessRequest::Setting(key)).ok()?;
         self.rights.effective.rules.config.get(key).cloned()
     }
 
-    /// Returns the quota of the plugin's key–value store in bytes; `None` if it may not use one, which is recorded.
+    /// Returns the quota of the plugin's key–value store in bytes. Returns `None` and records a denied access if the plugin
+    /// may not use one.
     pub(crate) fn key_value_bytes_max(&self) -> Option<u64> {
         self.require_access(&AccessRequest::KeyValue).ok()?;
         let rule = self.rights.effective.rules.keyvalue.as_ref()?;
@@ -162,7 +165,7 @@ impl CallAuthority {
         self.record(denied, DenialNotice::Reported);
     }
 
-    /// Records that the guest reads its environment, if it finds no variable there.
+    /// Records that the guest reads its environment and finds no variable there. Does nothing if it has variables.
     pub(crate) fn record_environment_read(&self) {
         if !self.variables.is_empty() {
             return;
@@ -178,7 +181,7 @@ impl CallAuthority {
         }
     }
 
-    /// Adds accesses that were denied to a call inside this one.
+    /// Adds accesses that were denied to a nested call.
     pub(crate) fn record_nested(&self, denied: Vec<DeniedAccess>) {
         self.denials().extend(denied);
     }
@@ -196,7 +199,7 @@ impl CallAuthority {
     ///
     /// # Errors
     /// [`ErrorKind::MissingKey`].
-    pub(crate) fn require(&self, requirements: &[Requirement]) -> Result<(), Error> {
+    pub(crate) fn require_values(&self, requirements: &[Requirement]) -> Result<(), Error> {
         let effective = &self.rights.effective;
         let exists = |required: &&Requirement| {
             let name = &required.name;
@@ -236,22 +239,22 @@ impl CallAuthority {
             ))
     }
 
-    /// Finishes the outcome of a call: redacts secrets, and adds the denied accesses.
-    pub(crate) fn redact_and_report(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
-        let called = self.redact(called);
-        let mut concluded = std::mem::take(&mut *self.denials()).conclude(called);
+    /// Finishes the outcome of a call: redacts secrets, and adds the denied and the allowed accesses.
+    pub(crate) fn redact_and_report(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+        let redacted = self.redact(outcome);
+        let mut concluded = std::mem::take(&mut *self.denials()).conclude(redacted);
         if let Ok(result) = &mut concluded {
-            let mut accesses = self.accesses.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
             result.accesses.extend(std::mem::take(&mut *accesses));
         }
         concluded
     }
 
-    fn redact(&self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+    fn redact(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         if self.redactor.is_idle() {
-            return called;
+            return outcome;
         }
-        match called {
+        match outcome {
             Ok(result) => Ok(self.redact_result(result)),
             Err(error) => Err(error.redacted(&|text| self.redactor.text(text).into_owned(), &|value| {
                 self.redactor.value(value);

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of a conversation, unique in this process. A `session` grant belongs to one conversation.
+/// The number of a conversation, unique in this process. Each default value is a new number. A `session` grant belongs to one
+/// conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ConversationNumber(u64);
 

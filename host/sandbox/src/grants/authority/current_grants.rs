@@ -37,7 +37,9 @@ pub(crate) struct CurrentGrants {
 }
 
 struct GrantsState {
+    /// The metadata of the file from when it was last read.
     stamp: Option<FileStamp>,
+    /// The last valid grants. They do not apply while there is a `load_error`.
     loaded: Option<LoadedGrants>,
     /// The reason why the file currently grants nothing.
     load_error: Option<Error>,
@@ -46,18 +48,18 @@ struct GrantsState {
 }
 
 impl CurrentGrants {
-    /// Reads the grants file. Without a file, only the grants of the application apply. No plugin gets access to `protected`, and
-    /// no plugin can write to `plugins`.
+    /// Reads the grants file. Without a file, only the grants of the application apply. No plugin gets access to
+    /// `protected_paths`, and no plugin can write to `plugin_paths`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
     pub(crate) fn open(
         file: Option<PathBuf>,
         application_grants: Vec<Grant>,
-        mut protected: Vec<PathBuf>,
-        plugins: &[PathBuf],
+        mut protected_paths: Vec<PathBuf>,
+        plugin_paths: &[PathBuf],
     ) -> Result<Self, Error> {
-        protected.extend(file.iter().cloned());
+        protected_paths.extend(file.iter().cloned());
         let state = GrantsState {
             stamp: None,
             loaded: None,
@@ -66,7 +68,7 @@ impl CurrentGrants {
         };
         let ledger = file.as_deref().map(Ledger::of).unwrap_or_default();
         let current = Self {
-            directories: Mutex::new(DirectoryOpener::new(file.clone(), &protected, plugins)),
+            directories: Mutex::new(DirectoryOpener::new(file.clone(), &protected_paths, plugin_paths)),
             ledger: Arc::new(tokio::sync::Mutex::new(ledger)),
             file,
             application_grants,
@@ -77,15 +79,15 @@ impl CurrentGrants {
         load_error.map_or(Ok(current), Err)
     }
 
-    /// Lists the plugins that the grants refer to.
-    pub(crate) fn plugins(&self) -> Vec<String> {
+    /// Lists the plugins that the grants name.
+    pub(crate) fn granted_plugins(&self) -> Vec<String> {
         let state = self.lock();
         let grants = state.loaded.iter().flat_map(LoadedGrants::grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
-    /// Returns whether the file or a granted directory has changed since it was read. Compares metadata only, which is cheap enough
-    /// for every call.
+    /// Returns whether the file has changed, or a granted directory was removed or created, since the file was read. Compares
+    /// metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.lock();
         let file_changed = self
@@ -95,7 +97,8 @@ impl CurrentGrants {
         file_changed || state.loaded.as_ref().is_some_and(LoadedGrants::is_outdated)
     }
 
-    /// Reads the file again and opens the directories that it grants. Blocks on the disk, and on other processes that change the grants.
+    /// Reads the file again and opens the directories that it grants. Blocks on the disk, and on other processes that change
+    /// the grants.
     pub(crate) fn reread(&self) {
         let mut directories = self.lock_directories();
         // Another thread may have read the file meanwhile.
@@ -112,16 +115,16 @@ impl CurrentGrants {
     pub(crate) fn still_contain_grants_of(&self, rights: &OpenedRights) -> bool {
         let state = self.lock();
         let loaded = state.loaded.as_ref().filter(|_| state.load_error.is_none());
-        rights.granted_by.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
+        rights.grant_identities.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
     }
 
     /// Checks that the host can enforce rules.
     ///
     /// # Errors
-    /// For the first directory that cannot be granted. The message contains its path.
+    /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
     pub(crate) fn check(&self, rules: &GrantRules) -> Result<(), Error> {
-        let granted = self.lock().loaded.as_ref().map(|loaded| loaded.grants().to_vec());
-        self.lock_directories().check(rules, &granted.unwrap_or_default())
+        let grants = self.lock().loaded.as_ref().map(|loaded| loaded.grants().to_vec());
+        self.lock_directories().check(rules, &grants.unwrap_or_default())
     }
 
     /// Computes the rights of a plugin. [`GrantUse::Call`] uses up a grant for one call, so pass it exactly once per call.
@@ -167,7 +170,7 @@ impl CurrentGrants {
         }
     }
 
-    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. Does not block.
+    /// Computes the rights of a plugin, or returns the grants about which the ledger must decide first. Does not read the disk.
     fn decided_rights(
         &self,
         request: AuthorityRequest<'_>,
@@ -211,11 +214,11 @@ impl CurrentGrants {
             LoadedRights::Rights(rights) => rights,
             LoadedRights::Undecided(grants) => return Ok(DecidedRights::Undecided(grants)),
         };
-        let lost = match grant_use {
+        let lost_rules = match grant_use {
             GrantUse::Call => loaded.newly_lost(request, &rights, announced),
             GrantUse::Preview => Vec::new(),
         };
-        Ok(DecidedRights::Granted(GrantedRights { rights, lost }))
+        Ok(DecidedRights::Granted(GrantedRights { rights, lost_rules }))
     }
 
     fn lock(&self) -> MutexGuard<'_, GrantsState> {
@@ -226,8 +229,8 @@ impl CurrentGrants {
         self.directories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the file again. If it has become invalid, the last valid grants stay in memory, to identify the plugins that had a
-    /// grant.
+    /// Loads the grants of the application and of the file. If the file has become invalid, the last valid grants stay in
+    /// memory, to identify the plugins that had a grant.
     fn refresh(&self, directories: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
             if !self.application_grants.is_empty() {
@@ -236,16 +239,16 @@ impl CurrentGrants {
             }
             return;
         };
-        // The stamp is older than the content: a change between the two is noticed at the next call.
+        // The stamp is taken before the content is read, so that the next call notices a change between the two.
         let stamp = FileStamp::of(file);
-        let read = read(file).map(|of_file| {
-            tracing::info!(file = %file.display(), grants = of_file.len(), "the grants file was read");
-            let grants = self.application_grants.iter().cloned().chain(of_file).collect();
+        let outcome = read_grants(file).map(|file_grants| {
+            tracing::info!(file = %file.display(), grants = file_grants.len(), "the grants file was read");
+            let grants = self.application_grants.iter().cloned().chain(file_grants).collect();
             LoadedGrants::open(grants, directories)
         });
         let mut state = self.lock();
         state.stamp = Some(stamp);
-        match read {
+        match outcome {
             Ok(loaded) => {
                 state.loaded = Some(loaded);
                 state.load_error = None;
@@ -257,17 +260,17 @@ impl CurrentGrants {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<Grant>, Error> {
+fn read_grants(file: &Path) -> Result<Vec<Grant>, Error> {
     let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
     let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
     Ok(grants.grants)
 }
 
-/// The rights of a plugin, and the rules that it has lost.
+/// The rights of a plugin, and the rules that the plugin has lost.
 pub(crate) struct GrantedRights {
     pub(crate) rights: Arc<OpenedRights>,
-    /// The rules that the plugin lost because its component changed, if this call is the first one since then.
-    pub(crate) lost: Vec<String>,
+    /// The rules that the plugin lost because its component changed; empty except in the first call since then.
+    pub(crate) lost_rules: Vec<String>,
 }
 
 /// The rights of a plugin, or the grants about which the ledger must decide first.
@@ -281,7 +284,7 @@ impl From<Arc<OpenedRights>> for GrantedRights {
     fn from(rights: Arc<OpenedRights>) -> Self {
         Self {
             rights,
-            lost: Vec::new(),
+            lost_rules: Vec::new(),
         }
     }
 }

@@ -6,14 +6,14 @@ use toolwit_core::{DeniedAccess, Error, ErrorKind, MissingGrant, Phase, ToolResu
 use crate::grants::redact::Redactor;
 use crate::grants::{AccessMode, AccessRequest, Denial};
 
-/// The maximum number of recorded accesses per call. The number of attempts of a guest is not limited.
+/// The maximum number of recorded denied accesses per call, because a guest can attempt any number of accesses.
 const ACCESSES_MAX: usize = 16;
 
 /// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// The access of a guest that reads its environment and finds no variable. The host does not learn which variable the
-/// guest looked for, and the runtimes of some languages always read the environment. So the access may explain a failed
+/// The text of the access of a guest that reads its environment and finds no variable. The host does not learn which variable
+/// the guest looked for, and the runtimes of some languages always read the environment. So the access may explain a failed
 /// call, and is irrelevant to a successful one.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
@@ -26,34 +26,37 @@ pub(super) struct DenialLog {
     source_search: SourceSearch,
 }
 
-/// The reads of a Python interpreter that prints a traceback: it looks for the lines of the source in the directories that it had when
-/// componentize-py started it. They exist only during the build, so a grant of them would change nothing.
+/// The denied reads of a Python interpreter that prints a traceback. It looks for source lines in the directories that
+/// existed when componentize-py built the component. A grant of these directories would change nothing, because they exist
+/// only during the build.
 #[derive(Debug, Default)]
 struct SourceSearch {
     reads: Vec<DeniedAccess>,
-    /// Whether it searched the directories that every such component has, `/python` and `/bundled`.
-    searched: [bool; 2],
+    /// For each of [`Self::DIRECTORIES`], whether the guest tried to read it.
+    is_searched: [bool; 2],
 }
 
 impl SourceSearch {
+    /// The directories that the interpreter of every such component searches.
     const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
 
-    /// Returns whether a request may belong to the search, and records the directories.
-    fn may_contain(&mut self, request: &AccessRequest<'_>) -> bool {
+    /// Returns whether a request may belong to the search. Records whether it reads one of the directories.
+    fn observe(&mut self, request: &AccessRequest<'_>) -> bool {
         let AccessRequest::File(path, AccessMode::Read) = request else {
             return false;
         };
-        for (directory, searched) in Self::DIRECTORIES.iter().zip(&mut self.searched) {
-            *searched |= path == directory;
+        for (directory, is_searched) in Self::DIRECTORIES.iter().zip(&mut self.is_searched) {
+            *is_searched |= path == directory;
         }
-        let top = path.split('/').nth(1).unwrap_or_default();
-        matches!(top, "python" | "bundled" | "world")
-            || !top.is_empty() && top.bytes().all(|byte| byte.is_ascii_digit())
+        let top_directory = path.split('/').nth(1).unwrap_or_default();
+        matches!(top_directory, "python" | "bundled" | "world")
+            || !top_directory.is_empty() && top_directory.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// Returns the reads that need a reason after all, because no interpreter made them.
-    fn unexplained(self) -> Vec<DeniedAccess> {
-        if self.searched == [true; 2] {
+    /// Returns the reads if no interpreter made them, so that they are denied accesses like others. Returns nothing if an
+    /// interpreter made them, which then searched all directories.
+    fn into_ordinary_reads(self) -> Vec<DeniedAccess> {
+        if self.is_searched == [true; 2] {
             Vec::new()
         } else {
             self.reads
@@ -88,19 +91,20 @@ impl DenialLog {
         denial: &Denial,
         redactor: &Redactor,
     ) {
-        let is_search = self.source_search.may_contain(request);
+        let may_be_search = self.source_search.observe(request);
         let denied = denied_access(plugin, request, denial);
-        let before = self.accesses.len();
+        let length_before = self.accesses.len();
         self.record(denied, DenialNotice::of(request), redactor);
-        if is_search {
-            // Not among the others, so that a traceback does not use up their number.
-            let reads = self.accesses.drain(before..);
+        if may_be_search {
+            // Kept apart, so that a traceback does not use up the number of recorded accesses.
+            let reads = self.accesses.drain(length_before..);
             let room = ACCESSES_MAX.saturating_sub(self.source_search.reads.len());
             self.source_search.reads.extend(reads.take(room));
         }
     }
 
-    /// Records an access. Secrets and control characters are removed from its texts.
+    /// Records a denied access unless it is a duplicate or there are too many. Secrets and control characters are removed
+    /// from its texts.
     pub(super) fn record(&mut self, mut denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
         let DeniedAccess {
             access,
@@ -117,8 +121,8 @@ impl DenialLog {
                 None => clean,
             };
         }
-        let is_known = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
-        if self.accesses.iter().any(is_known) {
+        let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
+        if self.accesses.iter().any(is_duplicate) {
             return;
         }
         if notice == DenialNotice::Reported && self.reported.is_none() {
@@ -137,18 +141,18 @@ impl DenialLog {
         self.accesses.push(denied);
     }
 
-    /// Adds accesses that were denied to a call inside this one.
+    /// Adds accesses that were denied to a nested call.
     pub(super) fn extend(&mut self, nested: Vec<DeniedAccess>) {
         let room = ACCESSES_MAX.saturating_sub(self.accesses.len());
         self.accesses.extend(nested.into_iter().take(room));
     }
 
-    /// Adds the accesses to the outcome of the call. The first reported access replaces a failed result or a trap as
-    /// the error of the call.
-    pub(super) fn conclude(mut self, called: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
-        let unexplained = std::mem::take(&mut self.source_search).unexplained();
-        self.extend(unexplained);
-        match (called, self.reported.take()) {
+    /// Adds the accesses to the outcome of the call. If an access was reported to the guest, and the call failed or trapped,
+    /// the first reported access becomes the error of the call.
+    pub(super) fn conclude(mut self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+        let ordinary_reads = std::mem::take(&mut self.source_search).into_ordinary_reads();
+        self.extend(ordinary_reads);
+        match (outcome, self.reported.take()) {
             (Ok(result), Some(reported)) if result.is_error() => {
                 let error = self.into_error(reported, None).with_log(result.log);
                 Err(match result.value {
@@ -164,7 +168,7 @@ impl DenialLog {
                 Ok(result)
             }
             (Err(error), reported) if error.kind == ErrorKind::Trap => {
-                // The panic handler of a guest reads its environment.
+                // The panic handler of a guest reads the environment, so such a read does not explain the trap.
                 self.remove_environment_reads();
                 let log = error.log.clone();
                 Err(match reported {
@@ -198,12 +202,12 @@ impl DenialLog {
     }
 }
 
-/// Describes a denied access, with the grant that would allow it.
+/// Describes a denied access, with the grant that would allow it, if there is one.
 fn denied_access(plugin: &str, request: &AccessRequest<'_>, denial: &Denial) -> DeniedAccess {
     let suggestion = match denial {
         Denial::MissingVariable(name) => Some(format!("set `{name}` in the environment of the host")),
         Denial::Unenforceable(_) => Some(format!("change or revoke the rule in the grants of `{plugin}`")),
-        // The rule of a secret also needs its host, which the guest does not name.
+        // A rule for a secret must name the host that receives it, and the guest does not name that host.
         _ if matches!(request, AccessRequest::Secret(_)) => {
             Some(format!("grant the secret to `{plugin}`, for the host that receives it"))
         }

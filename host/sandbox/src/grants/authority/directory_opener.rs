@@ -1,4 +1,4 @@
-//! Opening the directories of grants.
+//! Opening the directories that grants name.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -43,76 +43,79 @@ pub(super) struct DirectoryOpener {
     /// The area that can be granted, without the writable directories, which depend on the grants.
     area: GrantableArea,
     record: DirectoryRecord,
+    /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
     /// The quotas of writable directories. Rules with the same directory and the same limit share one quota.
     quotas: HashMap<(DirectoryIdentity, u64), Arc<DirectoryQuota>>,
 }
 
 impl DirectoryOpener {
-    /// Creates an opener. No plugin gets access to `protected`, and no plugin can write to `plugins`.
-    pub(super) fn new(grants: Option<PathBuf>, protected: &[PathBuf], plugins: &[PathBuf]) -> Self {
-        let real = |paths: &[PathBuf]| paths.iter().map(|path| real_path(path)).collect();
+    /// Creates an opener. No plugin gets access to `protected_paths`, and no plugin can write to `plugin_paths`.
+    pub(super) fn new(grants_file: Option<PathBuf>, protected_paths: &[PathBuf], plugin_paths: &[PathBuf]) -> Self {
+        let real_paths = |paths: &[PathBuf]| paths.iter().map(|path| real_path(path)).collect();
         Self {
             area: GrantableArea {
-                protected: real(protected),
-                plugins: real(plugins),
+                protected_paths: real_paths(protected_paths),
+                plugin_paths: real_paths(plugin_paths),
                 writable: WritableRoots::default(),
             },
-            record: DirectoryRecord::new(grants),
+            record: DirectoryRecord::new(grants_file),
             files: Arc::default(),
             quotas: HashMap::new(),
         }
     }
 
-    /// Checks that the directories of `rules` can be granted in addition to those of `granted`.
+    /// Checks that the directories of `rules` can be granted in addition to those of `grants`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
-    pub(super) fn check(&self, rules: &GrantRules, granted: &[Grant]) -> Result<(), Error> {
-        let area = self.area_with(granted, rules);
+    pub(super) fn check(&self, rules: &GrantRules, grants: &[Grant]) -> Result<(), Error> {
+        let area = self.area_with(grants, rules);
         for rule in &rules.files {
             OpenDirectory::check(rule, &area).map_err(|error| {
-                Error::new(ErrorKind::Configuration, Phase::Registry, not_grantable(rule, &error))
+                Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error))
                     .with_suggestion("grant another directory, such as one inside it")
             })?;
         }
         Ok(())
     }
 
-    /// Opens the directories of all grants, in the order of the rules of each. Reads the disk.
+    /// Opens the directories of all grants, in the order of the rules of each grant, and records them. Reads and writes the
+    /// disk.
     pub(super) fn open(&mut self, grants: &[Grant]) -> Vec<Vec<OpenedRule>> {
         let area = self.area_with(grants, &GrantRules::default());
         let recorded = self.record.read();
-        // A quota that is in use nowhere holds an open directory, which may have been removed.
+        // An unused quota is dropped, because it would keep a directory open that may have been removed.
         self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
-        let mut new = HashMap::new();
+        let mut to_record = HashMap::new();
         let mut opened = Vec::with_capacity(grants.len());
         for grant in grants {
             let rules = grant.rules.files.iter();
             let rules = rules.map(|rule| {
                 let directory = self.open_rule(rule, &area, recorded.as_ref());
                 if let Ok(directory) = &directory {
-                    let now = RecordedDirectory {
+                    let current = RecordedDirectory {
                         identity: directory.identity,
                         is_replaceable: directory.is_replaceable,
                     };
-                    new.insert(rule.host.clone(), now);
+                    to_record.insert(rule.host.clone(), current);
                 }
                 OpenedRule {
                     guest: rule.guest.clone(),
-                    directory: directory.map_err(|error| refused(rule, grant.position, &grant.plugin, &error)),
+                    directory: directory.map_err(|error| refuse(rule, grant.position, &grant.plugin, &error)),
                 }
             });
             opened.push(rules.collect());
         }
         if let Ok(recorded) = &recorded {
-            new.retain(|path, now| {
+            // New directories are recorded, and those that changed although no plugin could replace them.
+            to_record.retain(|path, current| {
                 recorded
                     .get(path)
-                    .is_none_or(|earlier| !earlier.is_replaceable && earlier != now)
+                    .is_none_or(|earlier| !earlier.is_replaceable && earlier != current)
             });
-            let unrecorded: HashSet<_> = new.keys().cloned().collect();
-            if let Err(error) = self.record.add(new) {
+            let unrecorded: HashSet<_> = to_record.keys().cloned().collect();
+            if let Err(error) = self.record.add(to_record) {
                 tracing::warn!(%error, "granted directories could not be recorded");
                 close_unrecorded(&mut opened, grants, &unrecorded, &error);
             }
@@ -127,8 +130,8 @@ impl DirectoryOpener {
         recorded: Result<&HashMap<PathBuf, RecordedDirectory>, &io::Error>,
     ) -> io::Result<Arc<OpenDirectory>> {
         let recorded = recorded.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-        let granted = recorded.get(&rule.host).copied();
-        let mut directory = OpenDirectory::open(rule, area, granted, &self.files)?;
+        let earlier = recorded.get(&rule.host).copied();
+        let mut directory = OpenDirectory::open(rule, area, earlier, &self.files)?;
         if rule.access == AccessMode::ReadWrite {
             let quota = self.quotas.entry((directory.identity, rule.quota_bytes));
             directory.quota = quota.or_insert(directory.quota).clone();
@@ -136,8 +139,12 @@ impl DirectoryOpener {
         Ok(Arc::new(directory))
     }
 
-    fn area_with(&self, granted: &[Grant], new: &GrantRules) -> GrantableArea {
-        let rules = granted.iter().flat_map(|grant| &grant.rules.files).chain(&new.files);
+    /// Returns the area that can be granted while these grants and new rules apply.
+    fn area_with(&self, grants: &[Grant], new_rules: &GrantRules) -> GrantableArea {
+        let rules = grants
+            .iter()
+            .flat_map(|grant| &grant.rules.files)
+            .chain(&new_rules.files);
         GrantableArea {
             writable: WritableRoots::of(rules),
             ..self.area.clone()
@@ -145,9 +152,9 @@ impl DirectoryOpener {
     }
 }
 
-/// Closes the unrecorded directories that could be replaced before the next start, because the host would not notice
-/// it. The others stay open: their paths lead to the same directories until a plugin can write to a directory above
-/// them, and they must be recorded from then on.
+/// Closes the unrecorded directories that could be replaced before the next start, because the host would not notice the
+/// replacement. The other directories stay open: no plugin can replace them until one can write to a directory above them,
+/// and from then on they must be recorded.
 fn close_unrecorded(
     opened: &mut [Vec<OpenedRule>],
     grants: &[Grant],
@@ -168,17 +175,18 @@ fn close_unrecorded(
                 opened.directory = Err(RefusedDirectory {
                     // The directory exists; only its record is missing.
                     missing: None,
-                    ..refused(rule, grant.position, &grant.plugin, &why)
+                    ..refuse(rule, grant.position, &grant.plugin, &why)
                 });
             }
         }
     }
 }
 
-fn refused(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, error: &io::Error) -> RefusedDirectory {
+/// Logs and returns that a directory cannot be opened.
+fn refuse(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, error: &io::Error) -> RefusedDirectory {
     let unenforceable = UnenforceableRule {
         position,
-        reason: not_grantable(rule, error),
+        reason: refusal_reason(rule, error),
     };
     tracing::warn!(plugin, %unenforceable, "the rule allows nothing");
     RefusedDirectory {
@@ -187,7 +195,7 @@ fn refused(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, e
     }
 }
 
-fn not_grantable(rule: &DirectoryRule, error: &io::Error) -> String {
+fn refusal_reason(rule: &DirectoryRule, error: &io::Error) -> String {
     format!("the directory `{}` cannot be granted: {error}", rule.host.display())
 }
 

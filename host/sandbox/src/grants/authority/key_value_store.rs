@@ -33,19 +33,19 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// [`KeyValueError::Failed`].
     fn get(&self, plugin: &str, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, KeyValueError>;
 
-    /// Stores a value.
+    /// Stores a value. Replaces an earlier value of the key.
     ///
     /// # Errors
     /// [`KeyValueError::Full`] if the plugin's values would exceed `bytes_max`; [`KeyValueError::Failed`].
     fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError>;
 
-    /// Deletes a value.
+    /// Deletes a value if it exists.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError>;
 
-    /// Lists at most `keys_max` keys in order, starting after the key `after`.
+    /// Lists at most `keys_max` keys of a bucket in order, starting after the key `after` if there is one.
     ///
     /// # Errors
     /// [`KeyValueError::Failed`].
@@ -64,7 +64,6 @@ type ValuesByPlugin = BTreeMap<String, BTreeMap<(String, String), Vec<u8>>>;
 /// A key–value store in memory. Its values are lost when the process ends.
 #[derive(Debug, Default)]
 pub struct MemoryKeyValueStore {
-    /// Values by plugin, then by bucket and key.
     values: Mutex<ValuesByPlugin>,
 }
 
@@ -84,14 +83,14 @@ impl MemoryKeyValueStore {
 impl KeyValueStore for MemoryKeyValueStore {
     fn get(&self, plugin: &str, bucket: &str, key: &str) -> Result<Option<Vec<u8>>, KeyValueError> {
         let values = self.values();
-        let own = values.get(plugin);
-        Ok(own.and_then(|own| own.get(&(bucket.to_owned(), key.to_owned())).cloned()))
+        let plugin_values = values.get(plugin);
+        Ok(plugin_values.and_then(|values| values.get(&(bucket.to_owned(), key.to_owned())).cloned()))
     }
 
     fn set(&self, plugin: &str, bucket: &str, key: &str, value: &[u8], bytes_max: u64) -> Result<(), KeyValueError> {
         let mut values = self.values();
-        let own = values.entry(plugin.to_owned()).or_default();
-        let others = own
+        let plugin_values = values.entry(plugin.to_owned()).or_default();
+        let others = plugin_values
             .iter()
             .filter(|((other_bucket, other_key), _)| (other_bucket.as_str(), other_key.as_str()) != (bucket, key));
         let bytes = |bucket: &str, key: &str, value: &[u8]| {
@@ -101,13 +100,13 @@ impl KeyValueStore for MemoryKeyValueStore {
         if used + bytes(bucket, key, value) > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
-        own.insert((bucket.to_owned(), key.to_owned()), value.to_owned());
+        plugin_values.insert((bucket.to_owned(), key.to_owned()), value.to_owned());
         Ok(())
     }
 
     fn delete(&self, plugin: &str, bucket: &str, key: &str) -> Result<(), KeyValueError> {
-        if let Some(own) = self.values().get_mut(plugin) {
-            own.remove(&(bucket.to_owned(), key.to_owned()));
+        if let Some(plugin_values) = self.values().get_mut(plugin) {
+            plugin_values.remove(&(bucket.to_owned(), key.to_owned()));
         }
         Ok(())
     }
@@ -120,8 +119,8 @@ impl KeyValueStore for MemoryKeyValueStore {
         keys_max: usize,
     ) -> Result<Vec<String>, KeyValueError> {
         let values = self.values();
-        let own = values.get(plugin).into_iter().flatten();
-        let keys = own
+        let plugin_values = values.get(plugin).into_iter().flatten();
+        let keys = plugin_values
             .filter(|((key_bucket, _), _)| key_bucket == bucket)
             .map(|((_, key), _)| key);
         let listed = keys.filter(|key| after.is_none_or(|after| key.as_str() > after));

@@ -1,4 +1,4 @@
-//! The uses of grants that are valid for one call or one conversation.
+//! The ledger: the uses of grants that are valid for one call or one conversation.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -12,9 +12,12 @@ use crate::grants::{Grant, GrantScope, NoGrantReason};
 /// these grants end with the process.
 #[derive(Default)]
 pub(crate) struct Ledger {
+    /// The recorded uses of the grants in the grants file; `None` without a grants file.
     record: Option<UseRecord>,
+    /// The identities of the application's grants that were used.
     used_in_memory: HashSet<String>,
-    sessions: HashMap<String, ConversationNumber>,
+    /// The conversation that first used a grant, by the identity of a grant for one conversation.
+    conversations: HashMap<String, ConversationNumber>,
 }
 
 /// The decisions whether grants that are valid for one call or one conversation apply to a call, by the identities of
@@ -41,15 +44,15 @@ pub(crate) enum GrantUse {
 
 impl Ledger {
     /// Creates the ledger of a grants file.
-    pub(crate) fn of(grants: &Path) -> Self {
+    pub(crate) fn of(grants_file: &Path) -> Self {
         Self {
-            record: Some(UseRecord::of(grants)),
+            record: Some(UseRecord::of(grants_file)),
             ..Self::default()
         }
     }
 
-    /// Decides which grants apply to a call of this conversation, and records their use for [`GrantUse::Call`]. Blocks on the disk, and
-    /// on other processes that change the grants.
+    /// Decides which grants apply to a call of this conversation, and records their use for [`GrantUse::Call`]. Blocks on the
+    /// disk, and on other processes that change the grants.
     pub(crate) fn admit(
         &mut self,
         grants: &[Grant],
@@ -62,7 +65,7 @@ impl Ledger {
         Admissions(decisions.collect())
     }
 
-    /// Decides about a grant. If several processes use a grant at the same time, only one gets it.
+    /// Decides whether a grant applies. If several processes use a grant at the same time, it applies in only one of them.
     ///
     /// # Errors
     /// [`NoGrantReason::UsedUp`], and [`NoGrantReason::UseNotRecorded`] for a use that cannot be recorded, because the
@@ -77,24 +80,24 @@ impl Ledger {
             return Ok(());
         }
         let identity = grant.identity();
-        let is_session = grant.scope == GrantScope::Session;
-        if is_session && let Some(owner) = self.sessions.get(&identity) {
+        let is_for_conversation = grant.scope == GrantScope::Session;
+        if is_for_conversation && let Some(owner) = self.conversations.get(&identity) {
             return if *owner == conversation {
                 Ok(())
             } else {
                 Err(NoGrantReason::UsedUp)
             };
         }
-        let is_unused = match (self.record.as_ref().filter(|_| grant.position.is_some()), grant_use) {
+        let was_unused = match (self.record.as_ref().filter(|_| grant.position.is_some()), grant_use) {
             (None, GrantUse::Preview) => Ok(!self.used_in_memory.contains(&identity)),
             (None, GrantUse::Call) => Ok(self.used_in_memory.insert(identity.clone())),
             (Some(record), GrantUse::Preview) => record.would_add(&identity),
             (Some(record), GrantUse::Call) => record.add(&identity),
         };
-        match is_unused {
+        match was_unused {
             Ok(true) => {
-                if is_session && grant_use == GrantUse::Call {
-                    self.sessions.insert(identity, conversation);
+                if is_for_conversation && grant_use == GrantUse::Call {
+                    self.conversations.insert(identity, conversation);
                 }
                 Ok(())
             }

@@ -37,7 +37,7 @@ impl LoadedGrants {
         &self.grants.grants
     }
 
-    /// Returns whether a directory has been removed or created since the grants were loaded.
+    /// Returns whether a granted directory has been removed, or a missing one created, since the grants were loaded.
     pub(super) fn is_outdated(&self) -> bool {
         self.opened.iter().flatten().any(OpenedRule::is_outdated)
     }
@@ -49,41 +49,42 @@ impl LoadedGrants {
             return LoadedRights::Rights(rights.clone());
         }
         let grants = &self.grants.grants;
-        let is_named = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
-        let applicable: Vec<usize> = (0..grants.len()).filter(is_named).collect();
+        let is_applicable = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
+        let applicable: Vec<usize> = (0..grants.len()).filter(is_applicable).collect();
         let is_permanent = |index: &usize| grants[*index].is_permanent();
         let are_permanent = applicable.iter().all(is_permanent);
         if !are_permanent && admissions.is_none() {
             let undecided = applicable.iter().filter(|index| !is_permanent(index));
             return LoadedRights::Undecided(undecided.map(|index| grants[*index].clone()).collect());
         }
-        let mut unused = Vec::with_capacity(applicable.len());
-        let mut refused = NoGrantReason::UsedUp;
+        let mut admitted = Vec::with_capacity(applicable.len());
+        let mut refusal_reason = NoGrantReason::UsedUp;
         for index in &applicable {
             let decision = match admissions {
                 Some(admissions) if !is_permanent(index) => admissions.of(&grants[*index]),
                 _ => Ok(()),
             };
             match decision {
-                Ok(()) => unused.push(*index),
-                Err(reason) => refused = reason,
+                Ok(()) => admitted.push(*index),
+                Err(reason) => refusal_reason = reason,
             }
         }
-        // The order in which `EffectiveRights` applies their rules, which is also that of their directories.
-        unused.sort_by_key(is_permanent);
+        // Temporary grants come first. Rights and directories must have the same order, because the first rule of a path
+        // applies.
+        admitted.sort_by_key(is_permanent);
         let rights = if applicable.is_empty() {
-            // Determines the reason only: another digest, or no grant at all.
+            // No grant applies. `EffectiveRights` finds the reason: only grants for other digests, or no grant at all.
             let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
             OpenedRights::new(effective, std::iter::empty(), Vec::new())
-        } else if unused.is_empty() {
-            OpenedRights::none(request.declared, refused)
+        } else if admitted.is_empty() {
+            OpenedRights::none(request.declared, refusal_reason)
         } else {
-            let effective = EffectiveRights::of_grants(request.declared, unused.iter().map(|index| &grants[*index]));
-            let granted_by = unused.iter().map(|index| grants[*index].identity()).collect();
+            let effective = EffectiveRights::of_grants(request.declared, admitted.iter().map(|index| &grants[*index]));
+            let grant_identities = admitted.iter().map(|index| grants[*index].identity()).collect();
             OpenedRights::new(
                 effective,
-                unused.iter().flat_map(|index| &self.opened[*index]),
-                granted_by,
+                admitted.iter().flat_map(|index| &self.opened[*index]),
+                grant_identities,
             )
         };
         if are_permanent {
@@ -95,11 +96,11 @@ impl LoadedGrants {
     /// Returns whether all grants that gave these rights are still among the loaded ones.
     pub(super) fn contain_grants_of(&self, rights: &OpenedRights) -> bool {
         let current: HashSet<String> = self.grants.grants.iter().map(Grant::identity).collect();
-        rights.granted_by.iter().all(|grant| current.contains(grant))
+        rights.grant_identities.iter().all(|grant| current.contains(grant))
     }
 
-    /// Lists the rules that a plugin had and lost because its component changed, once for each component. A component for which
-    /// the operator has written a grant since then has lost nothing.
+    /// Lists the rules that a plugin lost because its component changed. Lists them once for each component: `announced` has
+    /// the plugins and digests for which they were listed. A component with a grant for its own digest has lost nothing.
     pub(super) fn newly_lost(
         &self,
         request: AuthorityRequest<'_>,
@@ -107,9 +108,9 @@ impl LoadedGrants {
         announced: &mut HashSet<(String, String)>,
     ) -> Vec<String> {
         let stale = stale_grants(&self.grants, request.plugin, request.digest);
-        let has_own =
+        let is_for_digest =
             |grant: &Grant| grant.version != GrantedVersion::Any && grant.is_for(request.plugin, request.digest);
-        if stale.is_empty() || self.grants.grants.iter().any(has_own) {
+        if stale.is_empty() || self.grants.grants.iter().any(is_for_digest) {
             return Vec::new();
         }
         if !announced.insert((request.plugin.to_string(), request.digest.to_owned())) {

@@ -31,7 +31,7 @@ pub(crate) struct AuthoritySources {
     /// The operator's grants file.
     pub(crate) grants_file: Option<PathBuf>,
     /// The grants of the application.
-    pub(crate) granted: Vec<NewGrant>,
+    pub(crate) application_grants: Vec<NewGrant>,
     /// The operator's secret store.
     pub(crate) secrets_file: Option<PathBuf>,
     /// The secrets of the application.
@@ -40,28 +40,37 @@ pub(crate) struct AuthoritySources {
     /// The time at which the clocks of all plugins stand still, and the seed of their random bytes.
     pub(crate) frozen_at: Option<u64>,
     /// Files and directories that cannot be granted, in addition to those of the grants and secrets.
-    pub(crate) protected: Vec<PathBuf>,
+    pub(crate) protected_paths: Vec<PathBuf>,
     /// Files and directories of plugins, which can be granted for reading only.
-    pub(crate) plugins: Vec<PathBuf>,
+    pub(crate) plugin_paths: Vec<PathBuf>,
 }
 
 impl AuthorityProvider {
-    /// Reads the grants.
+    /// Creates a provider and reads the grants.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a grants file that cannot be read or is invalid, and for invalid grants and
     /// secrets of the application.
     pub(crate) fn new(sources: AuthoritySources) -> Result<Self, Error> {
-        let mut protected = sources.protected;
-        protected.extend(sources.secrets_file.iter().cloned());
-        let fixed: Result<Vec<_>, _> = sources.granted.into_iter().map(NewGrant::into_grant).collect();
-        let fixed = fixed.map_err(|error| {
+        let mut protected_paths = sources.protected_paths;
+        protected_paths.extend(sources.secrets_file.iter().cloned());
+        let grants: Result<Vec<_>, _> = sources
+            .application_grants
+            .into_iter()
+            .map(NewGrant::into_grant)
+            .collect();
+        let application_grants = grants.map_err(|error| {
             let message = format!("a grant of the application is invalid: {error}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         })?;
         sources.secret_values.check()?;
         Ok(Self {
-            grants: CurrentGrants::open(sources.grants_file, fixed, protected, &sources.plugins)?,
+            grants: CurrentGrants::open(
+                sources.grants_file,
+                application_grants,
+                protected_paths,
+                &sources.plugin_paths,
+            )?,
             secrets: SecretLookup {
                 values: sources.secret_values,
                 store: sources.secrets_file.map(SecretStore::new),
@@ -75,22 +84,26 @@ impl AuthorityProvider {
     /// a conversation provides are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] and [`ErrorKind::MissingKey`].
+    /// [`ErrorKind::Configuration`] for a directory that cannot be granted and for a secret that cannot be used, and
+    /// [`ErrorKind::MissingKey`] for a secret that does not exist.
     pub(crate) async fn check(self: &Arc<Self>, rules: GrantRules) -> Result<(), Error> {
-        let own = self.clone();
-        let checking = tokio::task::spawn_blocking(move || {
-            own.grants.check(&rules)?;
-            own.secrets.look_up(&rules.secrets, None)?.require_all()?;
+        let provider = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            provider.grants.check(&rules)?;
+            provider.secrets.look_up(&rules.secrets, None)?.require_all()?;
             Ok(())
         });
-        checking.await.map_err(unexpected)?
+        task.await.map_err(reading_failed)?
     }
 
     /// Logs a warning for each grant whose plugin is not in `plugins`: a mistyped name grants nothing.
     pub(crate) fn warn_about_unknown_plugins<'a>(&self, plugins: impl Iterator<Item = &'a str>) {
         let plugins: HashSet<&str> = plugins.collect();
-        let granted = self.grants.plugins();
-        for plugin in granted.iter().filter(|plugin| !plugins.contains(plugin.as_str())) {
+        let granted_plugins = self.grants.granted_plugins();
+        for plugin in granted_plugins
+            .iter()
+            .filter(|plugin| !plugins.contains(plugin.as_str()))
+        {
             tracing::warn!(plugin, "a grant names a plugin that does not exist");
         }
     }
@@ -98,21 +111,24 @@ impl AuthorityProvider {
     /// Computes the authority of a call, and uses up grants that are valid for one call.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the grants of the plugin cannot be read now; [`ErrorKind::MissingKey`] if a granted secret does
-    /// not exist.
+    /// [`ErrorKind::Denied`] if the grants of the plugin cannot be read now, [`ErrorKind::MissingKey`] if a granted secret
+    /// does not exist, and [`ErrorKind::Configuration`] if the secrets cannot be read or used.
     pub(crate) async fn authorize(
         self: &Arc<Self>,
         request: AuthorityRequest<'_>,
         context: &ToolContext,
     ) -> Result<Authority, Error> {
         self.reread_if_stale().await?;
-        let GrantedRights { rights: own, lost } = self.grants.rights(request, GrantUse::Call).await?;
+        let GrantedRights {
+            rights: own_rights,
+            lost_rules,
+        } = self.grants.rights(request, GrantUse::Call).await?;
         let mut rights = match request.caller {
-            Some(caller) => own.narrowed_to(caller),
-            None => own.clone(),
+            Some(caller) => own_rights.narrowed_to(caller),
+            None => own_rights.clone(),
         };
-        let is_narrowed = !Arc::ptr_eq(&rights, &own) && rights.effective != own.effective;
-        let found = self.look_up(&rights, Some(context)).await?;
+        let is_narrowed = !Arc::ptr_eq(&rights, &own_rights) && rights.effective != own_rights.effective;
+        let found = self.look_up_secrets(&rights, Some(context)).await?;
         if !found.missing.is_empty() {
             let mut effective = rights.effective.clone();
             effective.missing.secrets = found.missing;
@@ -120,10 +136,10 @@ impl AuthorityProvider {
             require_secrets(&rights.effective)?;
         }
         let secrets = found.secrets;
-        let (variables, missing) = variables(&rights.effective, &secrets);
-        if !missing.is_empty() {
+        let (variables, missing_variables) = environment_variables(&rights.effective, &secrets);
+        if !missing_variables.is_empty() {
             let mut effective = rights.effective.clone();
-            effective.missing.variables = missing;
+            effective.missing.variables = missing_variables;
             rights = rights.with_effective(effective);
         }
         if let Some(frozen) = self.frozen_at {
@@ -141,7 +157,7 @@ impl AuthorityProvider {
             keyvalue,
             is_narrowed,
         );
-        Ok(Authority::new(authority.with_lost_grants(&lost)))
+        Ok(Authority::new(authority.with_lost_rules(&lost_rules)))
     }
 
     /// Refuses a call with this authority if one of its grants was removed or changed since the authority was computed.
@@ -158,16 +174,17 @@ impl AuthorityProvider {
         Err(Error::new(ErrorKind::Denied, Phase::Execute, message).with_suggestion("repeat the call"))
     }
 
-    /// Computes the rights that the next call in a new conversation would have. Does not use up grants.
+    /// Computes the rights that the next call of the request's conversation would have, without a calling plugin. Does not
+    /// use up grants.
     ///
     /// # Errors
     /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
-        let found = self.look_up(&rights, None).await?;
+        let found = self.look_up_secrets(&rights, None).await?;
         let mut effective = rights.effective.clone();
-        (_, effective.missing.variables) = variables(&effective, &found.secrets);
+        (_, effective.missing.variables) = environment_variables(&effective, &found.secrets);
         effective.missing.secrets = found.missing;
         Ok(effective)
     }
@@ -188,10 +205,10 @@ impl AuthorityProvider {
         })
     }
 
-    /// Returns the redactor of the secrets that the next call has. Does not use up grants.
+    /// Returns the redactor of the secrets that are granted to the plugin. Does not use up grants.
     ///
     /// # Errors
-    /// Those of [`AuthorityProvider::current_rights`], and if the secrets cannot be read.
+    /// Those of [`AuthorityProvider::current_rights`], and [`ErrorKind::Configuration`] if the secrets cannot be read or used.
     pub(crate) async fn redactor(
         self: &Arc<Self>,
         request: AuthorityRequest<'_>,
@@ -199,7 +216,7 @@ impl AuthorityProvider {
     ) -> Result<Redactor, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
-        let found = self.look_up(&rights, Some(context)).await?;
+        let found = self.look_up_secrets(&rights, Some(context)).await?;
         Ok(Redactor::new(found.secrets.iter().map(|secret| secret.value.as_str())))
     }
 
@@ -207,33 +224,35 @@ impl AuthorityProvider {
         if !self.grants.is_stale() {
             return Ok(());
         }
-        let own = self.clone();
-        let reading = tokio::task::spawn_blocking(move || own.grants.reread());
-        reading.await.map_err(unexpected)
+        let provider = self.clone();
+        let task = tokio::task::spawn_blocking(move || provider.grants.reread());
+        task.await.map_err(reading_failed)
     }
 
-    async fn look_up(
+    /// Looks up the secrets that the plugin may use.
+    async fn look_up_secrets(
         self: &Arc<Self>,
         rights: &OpenedRights,
         context: Option<&ToolContext>,
     ) -> Result<FoundSecrets, Error> {
         let effective = &rights.effective;
-        let usable = effective.rules.secrets.iter();
-        let rules: Vec<_> = usable
-            .filter(|rule| effective.has_secret(&rule.name))
-            .cloned()
-            .collect();
-        if rules.is_empty() {
+        let rules = effective.rules.secrets.iter();
+        let usable_rules: Vec<_> = rules.filter(|rule| effective.has_secret(&rule.name)).cloned().collect();
+        if usable_rules.is_empty() {
             return Ok(FoundSecrets::default());
         }
-        let (own, context) = (self.clone(), context.cloned());
-        let looking = tokio::task::spawn_blocking(move || own.secrets.look_up(&rules, context.as_ref()));
-        Ok(looking.await.map_err(unexpected)??)
+        let (provider, context) = (self.clone(), context.cloned());
+        let task = tokio::task::spawn_blocking(move || provider.secrets.look_up(&usable_rules, context.as_ref()));
+        Ok(task.await.map_err(reading_failed)??)
     }
 }
 
-/// Returns the variables that the guest sees, and the names of granted variables that have no value.
-fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Zeroizing<String>)>, Vec<String>) {
+/// Returns the environment variables that the guest sees, and the names of the granted variables of the host that have no
+/// value.
+fn environment_variables(
+    effective: &EffectiveRights,
+    secrets: &[Secret],
+) -> (Vec<(String, Zeroizing<String>)>, Vec<String>) {
     let rules = &effective.rules;
     let mut variables = Vec::new();
     for rule in rules.env.iter().filter(|rule| effective.has_variable(&rule.name)) {
@@ -241,14 +260,14 @@ fn variables(effective: &EffectiveRights, secrets: &[Secret]) -> (Vec<(String, Z
         variables.extend(value.map(|value| (rule.name.clone(), Zeroizing::new(value))));
     }
     for secret in secrets {
-        let variable = secret.rule.exposed_as.as_ref();
-        let variable = variable.filter(|variable| effective.has_variable(variable));
+        let exposed_as = secret.rule.exposed_as.as_ref();
+        let variable = exposed_as.filter(|variable| effective.has_variable(variable));
         variables.extend(variable.map(|variable| (variable.clone(), secret.value.clone())));
     }
     let has_value = |name: &String| variables.iter().any(|(variable, _)| variable == name);
     let is_exposed = |name: &String| rules.secrets.iter().any(|rule| rule.exposed_as.as_ref() == Some(name));
-    let granted = rules.env.iter().map(|rule| &rule.name);
-    let missing = granted
+    let granted_names = rules.env.iter().map(|rule| &rule.name);
+    let missing = granted_names
         .filter(|name| !has_value(name) && !is_exposed(name))
         .cloned()
         .collect();
@@ -267,7 +286,7 @@ fn require_secrets(effective: &EffectiveRights) -> Result<(), Error> {
     }
 }
 
-fn unexpected(error: tokio::task::JoinError) -> Error {
+fn reading_failed(error: tokio::task::JoinError) -> Error {
     Error::new(
         ErrorKind::Internal,
         Phase::Execute,

@@ -27,7 +27,7 @@ pub(crate) struct OpenedRights {
     pub(crate) effective: EffectiveRights,
     directories: Vec<Arc<OpenDirectory>>,
     /// The identities of the grants that give the rights.
-    pub(super) granted_by: Vec<String>,
+    pub(super) grant_identities: Vec<String>,
 }
 
 impl OpenedRights {
@@ -35,13 +35,13 @@ impl OpenedRights {
     pub(super) fn new<'a>(
         mut effective: EffectiveRights,
         opened: impl Iterator<Item = &'a OpenedRule>,
-        granted_by: Vec<String>,
+        grant_identities: Vec<String>,
     ) -> Arc<Self> {
         let mut directories: Vec<Arc<OpenDirectory>> = Vec::new();
-        let mut guests = HashSet::new();
-        let granted: HashSet<String> = effective.rules.files.iter().map(|rule| rule.guest.clone()).collect();
-        for rule in opened.filter(|rule| granted.contains(&rule.guest)) {
-            if !guests.insert(&rule.guest) {
+        let mut visited_paths = HashSet::new();
+        let granted_paths: HashSet<String> = effective.rules.files.iter().map(|rule| rule.guest.clone()).collect();
+        for rule in opened.filter(|rule| granted_paths.contains(&rule.guest)) {
+            if !visited_paths.insert(&rule.guest) {
                 continue;
             }
             let guest = rule.guest.clone();
@@ -58,7 +58,7 @@ impl OpenedRights {
         Arc::new(Self {
             effective,
             directories,
-            granted_by,
+            grant_identities,
         })
     }
 
@@ -67,7 +67,7 @@ impl OpenedRights {
         Arc::new(Self {
             effective: EffectiveRights::none(declared, reason),
             directories: Vec::new(),
-            granted_by: Vec::new(),
+            grant_identities: Vec::new(),
         })
     }
 
@@ -76,12 +76,12 @@ impl OpenedRights {
         self.with_effective(self.effective.narrowed_to(caller))
     }
 
-    /// Returns the same directories and grants with other rights.
+    /// Replaces the effective rights. The directories and grants remain the same.
     pub(super) fn with_effective(&self, effective: EffectiveRights) -> Arc<Self> {
         Arc::new(Self {
             effective,
             directories: self.directories.clone(),
-            granted_by: self.granted_by.clone(),
+            grant_identities: self.grant_identities.clone(),
         })
     }
 

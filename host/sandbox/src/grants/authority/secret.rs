@@ -27,7 +27,7 @@ pub enum SecretError {
         /// The source in which it was looked up.
         location: SecretSource,
     },
-    /// The value is too short, or cannot be sent.
+    /// The value is too short or contains a control character, or the name is not valid.
     #[error("the secret `{name}` {why}")]
     Unusable {
         /// The secret's name.
@@ -48,8 +48,8 @@ pub enum SecretError {
 /// Values by name.
 type ValuesByName = BTreeMap<String, Zeroizing<String>>;
 
-/// Secrets that the application provides, by name. A grant refers to them by name, as to the secrets of the store, over
-/// which they take precedence. They are wiped from memory when they are dropped.
+/// Secrets that the application provides, by name. A grant refers to them by name, as to the secrets of the store. They take
+/// precedence over secrets of the store with the same name. They are wiped from memory when they are dropped.
 ///
 /// ```
 /// use toolwit_sandbox::SecretValues;
@@ -67,9 +67,11 @@ impl SecretValues {
         self.0.insert(name.into(), Zeroizing::new(value.into()));
     }
 
+    /// Checks all names and values.
+    ///
     /// # Errors
     /// [`SecretError::Unusable`] for a name that no grant can refer to, and for a value that is too short to be redacted, or
-    /// cannot be sent.
+    /// contains a control character.
     pub(super) fn check(&self) -> Result<(), SecretError> {
         self.0.iter().try_for_each(|(name, value)| check_secret(name, value))
     }
@@ -138,11 +140,12 @@ impl SecretStore {
         Ok(self.read()?.keys().cloned().collect())
     }
 
-    /// Returns the value of a secret, or `None` if it does not exist. This is for programs that send the value to
-    /// servers that the user configured; plugins get secrets by grants only.
+    /// Returns the value of a secret, or `None` if it does not exist. Host programs use this for requests to servers that the
+    /// user configured. Plugins get secrets only through grants.
     ///
     /// # Errors
-    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, or cannot be sent.
+    /// [`SecretError::Store`]; [`SecretError::Unusable`] for a value that is too short to be redacted, or contains a control
+    /// character.
     pub fn value(&self, name: &str) -> Result<Option<Zeroizing<String>>, SecretError> {
         let value = self.read()?.remove(name);
         value.iter().try_for_each(|value| check_value(name, value))?;
@@ -152,8 +155,8 @@ impl SecretStore {
     /// Stores a value under a name. Returns whether it replaced an earlier value.
     ///
     /// # Errors
-    /// [`SecretError::Unusable`] for a value that is too short to be redacted, or cannot be sent;
-    /// [`SecretError::Store`].
+    /// [`SecretError::Unusable`] for a name that is not valid, and for a value that is too short to be redacted, or contains
+    /// a control character; [`SecretError::Store`].
     pub fn set(&self, name: &str, value: &str) -> Result<bool, SecretError> {
         check_secret(name, value)?;
         let file = self.lock()?;
@@ -181,41 +184,43 @@ impl SecretStore {
         let text = match read_private_text_file(&self.path, SECRETS_BYTES_MAX) {
             Ok(text) => Zeroizing::new(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ValuesByName::new()),
-            Err(error) => return Err(self.failed(format!("could not be read: {error}"))),
+            Err(error) => return Err(self.store_error(format!("could not be read: {error}"))),
         };
-        let table: toml::Table = text.parse().map_err(|error| self.invalid(&text, &error))?;
+        let table: toml::Table = text.parse().map_err(|error| self.parse_error(&text, &error))?;
         // Moves the values instead of copying them, so that these bytes are wiped.
         let text_of = |(name, value)| match value {
             toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
-            _ => Err(self.failed(format!("has a value at `{name}` that is not text"))),
+            _ => Err(self.store_error(format!("has a value at `{name}` that is not text"))),
         };
         table.into_iter().map(text_of).collect()
     }
 
     fn lock(&self) -> Result<LockedFile, SecretError> {
-        LockedFile::acquire(&self.path).map_err(|error| self.failed(format!("could not be locked: {error}")))
+        LockedFile::acquire(&self.path).map_err(|error| self.store_error(format!("could not be locked: {error}")))
     }
 
     fn write(&self, file: &LockedFile, secrets: &ValuesByName) -> Result<(), SecretError> {
-        let failed = |error: std::io::Error| self.failed(format!("could not be written: {error}"));
+        let failed = |error: std::io::Error| self.store_error(format!("could not be written: {error}"));
         let lines: BTreeMap<&str, &str> = secrets
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let text = Zeroizing::new(toml::to_string(&lines).map_err(|_| self.failed("could not be written as TOML"))?);
+        let text =
+            Zeroizing::new(toml::to_string(&lines).map_err(|_| self.store_error("could not be written as TOML"))?);
         file.replace(text.as_bytes()).map_err(failed)
     }
 
-    /// Returns the error of a file that is not TOML. The parser's message would quote the line and disclose the secret.
-    fn invalid(&self, text: &str, error: &toml::de::Error) -> SecretError {
+    /// Creates the error for a file that is not TOML. It omits the parser's message, which would quote the line and disclose
+    /// the secret.
+    fn parse_error(&self, text: &str, error: &toml::de::Error) -> SecretError {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
-        self.failed(format!(
+        self.store_error(format!(
             "is invalid at line {line}: each line is `name = \"value\"`, and each name occurs once"
         ))
     }
 
-    fn failed(&self, why: impl Into<String>) -> SecretError {
+    fn store_error(&self, why: impl Into<String>) -> SecretError {
         SecretError::Store {
             path: self.path.clone(),
             why: why.into(),
@@ -247,7 +252,7 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
     Ok(())
 }
 
-/// The secrets of a call.
+/// The values of granted secrets.
 #[derive(Default)]
 pub(crate) struct FoundSecrets {
     pub(crate) secrets: Vec<Secret>,
@@ -256,7 +261,7 @@ pub(crate) struct FoundSecrets {
 }
 
 impl FoundSecrets {
-    /// Returns the secrets, unless one is missing: no request is sent without its secret.
+    /// Returns the secrets if none is missing.
     ///
     /// # Errors
     /// [`SecretError::Missing`] for the first missing secret.
@@ -271,7 +276,7 @@ impl FoundSecrets {
     }
 }
 
-/// The secrets of the application and the secret store, in which granted secrets are looked up.
+/// Looks up granted secrets among those of the application, in the secret store, in the environment and in the conversation.
 pub(super) struct SecretLookup {
     pub(super) values: SecretValues,
     pub(super) store: Option<SecretStore>,
@@ -279,7 +284,7 @@ pub(super) struct SecretLookup {
 
 impl SecretLookup {
     /// Looks up granted secrets. Reads the store if a rule names a secret that the application does not provide. Without a
-    /// context, secrets of the conversation are skipped.
+    /// context, secrets of the conversation are skipped: they are neither found nor missing.
     ///
     /// # Errors
     /// [`SecretError::Store`] and [`SecretError::Unusable`].
@@ -337,7 +342,7 @@ impl From<SecretError> for Error {
             SecretError::Unusable { .. } => "use a longer value in one line".to_owned(),
             SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };
-        // The caller can supply a missing secret; only the operator can fix an unusable one.
+        // A missing secret can be supplied for the next call. Only the operator can fix an unusable one or the store.
         let (kind, phase) = match &error {
             SecretError::Missing { .. } => (ErrorKind::MissingKey, Phase::Validate),
             _ => (ErrorKind::Configuration, Phase::Execute),

@@ -18,7 +18,7 @@ const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub(crate) struct WritableRoots(HashSet<DirectoryIdentity>);
 
 impl WritableRoots {
-    /// Finds the directories that rules allow to write to.
+    /// Finds the directories that rules make writable. Skips those that cannot be opened.
     pub(crate) fn of<'a>(rules: impl IntoIterator<Item = &'a DirectoryRule>) -> Self {
         let writable = |rule: &&DirectoryRule| rule.access == AccessMode::ReadWrite;
         let mut rules: Vec<_> = rules.into_iter().filter(writable).collect();
@@ -38,13 +38,15 @@ impl WritableRoots {
     }
 }
 
-/// The directories that can be granted: all, except those of the host itself.
+/// The directories that can be granted: all except the root of a file system, kernel file systems, and those of the host
+/// itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrantableArea {
     /// Real paths of the host's own files and directories, which cannot be granted.
-    pub(crate) protected: Vec<PathBuf>,
-    /// Real paths of files and directories that can be granted for reading only: the host loads plugins from them.
-    pub(crate) plugins: Vec<PathBuf>,
+    pub(crate) protected_paths: Vec<PathBuf>,
+    /// Real paths of files and directories from which the host loads plugins. They can be granted for reading only.
+    pub(crate) plugin_paths: Vec<PathBuf>,
+    /// The directories that some grant makes writable.
     pub(crate) writable: WritableRoots,
 }
 
@@ -63,17 +65,20 @@ impl GrantableArea {
             let why = format!("{kernel} exposes processes and devices, not files");
             return Err(io::Error::other(why));
         }
-        let overlapping = |own: &&PathBuf| own.starts_with(path) || path.starts_with(own);
-        if let Some(own) = self.protected.iter().find(overlapping) {
-            let why = format!("it is or contains {}, which belongs to the host", own.display());
+        let overlaps = |host_path: &&PathBuf| host_path.starts_with(path) || path.starts_with(host_path);
+        if let Some(protected) = self.protected_paths.iter().find(overlaps) {
+            let why = format!(
+                "it is, contains or is inside {}, which belongs to the host",
+                protected.display()
+            );
             return Err(io::Error::other(why));
         }
         if rule.access == AccessMode::ReadWrite
-            && let Some(plugins) = self.plugins.iter().find(overlapping)
+            && let Some(plugins) = self.plugin_paths.iter().find(overlaps)
         {
             let plugins = plugins.display();
             let why = format!(
-                "it is or contains {plugins}, from which the host loads plugins; it can be granted for reading only"
+                "it is, contains or is inside {plugins}, from which the host loads plugins; it can be granted for reading only"
             );
             return Err(io::Error::other(why));
         }
@@ -81,7 +86,7 @@ impl GrantableArea {
     }
 }
 
-/// Returns the real path of a file or directory. The last parts of the path need not exist.
+/// Returns the real path of a file or directory. The last components of the path need not exist.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The identity of a directory. It does not change when the directory is renamed, and a different directory at the same
-/// path has a different identity.
+/// The identity of a directory. On Unix, it does not change when the directory is renamed, and a different directory at the
+/// same path has a different identity. On other platforms, the path is the identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DirectoryIdentity {
     device: u64,
@@ -43,13 +43,13 @@ impl DirectoryIdentity {
     }
 }
 
-/// A directory as it was when it was opened first.
+/// The record of a granted directory, made when the directory was first opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,
-    /// Whether the directory was inside one that some grant could write to. If so, a different directory at its path is
-    /// refused. Otherwise, a different one is refused only if a link leads to it: a plugin with a grant of another
-    /// file, or of another time, could have put the link there.
+    /// Whether the directory was inside one that some grant made writable. If so, a different directory at its path is
+    /// refused. Otherwise, a different one is refused only if a link leads to it: a plugin could have created the link with a
+    /// grant of another grants file, or with a grant that was revoked.
     pub(crate) is_replaceable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Granted directories: resolved and opened once, and counted while guests write to them.
+//! Granted directories: their paths are resolved and opened once, and the bytes that guests write to them are counted.
 
 mod grantable_area;
 mod identity;

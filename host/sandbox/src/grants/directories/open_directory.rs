@@ -30,20 +30,21 @@ pub(crate) struct OpenDirectory {
 }
 
 impl OpenDirectory {
-    /// Opens the directory of a rule. `granted` is its record, if it was recorded when it was opened first.
+    /// Opens the directory of a rule. `recorded` is its record from when it was first opened, if there is one.
     ///
     /// # Errors
-    /// If the directory does not exist, is not a directory, cannot be granted, or is not the recorded one.
+    /// If the directory does not exist, is not a directory, cannot be granted, or is not the recorded one and may have been
+    /// replaced by a plugin.
     pub(crate) fn open(
         rule: &DirectoryRule,
         area: &GrantableArea,
-        granted: Option<RecordedDirectory>,
+        recorded: Option<RecordedDirectory>,
         files: &Arc<OpenFiles>,
     ) -> io::Result<Self> {
         let directory = area.resolve(rule)?;
-        let is_other = |granted: &RecordedDirectory| granted.identity != directory.identity;
-        match granted.filter(is_other) {
-            Some(granted) if granted.is_replaceable => {
+        let is_other = |recorded: &RecordedDirectory| recorded.identity != directory.identity;
+        match recorded.filter(is_other) {
+            Some(recorded) if recorded.is_replaceable => {
                 return Err(io::Error::other(
                     "it is not the directory that was granted, which a plugin could replace; grant it again to use the new one",
                 ));
@@ -55,7 +56,7 @@ impl OpenDirectory {
             }
             _ => {}
         }
-        let handle = Arc::new(readable(directory.handle)?);
+        let handle = Arc::new(reopen_for_reading(directory.handle)?);
         let (path, bytes_max) = (directory.path.clone(), rule.quota_bytes);
         Ok(Self {
             quota: Arc::new(DirectoryQuota::new(handle.clone(), path, bytes_max, files.clone())),
@@ -72,12 +73,12 @@ impl OpenDirectory {
     /// Checks that the directory of a rule can be granted. Returns its identity.
     ///
     /// # Errors
-    /// Those of [`OpenDirectory::open`].
+    /// If the directory does not exist, is not a directory, or cannot be granted.
     pub(crate) fn check(rule: &DirectoryRule, area: &GrantableArea) -> io::Result<DirectoryIdentity> {
         Ok(area.resolve(rule)?.identity)
     }
 
-    /// Returns whether the path of the directory can lead to a different one later, which only the record reveals.
+    /// Returns whether a plugin could make the path lead to a different directory later, which only the record reveals.
     pub(crate) fn must_be_recorded(&self) -> bool {
         self.is_replaceable || self.has_link
     }
@@ -97,16 +98,16 @@ impl OpenDirectory {
     }
 }
 
-/// Opens a directory for reading its entries.
+/// Opens a directory again, for reading its entries.
 #[cfg(unix)]
-fn readable(directory: File) -> io::Result<File> {
+fn reopen_for_reading(directory: File) -> io::Result<File> {
     use cap_primitives::fs::{OpenOptions, open};
     open(&directory, std::path::Path::new("."), OpenOptions::new().read(true))
 }
 
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "opening can fail on other platforms")]
-fn readable(directory: File) -> io::Result<File> {
+fn reopen_for_reading(directory: File) -> io::Result<File> {
     Ok(directory)
 }
 

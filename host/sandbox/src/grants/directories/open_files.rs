@@ -13,23 +13,25 @@ pub(crate) struct OpenFiles(Mutex<TrackedFiles>);
 
 #[derive(Debug, Default)]
 struct TrackedFiles {
+    /// Each file with the real path of the granted directory through which it was opened.
     files: Vec<(PathBuf, Weak<File>)>,
     /// The length of the list at which closed files are removed from it.
-    sweep_at: usize,
+    sweep_length: usize,
 }
 
 impl OpenFiles {
+    /// Records that a guest opened a file through a granted directory.
     pub(super) fn track(&self, directory: &Path, file: &Arc<File>) {
         let mut tracked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if tracked.files.len() >= tracked.sweep_at {
+        if tracked.files.len() >= tracked.sweep_length {
             tracked.files.retain(|(_, file)| file.strong_count() > 0);
-            tracked.sweep_at = (tracked.files.len() * 2).max(64);
+            tracked.sweep_length = (tracked.files.len() * 2).max(64);
         }
         tracked.files.push((directory.to_owned(), Arc::downgrade(file)));
     }
 
-    /// Returns the bytes of removed files that are still open. Counts those that were opened through the directory, through one
-    /// inside it, or through one that contains it.
+    /// Returns the bytes of removed files that are still open, with [`ENTRY_BYTES`] for each. Counts the files that were
+    /// opened through this directory, through one inside it, or through one that contains it.
     pub(super) fn removed_bytes(&self, directory: &Path) -> u64 {
         let tracked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let related = tracked
@@ -38,24 +40,25 @@ impl OpenFiles {
             .filter(|(opened, _)| opened.starts_with(directory) || directory.starts_with(opened));
         let mut counted = HashSet::new();
         related
-            .filter_map(|(_, file)| removed(&*file.upgrade()?))
+            .filter_map(|(_, file)| removed_file(&*file.upgrade()?))
             .filter(|(inode, _)| counted.insert(*inode))
             .map(|(_, bytes)| bytes)
             .fold(0, u64::saturating_add)
     }
 }
 
-/// Returns device, inode and size of a file that has no name any more.
+/// Returns the device and the inode of a file that has no name any more, and the bytes that count for it. Returns `None` for
+/// other files.
 #[cfg(unix)]
-fn removed(file: &File) -> Option<((u64, u64), u64)> {
+fn removed_file(file: &File) -> Option<((u64, u64), u64)> {
     use std::os::unix::fs::MetadataExt;
     let metadata = file.metadata().ok()?;
     let inode = (metadata.dev(), metadata.ino());
     (metadata.nlink() == 0).then(|| (inode, metadata.len().saturating_add(ENTRY_BYTES)))
 }
 
-/// A file that is open keeps its name on other platforms.
+/// On other platforms, an open file keeps its name.
 #[cfg(not(unix))]
-fn removed(_file: &File) -> Option<((u64, u64), u64)> {
+fn removed_file(_file: &File) -> Option<((u64, u64), u64)> {
     None
 }

@@ -19,9 +19,9 @@ pub(super) struct ResolvedDirectory {
     /// The real path, without links.
     pub(super) path: PathBuf,
     pub(super) identity: DirectoryIdentity,
-    /// Whether the directory is inside one that some grant can write to, at any depth.
+    /// Whether the directory is inside one that some grant makes writable, at any depth.
     pub(super) is_inside_writable: bool,
-    /// Whether its path has a link.
+    /// Whether a link was followed to reach the directory. Set only for the last directory of a path.
     pub(super) has_link: bool,
     /// Whether a plugin can replace the entries of this directory.
     is_writable: bool,
@@ -29,10 +29,10 @@ pub(super) struct ResolvedDirectory {
 
 /// Opens the directory at an absolute path.
 ///
-/// Links are followed, except inside a directory that some grant can write to: there, a plugin chooses where a link leads.
+/// Links are followed, except inside a directory that some grant makes writable. There, a plugin chooses where a link leads.
 ///
 /// # Errors
-/// If the path does not exist or is not a directory, and for a link inside such a directory.
+/// If the path does not exist, is not a directory or has too many links, and for a link inside or through a writable directory.
 pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
     let mut walk = PathWalk {
         opened: vec![ResolvedDirectory::root_of(path, writable)?],

@@ -22,9 +22,9 @@ const MEASUREMENTS: u64 = 8;
 
 /// The quota of a directory in bytes, shared by all instances that write to it.
 ///
-/// Every written byte is counted, even if it replaces another, so that the count is never too low. When the count reaches the
-/// limit, the directory is measured again, which frees the bytes that were removed or overwritten. A removed file is freed when
-/// it is closed.
+/// Every byte that a guest writes is counted, even if it replaces another, so that the count is never too low. When the count
+/// reaches the limit, the directory is measured again. The measured count no longer has the bytes that were removed or
+/// overwritten. A removed file counts until it is closed.
 #[derive(Debug)]
 pub(crate) struct DirectoryQuota {
     directory: Arc<File>,
@@ -32,13 +32,14 @@ pub(crate) struct DirectoryQuota {
     bytes_max: u64,
     files: Arc<OpenFiles>,
     count: Mutex<QuotaCount>,
-    /// Held while the directory is measured. `count` is not: writers below the quota do not wait for the disk.
+    /// Held while the directory is measured. `count` is not held then, so that writers below the quota do not wait for the
+    /// disk.
     measurement: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct QuotaCount {
-    /// `None` before the first measurement.
+    /// The bytes of the last measurement, and those reserved since. `None` before the first measurement.
     used: Option<u64>,
     /// Reserved bytes that may not be on disk yet, so that a measurement does not see them.
     unwritten: u64,
@@ -47,10 +48,11 @@ struct QuotaCount {
     /// The value of `reserved` at the beginning of the last measurement.
     reserved_at_measurement: u64,
     /// The earliest time of the next measurement.
-    next: Option<Instant>,
+    next_measurement: Option<Instant>,
 }
 
 impl QuotaCount {
+    /// Reserves bytes. `used` is the current value of the field.
     fn add(&mut self, used: u64, bytes: u64) {
         self.used = Some(used.saturating_add(bytes));
         self.unwritten = self.unwritten.saturating_add(bytes);
@@ -75,13 +77,14 @@ impl DirectoryQuota {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has
-    /// to be measured first: it seems full, or much was written since the last measurement, and other processes may
-    /// have written too.
+    /// Reserves between `bytes_min` and `bytes_max` bytes without reading the disk. Returns `None` if the directory has to be
+    /// measured first: it was never measured, it seems full, or guests have written so much since the last measurement that
+    /// other processes may have written too.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.count();
-        let since = count.reserved.saturating_sub(count.reserved_at_measurement);
-        let is_due = since > self.bytes_max / MEASUREMENTS && count.next.is_none_or(|next| next <= Instant::now());
+        let reserved_since = count.reserved.saturating_sub(count.reserved_at_measurement);
+        let is_due = reserved_since > self.bytes_max / MEASUREMENTS
+            && count.next_measurement.is_none_or(|next| next <= Instant::now());
         drop(count);
         if is_due {
             None
@@ -90,7 +93,8 @@ impl DirectoryQuota {
         }
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is.
+    /// Reserves between `bytes_min` and `bytes_max` bytes by the last measurement, however old it is. Returns `None` if there
+    /// is none, or if the directory seems full.
     pub(crate) fn reserve_counted(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let mut count = self.count();
         let used = count.used?;
@@ -105,10 +109,11 @@ impl DirectoryQuota {
         })
     }
 
-    /// Reserves between `bytes_min` and `bytes_max` bytes, and measures the directory if it seems full. Reads the disk.
+    /// Reserves between `bytes_min` and `bytes_max` bytes. Measures the directory first if [`DirectoryQuota::try_reserve`]
+    /// requires it, which reads the disk.
     ///
     /// # Errors
-    /// The error of a full disk if the quota is reached.
+    /// The error of a full disk if the quota is reached, and the error of a directory that cannot be measured.
     pub(crate) fn reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
         if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
             return Ok(reservation);
@@ -125,23 +130,28 @@ impl DirectoryQuota {
         })
     }
 
-    /// Measures the directory. Bytes that are reserved meanwhile count in addition, because the measurement may have missed them.
+    /// Measures the directory. Bytes that are reserved meanwhile count in addition, because the measurement may have missed
+    /// them.
+    ///
+    /// # Errors
+    /// The error of a full disk if the pause since the last measurement is not over, and the error of a directory that cannot
+    /// be read.
     fn measure(&self) -> io::Result<()> {
         let started = Instant::now();
         let (unwritten, reserved) = {
             let count = self.count();
-            if count.next.is_some_and(|next| started < next) {
+            if count.next_measurement.is_some_and(|next| started < next) {
                 return Err(disk_full());
             }
             (count.unwritten, count.reserved)
         };
         let on_disk = measure(&self.directory)?.saturating_add(self.files.removed_bytes(&self.path));
-        let took = started.elapsed().max(Duration::from_micros(1));
+        let duration = started.elapsed().max(Duration::from_micros(1));
         let mut count = self.count();
-        let unseen = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
-        count.used = Some(on_disk.saturating_add(unseen));
+        let unmeasured = unwritten.saturating_add(count.reserved.saturating_sub(reserved));
+        count.used = Some(on_disk.saturating_add(unmeasured));
         count.reserved_at_measurement = reserved;
-        count.next = Some(Instant::now() + took * PAUSE_FACTOR);
+        count.next_measurement = Some(Instant::now() + duration * PAUSE_FACTOR);
         Ok(())
     }
 }

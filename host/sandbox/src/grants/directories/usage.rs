@@ -9,45 +9,46 @@ use cap_primitives::fs::{ReadDir, open_dir, read_base_dir, read_dir};
 use super::quota::ENTRY_BYTES;
 use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
 
-/// The maximum length of a path. A directory with a longer path is opened, and the paths below it start from there.
-/// Less than the maximum of the operating system, so that a tree of any depth can be measured.
+/// The maximum length of a path. A directory with a longer path is opened as a new base, from which the paths below it start.
+/// The length is below the maximum of the operating system, so that a tree of any depth can be measured.
 const PATH_BYTES_MAX: usize = 2_000;
 
-/// The maximum number of directories that are open at a time. Only a tree that branches at every depth needs several.
-const OPEN_MAX: usize = 64;
+/// The maximum number of bases that are open at a time. Only a deep tree that branches at every depth needs several.
+const BASES_MAX: usize = 64;
 
-/// Measures a directory: the content of its files, with holes, and [`ENTRY_BYTES`] for each name. Links are counted but not
-/// followed. Entries that disappear meanwhile and directories that the host may not read are not counted.
+/// Measures a directory tree: the length of its files, including the holes of sparse files, and [`ENTRY_BYTES`] for each
+/// name. Links are counted but not followed. Entries that disappear meanwhile and directories that the host may not read are
+/// not counted.
 ///
 /// # Errors
-/// If the directory cannot be read. A tree with more than [`DIRECTORY_ENTRIES_MAX`] names or [`OPEN_MAX`] open directories has
-/// `u64::MAX` bytes.
+/// If the directory cannot be read. A tree with more than [`DIRECTORY_ENTRIES_MAX`] names or [`BASES_MAX`] open directories
+/// counts as `u64::MAX` bytes.
 pub(super) fn measure(directory: &File) -> io::Result<u64> {
     let mut tree = Tree {
         bases: vec![directory.try_clone()?],
         pending: vec![(0, PathBuf::new())],
     };
-    let (mut bytes, mut entries) = (0_u64, 0_u64);
+    let (mut bytes, mut entry_count) = (0_u64, 0_u64);
     while let Some((base, path)) = tree.pending.pop() {
-        let Some((base, path, listed)) = unless_unavailable(tree.open(base, path))? else {
+        let Some((base, path, entries)) = unless_unavailable(tree.open(base, path))? else {
             continue;
         };
-        if base >= OPEN_MAX {
+        if base >= BASES_MAX {
             return Ok(u64::MAX);
         }
-        for entry in listed {
+        for entry in entries {
             let Ok((name, metadata)) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?))) else {
                 continue;
             };
             if metadata.is_dir() {
                 tree.pending.push((base, path.join(name)));
             }
-            entries += 1;
+            entry_count += 1;
             bytes = bytes.saturating_add(ENTRY_BYTES);
             if metadata.is_file() {
                 bytes = bytes.saturating_add(metadata.len());
             }
-            if entries > DIRECTORY_ENTRIES_MAX {
+            if entry_count > DIRECTORY_ENTRIES_MAX {
                 return Ok(u64::MAX);
             }
         }
@@ -59,25 +60,26 @@ pub(super) fn measure(directory: &File) -> io::Result<u64> {
 struct Tree {
     /// Open directories, each inside the previous one.
     bases: Vec<File>,
-    /// Directories to measure: the index of a base, and the path from there. A later one never has an earlier base.
+    /// Directories to measure: the index of a base, and the path from this base. The indices never decrease.
     pending: Vec<(usize, PathBuf)>,
 }
 
 impl Tree {
-    /// Opens a pending directory. Returns its base, which may be new, and its path from the base.
+    /// Opens a pending directory. Returns the index of its base, which may be new, its path from the base, and its entries.
     fn open(&mut self, base: usize, path: PathBuf) -> io::Result<(usize, PathBuf, ReadDir)> {
         self.bases.truncate(base + 1);
         if path.as_os_str().len() <= PATH_BYTES_MAX {
-            let listed = list(&self.bases[base], &path)?;
-            return Ok((base, path, listed));
+            let entries = list(&self.bases[base], &path)?;
+            return Ok((base, path, entries));
         }
-        let opened = open_dir(&self.bases[base], &path)?;
+        let new_base = open_dir(&self.bases[base], &path)?;
+        // Without another pending directory, the old base is not needed any more.
         if self.pending.last().is_none_or(|(other, _)| *other != base) {
             self.bases.pop();
         }
-        let listed = list(&opened, Path::new(""))?;
-        self.bases.push(opened);
-        Ok((self.bases.len() - 1, PathBuf::new(), listed))
+        let entries = list(&new_base, Path::new(""))?;
+        self.bases.push(new_base);
+        Ok((self.bases.len() - 1, PathBuf::new(), entries))
     }
 }
 
@@ -89,11 +91,12 @@ fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
     }
 }
 
-/// Returns `None` for a directory that was removed or replaced since it was listed, or that the host may not read.
-fn unless_unavailable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+/// Converts the error of a directory that was removed or replaced since it was listed, or that the host may not read, to
+/// `None`.
+fn unless_unavailable<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    match opened {
-        Ok(opened) => Ok(Some(opened)),
+    match outcome {
+        Ok(value) => Ok(Some(value)),
         Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,4 +1,4 @@
-//! The record of granted directories, as they were when they were opened first.
+//! The record of granted directories, as they were when they were first opened.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,22 +8,21 @@ use std::path::{Path, PathBuf};
 use crate::grants::directories::{DirectoryIdentity, RecordedDirectory};
 use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
-/// The identity that each granted directory had when it was opened first, by its path in the grants file. The record is
-/// a file next to the grants file; without a grants file, it is in memory.
+/// The identity that each granted directory had when it was first opened, by its path in the grants file. The record is a
+/// file next to the grants file. Without a grants file, it is in memory.
 ///
-/// The record outlives a writable grant. A link that the grant's plugin has left behind cannot lead to a different
+/// The record remains when a writable grant is revoked, so that a link that the plugin left behind cannot lead to a different
 /// directory.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {
-    /// The grants file.
-    grants: Option<PathBuf>,
+    grants_file: Option<PathBuf>,
     in_memory: HashMap<PathBuf, RecordedDirectory>,
 }
 
 impl DirectoryRecord {
-    pub(crate) fn new(grants: Option<PathBuf>) -> Self {
+    pub(crate) fn new(grants_file: Option<PathBuf>) -> Self {
         Self {
-            grants,
+            grants_file,
             in_memory: HashMap::new(),
         }
     }
@@ -33,10 +32,10 @@ impl DirectoryRecord {
     /// # Errors
     /// If the record exists but cannot be read or is damaged, because the granted directories are then unknown.
     pub(crate) fn read(&self) -> io::Result<HashMap<PathBuf, RecordedDirectory>> {
-        let Some(grants) = &self.grants else {
+        let Some(grants_file) = &self.grants_file else {
             return Ok(self.in_memory.clone());
         };
-        let file = record_of(grants);
+        let file = record_path(grants_file);
         let damaged = |error: io::Error| {
             let why = format!(
                 "the record {} cannot be used: {error}; without it the current directories are trusted",
@@ -45,7 +44,7 @@ impl DirectoryRecord {
             io::Error::new(error.kind(), why)
         };
         match fs::read_to_string(&file) {
-            Ok(text) => text.lines().map(parse).collect::<io::Result<_>>().map_err(damaged),
+            Ok(text) => text.lines().map(parse_line).collect::<io::Result<_>>().map_err(damaged),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(HashMap::new()),
             Err(error) => Err(damaged(error)),
         }
@@ -59,11 +58,11 @@ impl DirectoryRecord {
         if new.is_empty() {
             return Ok(());
         }
-        let Some(grants) = &self.grants else {
+        let Some(grants_file) = &self.grants_file else {
             self.in_memory.extend(new);
             return Ok(());
         };
-        let _lock = LockedFile::acquire(grants)?;
+        let _lock = LockedFile::acquire(grants_file)?;
         // Another process may have recorded the directories meanwhile.
         let mut recorded = self.read()?;
         for (path, directory) in new {
@@ -72,61 +71,62 @@ impl DirectoryRecord {
                 *earlier = directory;
             }
         }
-        write(grants, &recorded)
+        write_record(grants_file, &recorded)
     }
 
-    /// Removes the records of paths that lead to different directories now, because the operator grants them again.
-    /// Returns whether there are any. The caller holds the lock of the grants file.
+    /// Removes the records of paths that lead to different directories now, because the operator grants these paths again.
+    /// `current` has the identities of the directories now. Returns whether a record was removed. The caller holds the lock
+    /// of the grants file.
     ///
     /// # Errors
     /// If the record cannot be read or written.
-    pub(super) fn remove_replaced(&self, now: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
-        let Some(grants) = &self.grants else {
+    pub(super) fn remove_replaced(&self, current: &HashMap<PathBuf, DirectoryIdentity>) -> io::Result<bool> {
+        let Some(grants_file) = &self.grants_file else {
             return Ok(false);
         };
         let mut recorded = self.read()?;
-        let before = recorded.len();
-        recorded.retain(|path, directory| now.get(path).is_none_or(|now| *now == directory.identity));
-        if recorded.len() == before {
+        let count_before = recorded.len();
+        recorded.retain(|path, directory| current.get(path).is_none_or(|identity| *identity == directory.identity));
+        if recorded.len() == count_before {
             return Ok(false);
         }
-        write(grants, &recorded)?;
+        write_record(grants_file, &recorded)?;
         Ok(true)
     }
 }
 
-fn record_of(grants: &Path) -> PathBuf {
-    sibling(grants, ".directories")
+fn record_path(grants_file: &Path) -> PathBuf {
+    sibling(grants_file, ".directories")
 }
 
-fn write(grants: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
+fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
     let line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
-        let kind = if directory.is_replaceable {
+        let prefix = if directory.is_replaceable {
             ""
         } else {
             NOT_REPLACEABLE_PREFIX
         };
-        format!("{kind}{} {}\n", directory.identity, path.display())
+        format!("{prefix}{} {}\n", directory.identity, path.display())
     };
     let lines = recorded.iter().map(line);
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
-    StagedFile::write_private(&record_of(grants), lines.concat().as_bytes())?.commit()
+    StagedFile::write_private(&record_path(grants_file), lines.concat().as_bytes())?.commit()
 }
 
 /// The beginning of the line of a directory that no plugin could replace.
 const NOT_REPLACEABLE_PREFIX: &str = "fixed ";
 
-/// Parses a line: an identity, a space and a path. A rule's path has no line break.
-fn parse(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
-    let fixed = line.strip_prefix(NOT_REPLACEABLE_PREFIX);
-    let (identity, path) = fixed
+/// Parses a line: an optional prefix, an identity, a space and a path. The path of a rule has no line break.
+fn parse_line(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
+    let not_replaceable = line.strip_prefix(NOT_REPLACEABLE_PREFIX);
+    let (identity, path) = not_replaceable
         .unwrap_or(line)
         .split_once(' ')
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line has no path"))?;
     let directory = RecordedDirectory {
         identity: identity.parse()?,
-        is_replaceable: fixed.is_none(),
+        is_replaceable: not_replaceable.is_none(),
     };
     Ok((path.into(), directory))
 }

@@ -20,10 +20,10 @@ pub struct GrantsFileError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantsFileErrorReason {
-    /// The file could not be read.
+    /// The file, or the record of used grants next to it, could not be read.
     #[error("could not be read: {0}")]
     Read(#[source] io::Error),
-    /// The file, its lock or its log could not be written.
+    /// The file, its lock, its log or the record of granted directories could not be written.
     #[error("could not be changed: {0}")]
     Write(#[source] io::Error),
     /// The file is invalid.
@@ -32,7 +32,7 @@ pub enum GrantsFileErrorReason {
     /// The grants are an inline array, to which the host cannot add a grant.
     #[error("has its grants in one line; write each as a `[[grant]]` table")]
     InlineGrants,
-    /// The file would be invalid with the new grant.
+    /// A rule of the new grant cannot be enforced, or the file would be invalid with the change.
     #[error("cannot have this grant: {0}")]
     NotGrantable(String),
     /// The file has no grant for the plugin.

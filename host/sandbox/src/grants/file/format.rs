@@ -100,7 +100,7 @@ impl Grants {
             grants.push(
                 grant
                     .into_inner()
-                    .check(position)
+                    .into_grant(position)
                     .map_err(|error| invalid(byte, error))?,
             );
         }
@@ -127,7 +127,8 @@ fn plain_text(bytes: &[u8]) -> Result<&str, GrantsError> {
 }
 
 impl GrantFormat {
-    fn check(self, position: FilePosition) -> Result<Grant, RuleError> {
+    /// Checks the grant and converts it.
+    fn into_grant(self, position: FilePosition) -> Result<Grant, RuleError> {
         let version = match (self.digest, self.any_version) {
             (Some(digest), None | Some(false)) => GrantedVersion::Digest(parse_digest(&digest)?),
             (None, Some(true)) => GrantedVersion::Any,
@@ -166,12 +167,12 @@ impl GrantFormat {
 /// Checks the conditions that the types of a grant's rules cannot express.
 fn check_grant(grant: &Grant) -> Result<(), RuleError> {
     check_name(&grant.plugin)?;
-    let mut guests: Vec<_> = grant.rules.files.iter().map(|rule| &rule.guest).collect();
-    guests.sort();
-    if let Some(pair) = guests.windows(2).find(|pair| pair[0] == pair[1]) {
+    let mut guest_paths: Vec<_> = grant.rules.files.iter().map(|rule| &rule.guest).collect();
+    guest_paths.sort();
+    if let Some(pair) = guest_paths.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
     }
-    // Rules are shown to people before they accept them; a line break could hide or forge one.
+    // A person reads rules before accepting them, and a line break could hide or forge a rule.
     let paths = grant
         .rules
         .files
@@ -221,16 +222,16 @@ pub struct NewGrant {
 }
 
 impl NewGrant {
-    /// Returns whether permanent grants of the same version already contain each rule.
+    /// Returns whether earlier permanent grants for the same version already contain all rules of this permanent grant.
     pub(super) fn is_covered_by(&self, grants: &[Grant]) -> bool {
-        let mut rest = self.rules.clone();
+        let mut missing_rules = self.rules.clone();
         for grant in grants.iter().filter(|grant| self.replaces(grant)) {
-            rest.remove_equal(&grant.rules);
+            missing_rules.remove_equal(&grant.rules);
         }
-        rest == GrantRules::default()
+        missing_rules == GrantRules::default()
     }
 
-    /// Returns whether this permanent grant replaces rules of an earlier one.
+    /// Returns whether this grant can replace rules of an earlier one: both are permanent, and for the same plugin and version.
     pub(super) fn replaces(&self, earlier: &Grant) -> bool {
         let is_permanent = self.scope == GrantScope::Always && earlier.scope == GrantScope::Always;
         is_permanent && earlier.plugin == self.plugin && earlier.version == self.version
@@ -239,7 +240,7 @@ impl NewGrant {
     /// Converts the grant of an application.
     ///
     /// # Errors
-    /// For a name that no plugin can have, and for rules that exclude each other.
+    /// For a name that no plugin can have, an invalid digest, and rules that no grants file could have.
     pub(crate) fn into_grant(self) -> Result<Grant, RuleError> {
         let grant = Grant {
             position: None,
@@ -256,7 +257,7 @@ impl NewGrant {
         Ok(grant)
     }
 
-    /// Writes the grant as a table of the file. `issued` is in nanoseconds since 1970.
+    /// Converts the grant to a table of the file. `issued` is in nanoseconds since 1970.
     pub(super) fn to_table(&self, issued: u64) -> Result<Table, String> {
         let mut table = Table::new();
         table["plugin"] = toml_edit::value(&self.plugin);
@@ -275,22 +276,22 @@ impl NewGrant {
     }
 }
 
-/// Removes rules from a table of the file. Other rules keep their text.
+/// Removes rules from a table of the file: those of `before` that are not in `after`. The other kinds of rules keep their text.
 pub(super) fn remove_rules(table: &mut Table, before: &GrantRules, after: &GrantRules) -> Result<(), String> {
     let after = rules_items(after)?;
     for (key, item) in rules_items(before)? {
-        match after.iter().find(|(kept, _)| *kept == key) {
+        match after.iter().find(|(after_key, _)| *after_key == key) {
             None => {
                 table.remove(&key);
             }
-            Some((_, rest)) if rest.to_string() != item.to_string() => table[&key] = rest.clone(),
+            Some((_, remaining)) if remaining.to_string() != item.to_string() => table[&key] = remaining.clone(),
             Some(_) => {}
         }
     }
     Ok(())
 }
 
-/// Writes rules as items of a table, one for each kind.
+/// Converts rules to items of a table, one for each kind of rule.
 fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
     let text = toml::to_string(rules).map_err(|error| error.to_string())?;
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
@@ -311,7 +312,7 @@ pub(super) fn unix_seconds() -> u64 {
     time_since_1970().as_secs()
 }
 
-/// Returns the nanoseconds since 1970. So a grant that is issued again within a second is a different grant.
+/// Returns the nanoseconds since 1970. Nanoseconds, so that a grant that is issued again within a second is a different grant.
 pub(super) fn unix_nanoseconds() -> u64 {
     u64::try_from(time_since_1970().as_nanos()).unwrap_or(u64::MAX)
 }

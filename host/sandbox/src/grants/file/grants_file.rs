@@ -65,7 +65,7 @@ impl GrantsContent {
     /// Checks the text of a grants file.
     ///
     /// # Errors
-    /// If it is not valid. The error is that of the parser.
+    /// If the text is not valid; see [`Grants::parse`].
     pub fn parse(text: String) -> Result<Self, GrantsError> {
         let grants = Grants::parse(text.as_bytes())?;
         Ok(Self { text, grants })
@@ -135,8 +135,9 @@ impl GrantsFile {
 
     /// Adds a grant at the end of the file, which is created if it does not exist. Returns whether the file changed.
     ///
-    /// A permanent grant replaces earlier permanent rules for the same things, so that repeated grants do not accumulate. Grants
-    /// of the plugin for one call that are used up are removed. A directory that was replaced since it was granted is accepted.
+    /// A permanent grant replaces earlier permanent rules for the same things, so that repeated grants do not accumulate.
+    /// Grants of the plugin for one call that are used up are removed. A directory that was replaced since it was granted is
+    /// accepted.
     ///
     /// # Errors
     /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could
@@ -153,7 +154,7 @@ impl GrantsFile {
                 .remove_replaced(&directories)
                 .map_err(GrantsFileErrorReason::Write)?;
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
-            let is_used_up = |old: &Grant| old.scope == GrantScope::Once && used.contains(&old.identity());
+            let is_used_up = |earlier: &Grant| earlier.scope == GrantScope::Once && used.contains(&earlier.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_renewed {
                 return Ok(Vec::new());
             }
@@ -169,7 +170,7 @@ impl GrantsFile {
                 } else if grant.replaces(old) {
                     rules.remove_replaced_by(&grant.rules);
                 }
-                write_rules(tables, index, &old.rules, &rules)?;
+                reduce_rules(tables, index, &old.rules, &rules)?;
             }
             tables.push(table);
             Ok(grant.rules.describe())
@@ -184,19 +185,19 @@ impl GrantsFile {
     pub fn revoke(&self, plugin: &str) -> Result<usize, GrantsFileError> {
         let mut removed = 0;
         self.change("revoke", plugin, |tables, grants| {
-            let named: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
-            removed = named.len();
-            if named.is_empty() {
+            let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
+            removed = plugin_grants.len();
+            if plugin_grants.is_empty() {
                 return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
             }
             tables.retain(|table| table.get("plugin").and_then(Item::as_str) != Some(plugin));
-            Ok(named.iter().flat_map(|grant| grant.rules.describe()).collect())
+            Ok(plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect())
         })?;
         Ok(removed)
     }
 
-    /// Removes one rule of a plugin. `rule` is its text as in [`GrantRules::describe`], or the first words of it.
-    /// Returns the full text.
+    /// Removes one rule from all grants of a plugin. `rule` is the text of the rule as in [`GrantRules::describe`], or its
+    /// first words. Returns the full text.
     ///
     /// A grant for one call or one conversation that has been used is removed with all its rules.
     ///
@@ -206,17 +207,17 @@ impl GrantsFile {
     pub fn revoke_rule(&self, plugin: &str, rule: &str) -> Result<String, GrantsFileError> {
         let removed = self.change("revoke", plugin, |tables, grants| {
             let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
-            let found = one_rule(grants, plugin, rule)?;
+            let revoked_rule = find_rule(grants, plugin, rule)?;
             for (index, old) in grants.iter().enumerate().rev().filter(|(_, old)| old.plugin == plugin) {
                 let mut rules = old.rules.clone();
-                rules.retain(|line| line != found);
+                rules.retain(|line| line != revoked_rule);
                 // The identity of a used grant depends on its rules: with fewer rules, the grant would count as unused.
                 if rules != old.rules && used.contains(&old.identity()) {
                     rules = GrantRules::default();
                 }
-                write_rules(tables, index, &old.rules, &rules)?;
+                reduce_rules(tables, index, &old.rules, &rules)?;
             }
-            Ok(vec![found])
+            Ok(vec![revoked_rule])
         })?;
         Ok(removed.concat())
     }
@@ -231,7 +232,7 @@ impl GrantsFile {
         Ok(used.contains(&grant.identity()))
     }
 
-    /// Changes the grants under the lock. `edit` returns the changed rules, for the log. If it returns none, nothing is
+    /// Changes the grants under the lock. `edit` returns the changed rules, for the log. If it returns no rules, nothing is
     /// written.
     fn change(
         &self,
@@ -254,15 +255,15 @@ impl GrantsFile {
         if rules.is_empty() {
             return Ok(rules);
         }
-        let changed = document.to_string();
-        Grants::parse(changed.as_bytes())
+        let new_text = document.to_string();
+        Grants::parse(new_text.as_bytes())
             .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         let line: Json = json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules});
-        self.write(&file, changed.as_bytes(), &line).map_err(write_error)?;
+        self.write(&file, new_text.as_bytes(), &line).map_err(write_error)?;
         Ok(rules)
     }
 
-    /// Replaces the file and records the change in the log, or does neither.
+    /// Replaces the file and records the change in the log. If the log cannot be written, restores the earlier content.
     fn write(&self, file: &LockedFile, content: &[u8], line: &Json) -> io::Result<()> {
         let mut log = private_options()
             .create(true)
@@ -333,21 +334,21 @@ fn check_directories(
     rules.files.iter().map(identity).collect()
 }
 
-/// Finds the one rule of a plugin whose text is `rule`, or starts with its words.
-fn one_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
-    let named: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
-    if named.is_empty() {
+/// Finds the only rule of a plugin whose text is `rule`, or else the only one whose text starts with the words of `rule`.
+fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
+    let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
+    if plugin_grants.is_empty() {
         return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
     }
-    let mut rules: Vec<String> = named.iter().flat_map(|grant| grant.rules.describe()).collect();
+    let mut rules: Vec<String> = plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect();
     rules.sort();
     rules.dedup();
     if let Some(same) = rules.iter().find(|line| *line == rule) {
         return Ok(same.clone());
     }
-    let starts_so = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
-    let found: Vec<_> = rules.iter().filter(starts_so).collect();
-    match found.as_slice() {
+    let starts_with_words = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
+    let matching: Vec<_> = rules.iter().filter(starts_with_words).collect();
+    match matching.as_slice() {
         [one] => Ok((*one).clone()),
         several => Err(GrantsFileErrorReason::NotOneRule {
             plugin: plugin.to_owned(),
@@ -358,8 +359,8 @@ fn one_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, Grants
     }
 }
 
-/// Reduces the rules of a table. A table without rules is removed.
-fn write_rules(
+/// Reduces the rules of a table from `before` to `after`. A table without rules is removed.
+fn reduce_rules(
     tables: &mut ArrayOfTables,
     index: usize,
     before: &GrantRules,

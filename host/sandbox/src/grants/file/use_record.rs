@@ -12,19 +12,20 @@ use toolwit_core::file::{LockedFile, StagedFile, sibling};
 /// identity in each line, which all processes share.
 #[derive(Clone, Debug)]
 pub(crate) struct UseRecord {
-    grants: PathBuf,
+    grants_file: PathBuf,
 }
 
 impl UseRecord {
     /// Returns the record of a grants file. Neither need exist.
-    pub(crate) fn of(grants: &Path) -> Self {
+    pub(crate) fn of(grants_file: &Path) -> Self {
         Self {
-            grants: grants.to_owned(),
+            grants_file: grants_file.to_owned(),
         }
     }
 
-    fn file(&self) -> PathBuf {
-        sibling(&self.grants, ".used")
+    /// Returns the path of the record.
+    fn path(&self) -> PathBuf {
+        sibling(&self.grants_file, ".used")
     }
 
     /// Reads the record.
@@ -32,14 +33,13 @@ impl UseRecord {
     /// # Errors
     /// If it exists but cannot be read, or has an incomplete line, because the used grants are then unknown.
     pub(crate) fn read(&self) -> io::Result<HashSet<String>> {
-        let text = match fs::read_to_string(self.file()) {
+        let text = match fs::read_to_string(self.path()) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
             Err(error) => return Err(error),
         };
-        let is_complete = |line: &&str| Grant::is_identity(line);
-        if let Some(number) = text.lines().position(|line| !is_complete(&line)) {
-            let why = format!("line {} of {} is damaged", number + 1, self.file().display());
+        if let Some(index) = text.lines().position(|line| !Grant::is_identity(line)) {
+            let why = format!("line {} of {} is damaged", index + 1, self.path().display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         Ok(text.lines().map(str::to_owned).collect())
@@ -47,19 +47,20 @@ impl UseRecord {
 
     /// Records a use. Returns `false` if the grant was used already, by any process.
     ///
-    /// The record is replaced as a unit under the lock of the grants file, so that an interrupted write leaves the previous one.
+    /// The record is replaced atomically under the lock of the grants file, so that an interrupted write leaves the previous
+    /// record.
     ///
     /// # Errors
     /// If the record cannot be read or written. The grant must not be used then.
     pub(crate) fn add(&self, identity: &str) -> io::Result<bool> {
-        let _lock = LockedFile::acquire(&self.grants)?;
+        let _lock = LockedFile::acquire(&self.grants_file)?;
         let mut used = self.read()?;
         if !used.insert(identity.to_owned()) {
             return Ok(false);
         }
         let mut lines: Vec<_> = used.iter().map(|identity| format!("{identity}\n")).collect();
         lines.sort();
-        StagedFile::write_private(&self.file(), lines.concat().as_bytes())?.commit()?;
+        StagedFile::write_private(&self.path(), lines.concat().as_bytes())?.commit()?;
         Ok(true)
     }
 
@@ -68,9 +69,9 @@ impl UseRecord {
     /// # Errors
     /// Those of [`UseRecord::add`].
     pub(crate) fn would_add(&self, identity: &str) -> io::Result<bool> {
-        let _lock = LockedFile::acquire(&self.grants)?;
+        let _lock = LockedFile::acquire(&self.grants_file)?;
         // Checks that the record can be written. The file is deleted at once, because it is not committed.
-        StagedFile::write_private(&self.file(), b"")?;
+        StagedFile::write_private(&self.path(), b"")?;
         Ok(!self.read()?.contains(identity))
     }
 }

@@ -1,11 +1,11 @@
 //! An Aho–Corasick automaton over the secrets of a call: it finds all of them in one pass over a text.
 //!
-//! The crate `aho-corasick` does not wipe its tables when they are dropped. It also does not report how much of a pattern a state
-//! has read, which a stream must know to pass on everything else.
+//! The crate `aho-corasick` does not wipe its tables when they are dropped. It also does not report how much of a pattern a
+//! state has read, which a stream must know to pass on everything else.
 
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
-/// The state of a search: the longest end of the text that is the beginning of a pattern.
+/// The state of a search: the longest suffix of the text that is a prefix of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchState(u32);
 
@@ -17,12 +17,12 @@ struct Node {
     byte: u8,
     first_child: u32,
     next_sibling: u32,
-    /// The state of the longest proper end of this text that is the beginning of a pattern.
+    /// The state of the longest proper suffix of this text that is a prefix of a pattern.
     fallback: u32,
     /// The length of the text that leads here.
     depth: u32,
     /// The length of the longest pattern that ends here, or 0.
-    matched: u32,
+    matched_length: u32,
 }
 
 impl DefaultIsZeroes for Node {}
@@ -32,7 +32,7 @@ impl DefaultIsZeroes for Node {}
 pub(super) struct Automaton {
     nodes: Zeroizing<Vec<Node>>,
     /// The child of the root for each byte, because most bytes of a text are read at the root.
-    from_root: Zeroizing<Vec<u32>>,
+    root_children: Zeroizing<Vec<u32>>,
 }
 
 impl Automaton {
@@ -46,7 +46,7 @@ impl Automaton {
         let mut automaton = Self {
             // Allocated once: a vector that grows leaves copies behind, which are not wiped.
             nodes: Zeroizing::new(Vec::with_capacity(states)),
-            from_root: Zeroizing::new(vec![0; 256]),
+            root_children: Zeroizing::new(vec![0; 256]),
         };
         automaton.nodes.push(Node::default());
         for pattern in patterns {
@@ -68,55 +68,55 @@ impl Automaton {
 
     /// Reads a byte, and calls a function for each fallback that it follows.
     fn step_and_report(&self, state: SearchState, byte: u8, mut on_fallback: impl FnMut()) -> SearchState {
-        let mut at = state.0;
-        while at != 0 {
-            if let Some(next) = self.child(at, byte) {
+        let mut index = state.0;
+        while index != 0 {
+            if let Some(next) = self.child(index, byte) {
                 return SearchState(next);
             }
-            at = self.node(at).fallback;
+            index = self.node(index).fallback;
             on_fallback();
         }
-        SearchState(self.from_root[usize::from(byte)])
+        SearchState(self.root_children[usize::from(byte)])
     }
 
-    /// Returns the number of bytes at the end of the text that are the beginning of a pattern.
+    /// Returns the length of the longest suffix of the text that is a prefix of a pattern.
     pub(super) fn depth(&self, state: SearchState) -> usize {
         self.node(state.0).depth as usize
     }
 
     /// Returns the length of the longest pattern that ends here, or 0.
-    pub(super) fn matched(&self, state: SearchState) -> usize {
-        self.node(state.0).matched as usize
+    pub(super) fn matched_length(&self, state: SearchState) -> usize {
+        self.node(state.0).matched_length as usize
     }
 
-    fn node(&self, at: u32) -> &Node {
-        &self.nodes[at as usize]
+    fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
     }
 
-    fn child(&self, at: u32, byte: u8) -> Option<u32> {
-        self.children(at).find(|child| self.node(*child).byte == byte)
+    fn child(&self, parent: u32, byte: u8) -> Option<u32> {
+        self.children(parent).find(|child| self.node(*child).byte == byte)
     }
 
-    fn children(&self, at: u32) -> impl Iterator<Item = u32> {
-        let existing = |at: u32| Some(at).filter(|at| *at != 0);
-        let first = existing(self.node(at).first_child);
-        std::iter::successors(first, move |at| existing(self.node(*at).next_sibling))
+    fn children(&self, parent: u32) -> impl Iterator<Item = u32> {
+        let existing = |index: u32| Some(index).filter(|index| *index != 0);
+        let first = existing(self.node(parent).first_child);
+        std::iter::successors(first, move |child| existing(self.node(*child).next_sibling))
     }
 
     fn insert(&mut self, pattern: &[u8]) {
-        let mut at = 0;
+        let mut index = 0;
         for byte in pattern {
-            at = match self.child(at, *byte) {
+            index = match self.child(index, *byte) {
                 Some(child) => child,
-                None => self.add_child(at, *byte),
+                None => self.add_child(index, *byte),
             };
         }
-        let end = &mut self.nodes[at as usize];
-        end.matched = end.depth;
+        let end = &mut self.nodes[index as usize];
+        end.matched_length = end.depth;
     }
 
     fn add_child(&mut self, parent: u32, byte: u8) -> u32 {
-        // The number of states is limited by the size of the store of secrets.
+        // The secrets of a call have far fewer than 2^32 bytes.
         let child = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         let parent = &mut self.nodes[parent as usize];
         let node = Node {
@@ -127,13 +127,13 @@ impl Automaton {
         };
         parent.first_child = child;
         if parent.depth == 0 {
-            self.from_root[usize::from(byte)] = child;
+            self.root_children[usize::from(byte)] = child;
         }
         self.nodes.push(node);
         child
     }
 
-    /// Sets the fallbacks, in the order of depth: a fallback is always less deep than its state.
+    /// Sets the fallbacks, in the order of depth, because the fallback of a state is always less deep and must be set first.
     fn link(&mut self) {
         let mut level: Vec<u32> = self.children(0).collect();
         while !level.is_empty() {
@@ -143,10 +143,10 @@ impl Automaton {
                 let children: Vec<u32> = self.children(parent).collect();
                 for child in &children {
                     let target = self.step(fallback, self.node(*child).byte).0;
-                    let shorter = self.node(target).matched;
+                    let shorter = self.node(target).matched_length;
                     let node = &mut self.nodes[*child as usize];
                     node.fallback = target;
-                    node.matched = node.matched.max(shorter);
+                    node.matched_length = node.matched_length.max(shorter);
                 }
                 next.extend(children);
             }
@@ -168,7 +168,7 @@ mod tests {
         let mut state = SearchState::default();
         let ends = text.bytes().enumerate().filter_map(|(at, byte)| {
             state = automaton.step(state, byte);
-            let length = automaton.matched(state);
+            let length = automaton.matched_length(state);
             (length > 0).then_some((at + 1, length))
         });
         ends.collect()

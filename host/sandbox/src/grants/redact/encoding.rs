@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::automaton::{Automaton, SearchState};
-use super::escape::{Escape, EscapeKind};
+use super::escape::{EscapeDecoder, EscapeKind};
 
-/// The number of line breaks that are skipped in the middle of base64. A sender breaks its lines with one or two characters.
-const LINE_BREAKS_MAX: u8 = 2;
+/// The maximum number of line break characters that are skipped at one place in base64: a carriage return and a line
+/// feed.
+const LINE_BREAK_BYTES_MAX: u8 = 2;
 
 /// An encoding of text or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub(super) struct Reader {
 
 enum Decoder {
     Plain,
-    Escaped(Escape),
+    Escaped(EscapeDecoder),
     Digits(Digits),
 }
 
@@ -57,7 +58,7 @@ impl Reader {
     pub(super) fn new(encoding: Encoding) -> Self {
         let decoder = match encoding {
             Encoding::Plain => Decoder::Plain,
-            Encoding::Escaped(kind) => Decoder::Escaped(Escape::new(kind)),
+            Encoding::Escaped(kind) => Decoder::Escaped(EscapeDecoder::new(kind)),
             Encoding::Hex { skipped } => Decoder::Digits(Digits::new(4, skipped)),
             Encoding::Base64 { skipped } => Decoder::Digits(Digits::new(6, skipped)),
         };
@@ -67,25 +68,28 @@ impl Reader {
         }
     }
 
-    /// Reads a piece of the text that begins at the position `from`. Reports the range of each secret that ends in it.
-    pub(super) fn read(&mut self, secrets: &Automaton, piece: &[u8], from: u64, found: &mut dyn FnMut(Range<u64>)) {
+    /// Reads a piece of the text that begins at the position `start`. Reports the range of each secret that ends in
+    /// this piece.
+    pub(super) fn read(&mut self, secrets: &Automaton, piece: &[u8], start: u64, on_found: &mut dyn FnMut(Range<u64>)) {
         let search = &mut self.search;
         match &mut self.decoder {
             Decoder::Plain => {
-                for (at, byte) in (from..).zip(piece) {
-                    search.accept(secrets, *byte, at..at + 1, found);
+                for (position, byte) in (start..).zip(piece) {
+                    search.accept(secrets, *byte, position..position + 1, on_found);
                 }
             }
             Decoder::Escaped(escape) => {
-                for (at, byte) in (from..).zip(piece) {
-                    escape.read(*byte, at, &mut |byte, range| search.accept(secrets, byte, range, found));
+                for (position, byte) in (start..).zip(piece) {
+                    escape.read(*byte, position, &mut |byte, range| {
+                        search.accept(secrets, byte, range, on_found)
+                    });
                 }
             }
             Decoder::Digits(digits) => {
-                for (at, byte) in (from..).zip(piece) {
-                    match digits.read(*byte, at) {
+                for (position, byte) in (start..).zip(piece) {
+                    match digits.read(*byte, position) {
                         Digit::Incomplete => {}
-                        Digit::Decoded(byte, range) => search.accept(secrets, byte, range, found),
+                        Digit::Decoded(byte, range) => search.accept(secrets, byte, range, on_found),
                         Digit::None => search.reset(),
                     }
                 }
@@ -93,15 +97,15 @@ impl Reader {
         }
     }
 
-    /// Ends the text: an escape that is not complete is plain text.
-    pub(super) fn end(&mut self, secrets: &Automaton, found: &mut dyn FnMut(Range<u64>)) {
+    /// Ends the text. An escape that is not complete is read as plain text.
+    pub(super) fn end(&mut self, secrets: &Automaton, on_found: &mut dyn FnMut(Range<u64>)) {
         let search = &mut self.search;
         if let Decoder::Escaped(escape) = &mut self.decoder {
-            escape.end(&mut |byte, range| search.accept(secrets, byte, range, found));
+            escape.end(&mut |byte, range| search.accept(secrets, byte, range, on_found));
         }
     }
 
-    /// Returns the position from which on the text could be the beginning of a secret, or `None`.
+    /// Returns the position from which on the end of the text could be the beginning of a secret, or `None` if it could not.
     pub(super) fn undecided_from(&self) -> Option<u64> {
         let pending = match &self.decoder {
             Decoder::Plain => None,
@@ -116,12 +120,13 @@ impl Reader {
 #[derive(Default)]
 struct SecretSearch {
     state: SearchState,
-    /// The positions of the last decoded bytes, if they are the beginning of a secret.
+    /// The positions at which the last decoded bytes start, as long as these bytes are the beginning of a secret.
     starts: VecDeque<u64>,
 }
 
 impl SecretSearch {
-    fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, found: &mut dyn FnMut(Range<u64>)) {
+    /// Continues the search with a decoded byte, which `range` encodes. Reports a secret that ends with the byte.
+    fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, on_found: &mut dyn FnMut(Range<u64>)) {
         self.state = secrets.step(self.state, byte);
         let depth = secrets.depth(self.state);
         if depth == 0 {
@@ -133,12 +138,12 @@ impl SecretSearch {
             self.starts.pop_front();
         }
         // The length of the longest secret that ends here.
-        let length = secrets.matched(self.state);
-        let first = length
+        let length = secrets.matched_length(self.state);
+        let secret_start = length
             .checked_sub(1)
             .and_then(|index| self.starts.iter().rev().nth(index));
-        if let Some(start) = first {
-            found(*start..range.end);
+        if let Some(start) = secret_start {
+            on_found(*start..range.end);
         }
     }
 
@@ -154,11 +159,13 @@ struct Digits {
     skipped: u8,
     /// The number of digits that are still to be skipped in this run.
     to_skip: u8,
+    /// The decoded bits that do not complete a byte yet.
     bits: u32,
     bit_count: u32,
     /// The position of the last digit.
     last: u64,
-    line_breaks: u8,
+    /// The number of line break characters since the last digit.
+    line_break_bytes: u8,
 }
 
 /// The outcome of decoding one digit.
@@ -167,7 +174,7 @@ enum Digit {
     Incomplete,
     /// The digit completes this byte.
     Decoded(u8, Range<u64>),
-    /// The byte is not a digit: a run of digits ends.
+    /// The byte is not a digit, so a run of digits ends.
     None,
 }
 
@@ -180,30 +187,30 @@ impl Digits {
             bits: 0,
             bit_count: 0,
             last: 0,
-            line_breaks: 0,
+            line_break_bytes: 0,
         }
     }
 
-    fn read(&mut self, byte: u8, at: u64) -> Digit {
+    fn read(&mut self, byte: u8, position: u64) -> Digit {
         let is_hex = self.bits_per_digit == 4;
         let value = if is_hex { hex_digit(byte) } else { base64_digit(byte) };
         let Some(value) = value else {
             // Lines of base64 end at a complete byte.
             let is_line_break = !is_hex && self.bit_count == 0 && matches!(byte, b'\r' | b'\n');
-            if is_line_break && self.line_breaks < LINE_BREAKS_MAX {
-                self.line_breaks += 1;
+            if is_line_break && self.line_break_bytes < LINE_BREAK_BYTES_MAX {
+                self.line_break_bytes += 1;
                 return Digit::Incomplete;
             }
             *self = Self::new(self.bits_per_digit, self.skipped);
             return Digit::None;
         };
-        self.line_breaks = 0;
+        self.line_break_bytes = 0;
         if self.to_skip > 0 {
             self.to_skip -= 1;
             return Digit::Incomplete;
         }
-        let start = if self.bit_count > 0 { self.last } else { at };
-        self.last = at;
+        let start = if self.bit_count > 0 { self.last } else { position };
+        self.last = position;
         self.bits = (self.bits << self.bits_per_digit) | u32::from(value);
         self.bit_count += self.bits_per_digit;
         let Some(rest) = self.bit_count.checked_sub(8) else {
@@ -212,10 +219,10 @@ impl Digits {
         let decoded = (self.bits >> rest).to_be_bytes()[3];
         self.bit_count = rest;
         self.bits &= (1 << rest) - 1;
-        Digit::Decoded(decoded, start..at + 1)
+        Digit::Decoded(decoded, start..position + 1)
     }
 
-    /// Returns the position of a digit whose byte is not complete.
+    /// Returns the position of the last digit if its byte is not complete.
     fn begins_at(&self) -> Option<u64> {
         (self.bit_count > 0).then_some(self.last)
     }

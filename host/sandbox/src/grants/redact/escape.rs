@@ -16,7 +16,7 @@ const ENTITIES: [(&str, u8); 5] = [
     ("&quot;", b'"'),
 ];
 
-/// A kind of escapes.
+/// A syntax of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EscapeKind {
     /// `%41`, and `%u0041` as in old JavaScript.
@@ -42,7 +42,7 @@ enum Progress {
 }
 
 /// A decoder of text in which any characters may be escaped.
-pub(super) struct Escape {
+pub(super) struct EscapeDecoder {
     kind: EscapeKind,
     /// The beginning of a possible escape.
     pending: [u8; ESCAPE_BYTES_MAX],
@@ -51,7 +51,7 @@ pub(super) struct Escape {
     begins_at: u64,
 }
 
-impl Escape {
+impl EscapeDecoder {
     pub(super) fn new(kind: EscapeKind) -> Self {
         Self {
             kind,
@@ -61,54 +61,54 @@ impl Escape {
         }
     }
 
-    /// Returns the position of an escape that is not complete.
+    /// Returns the position of a possible escape that is not complete.
     pub(super) fn begins_at(&self) -> Option<u64> {
         (self.pending_bytes > 0).then_some(self.begins_at)
     }
 
-    /// Reads a byte, and passes on the bytes that are decoded.
-    pub(super) fn read(&mut self, byte: u8, at: u64, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+    /// Reads a byte, and reports the bytes that are decoded then.
+    pub(super) fn read(&mut self, byte: u8, position: u64, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         if self.pending_bytes == 0 {
             if byte == self.kind.mark() {
-                self.begins_at = at;
+                self.begins_at = position;
                 self.push(byte);
             } else {
-                decoded(self.kind.plain(byte), at..at + 1);
+                on_decoded(self.kind.plain(byte), position..position + 1);
             }
             return;
         }
         self.push(byte);
-        let range = self.begins_at..at + 1;
+        let range = self.begins_at..position + 1;
         match self.kind.progress(&self.pending[..self.pending_bytes]) {
             Progress::Incomplete if self.pending_bytes < ESCAPE_BYTES_MAX => {}
-            Progress::Incomplete | Progress::Other => self.read_as_plain(decoded),
+            Progress::Incomplete | Progress::Other => self.read_as_plain(on_decoded),
             Progress::Byte(byte) => {
                 self.pending_bytes = 0;
-                decoded(byte, range);
+                on_decoded(byte, range);
             }
             Progress::Character(character) => {
                 self.pending_bytes = 0;
                 for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-                    decoded(byte, range.clone());
+                    on_decoded(byte, range.clone());
                 }
             }
         }
     }
 
     /// Ends the text: the pending bytes are plain text.
-    pub(super) fn end(&mut self, decoded: &mut dyn FnMut(u8, Range<u64>)) {
+    pub(super) fn end(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
         while self.pending_bytes > 0 {
-            self.read_as_plain(decoded);
+            self.read_as_plain(on_decoded);
         }
     }
 
     /// Passes on the first pending byte as plain text, and reads the others again.
-    fn read_as_plain(&mut self, decoded: &mut dyn FnMut(u8, Range<u64>)) {
-        let (pending, count, from) = (self.pending, self.pending_bytes, self.begins_at);
+    fn read_as_plain(&mut self, on_decoded: &mut dyn FnMut(u8, Range<u64>)) {
+        let (pending, count, start) = (self.pending, self.pending_bytes, self.begins_at);
         self.pending_bytes = 0;
-        decoded(pending[0], from..from + 1);
-        for (at, byte) in (from + 1..).zip(&pending[1..count]) {
-            self.read(*byte, at, decoded);
+        on_decoded(pending[0], start..start + 1);
+        for (position, byte) in (start + 1..).zip(&pending[1..count]) {
+            self.read(*byte, position, on_decoded);
         }
     }
 
@@ -135,30 +135,32 @@ impl EscapeKind {
 
     fn progress(self, text: &[u8]) -> Progress {
         match self {
-            Self::Percent | Self::Form => percent(&text[1..]),
-            Self::Backslash => backslash(&text[1..]),
-            Self::Entity => entity(text),
+            Self::Percent | Self::Form => parse_percent(&text[1..]),
+            Self::Backslash => parse_backslash(&text[1..]),
+            Self::Entity => parse_entity(text),
         }
     }
 }
 
-fn percent(text: &[u8]) -> Progress {
+fn parse_percent(text: &[u8]) -> Progress {
     match text {
-        [b'u' | b'U', digits @ ..] => fixed(digits, 4),
-        digits => fixed_byte(digits),
+        [b'u' | b'U', digits @ ..] => parse_character(digits, 4),
+        digits => parse_byte(digits),
     }
 }
 
-fn backslash(text: &[u8]) -> Progress {
+fn parse_backslash(text: &[u8]) -> Progress {
     match text {
         [b'u', b'{'] => Progress::Incomplete,
-        [b'u', b'{', digits @ .., b'}'] => character(hex(digits)),
-        [b'u', b'{', digits @ ..] if hex(digits).is_some() => Progress::Incomplete,
+        [b'u', b'{', digits @ .., b'}'] => character_of(hex_number(digits)),
+        [b'u', b'{', digits @ ..] if hex_number(digits).is_some() => Progress::Incomplete,
         // Two escapes for a character beyond the first 65,536.
-        [b'u', high @ ..] if high.len() >= 4 && hex(&high[..4]).is_some_and(is_high) => pair(high),
-        [b'u', digits @ ..] => fixed(digits, 4),
-        [b'U', digits @ ..] => fixed(digits, 8),
-        [b'x', digits @ ..] => fixed_byte(digits),
+        [b'u', high @ ..] if high.len() >= 4 && hex_number(&high[..4]).is_some_and(is_high_surrogate) => {
+            parse_surrogates(high)
+        }
+        [b'u', digits @ ..] => parse_character(digits, 4),
+        [b'U', digits @ ..] => parse_character(digits, 8),
+        [b'x', digits @ ..] => parse_byte(digits),
         [b'0'..=b'3'] | [b'0'..=b'3', b'0'..=b'7'] => Progress::Incomplete,
         [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] => {
             Progress::Byte((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
@@ -173,15 +175,15 @@ fn backslash(text: &[u8]) -> Progress {
     }
 }
 
-fn entity(text: &[u8]) -> Progress {
+fn parse_entity(text: &[u8]) -> Progress {
     let number = match text {
         [b'&', b'#', b'x' | b'X', digits @ ..] => Some((digits, 16)),
         [b'&', b'#', digits @ ..] => Some((digits, 10)),
         _ => None,
     };
     let Some((digits, radix)) = number else {
-        let mut named = ENTITIES.iter().filter(|(name, _)| name.as_bytes().starts_with(text));
-        return match named.next() {
+        let mut matching = ENTITIES.iter().filter(|(name, _)| name.as_bytes().starts_with(text));
+        return match matching.next() {
             Some((name, byte)) if name.len() == text.len() => Progress::Byte(*byte),
             Some(_) => Progress::Incomplete,
             None => Progress::Other,
@@ -195,14 +197,14 @@ fn entity(text: &[u8]) -> Progress {
         .ok()
         .and_then(|digits| u32::from_str_radix(digits, radix).ok());
     match number {
-        Some(number) if is_complete => character(Some(number)),
+        Some(number) if is_complete => character_of(Some(number)),
         None if is_complete || !digits.is_empty() => Progress::Other,
         _ => Progress::Incomplete,
     }
 }
 
-/// A number of exactly two hex digits.
-fn fixed_byte(digits: &[u8]) -> Progress {
+/// Parses a byte of exactly two hex digits.
+fn parse_byte(digits: &[u8]) -> Progress {
     match digits {
         [] => Progress::Incomplete,
         [high] if hex_digit(*high).is_some() => Progress::Incomplete,
@@ -214,22 +216,22 @@ fn fixed_byte(digits: &[u8]) -> Progress {
     }
 }
 
-/// A character whose number has exactly `length` hex digits.
-fn fixed(digits: &[u8], length: usize) -> Progress {
-    match hex(digits) {
-        number @ Some(_) if digits.len() == length => character(number),
+/// Parses a character whose number has exactly `length` hex digits.
+fn parse_character(digits: &[u8], length: usize) -> Progress {
+    match hex_number(digits) {
+        number @ Some(_) if digits.len() == length => character_of(number),
         Some(_) => Progress::Incomplete,
         None if digits.is_empty() => Progress::Incomplete,
         None => Progress::Other,
     }
 }
 
-/// The digits of a high surrogate, then an escape of a low one.
-fn pair(text: &[u8]) -> Progress {
+/// Parses the digits of a high surrogate, and an escape of a low surrogate.
+fn parse_surrogates(text: &[u8]) -> Progress {
     let (high, low) = text.split_at(4);
     match low {
         [] | [b'\\'] | [b'\\', b'u'] => Progress::Incomplete,
-        [b'\\', b'u', digits @ ..] => match (hex(high), hex(digits)) {
+        [b'\\', b'u', digits @ ..] => match (hex_number(high), hex_number(digits)) {
             (Some(high), Some(low)) if digits.len() == 4 => {
                 let pair = [high, low].map(|unit| u16::try_from(unit).unwrap_or_default());
                 match char::decode_utf16(pair).next() {
@@ -244,17 +246,18 @@ fn pair(text: &[u8]) -> Progress {
     }
 }
 
-fn is_high(unit: u32) -> bool {
+fn is_high_surrogate(unit: u32) -> bool {
     (0xd800..0xdc00).contains(&unit)
 }
 
-/// Returns the number that hex digits denote. `None` for no digits and for other characters.
-fn hex(digits: &[u8]) -> Option<u32> {
+/// Returns the number that hex digits denote. Returns `None` without digits, and for other characters.
+fn hex_number(digits: &[u8]) -> Option<u32> {
     let digit = |number: u32, byte: &u8| Some(number.checked_mul(16)? + u32::from(hex_digit(*byte)?));
     (!digits.is_empty()).then(|| digits.iter().try_fold(0, digit)).flatten()
 }
 
-fn character(number: Option<u32>) -> Progress {
+/// Returns the character with a number, unless there is no such character.
+fn character_of(number: Option<u32>) -> Progress {
     number
         .and_then(char::from_u32)
         .map_or(Progress::Other, Progress::Character)

@@ -1,6 +1,6 @@
 //! Redaction of secrets in results, logs and streams.
 //!
-//! A text is read once in each [`Encoding`], and an automaton searches the decoded text for all secrets. The cost is
+//! A text is decoded once from each [`Encoding`], and an automaton searches the decoded text for all secrets. The cost is
 //! linear in the length of the text, and does not depend on the number of secrets.
 
 mod automaton;
@@ -20,26 +20,28 @@ use self::encoding::{Encoding, Reader};
 use toolwit_core::Arguments;
 
 /// The text that replaces a secret.
-const MARK: &str = "[redacted]";
+const REPLACEMENT: &str = "[redacted]";
 
 /// The minimum length of a text to search for, in bytes. Shorter texts would match too often.
 const SECRET_BYTES_MIN: usize = 4;
 
-/// Finds the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or HTML, in hex, and
-/// in base64, also in the middle of longer text.
+/// Finds the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or HTML, in hex,
+/// and in base64, also in the middle of longer text.
 #[derive(Default)]
 pub(crate) struct Redactor {
     secrets: Automaton,
 }
 
 impl Redactor {
+    /// Creates the redactor of some secrets. Ignores secrets that are shorter than [`SECRET_BYTES_MIN`].
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let long = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN);
+        let long_secrets = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN);
         Self {
-            secrets: Automaton::new(long.map(str::as_bytes)),
+            secrets: Automaton::new(long_secrets.map(str::as_bytes)),
         }
     }
 
+    /// Returns whether there are no secrets to search for.
     pub(crate) fn is_idle(&self) -> bool {
         self.secrets.is_empty()
     }
@@ -57,13 +59,13 @@ impl Redactor {
         }
         let bytes = text.as_bytes();
         let mut clean = Vec::with_capacity(bytes.len());
-        let mut at = 0;
+        let mut copied_to = 0;
         for range in found {
-            clean.extend_from_slice(&bytes[at..range.start]);
-            clean.extend_from_slice(MARK.as_bytes());
-            at = range.end;
+            clean.extend_from_slice(&bytes[copied_to..range.start]);
+            clean.extend_from_slice(REPLACEMENT.as_bytes());
+            copied_to = range.end;
         }
-        clean.extend_from_slice(&bytes[at..]);
+        clean.extend_from_slice(&bytes[copied_to..]);
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
@@ -104,7 +106,7 @@ impl Redactor {
             }
             Value::Number(number) => {
                 if self.finds_in(&number.to_string()) {
-                    *value = Value::String(MARK.to_owned());
+                    *value = Value::String(REPLACEMENT.to_owned());
                 }
             }
             Value::Null | Value::Bool(_) => {}
@@ -121,7 +123,8 @@ impl Redactor {
         }
     }
 
-    /// Overwrites every secret in place, so that the length still matches the `content-length` header.
+    /// Overwrites every secret in place with asterisks. The length does not change, so that it still matches the
+    /// `content-length` header.
     pub(crate) fn mask(&self, bytes: &mut [u8]) {
         for range in self.find(bytes) {
             bytes[range].fill(b'*');
@@ -136,21 +139,21 @@ impl Redactor {
         }
         for encoding in Encoding::ALL {
             let mut reader = Reader::new(encoding);
-            let mut report = |range: Range<u64>| add(&mut found, as_index(range.start)..as_index(range.end));
+            let mut report = |range: Range<u64>| add_range(&mut found, as_index(range.start)..as_index(range.end));
             reader.read(&self.secrets, bytes, 0, &mut report);
             reader.end(&self.secrets, &mut report);
         }
         found.sort_unstable_by_key(|range| range.start);
         let mut merged = Vec::with_capacity(found.len());
         for range in found {
-            add(&mut merged, range);
+            add_range(&mut merged, range);
         }
         merged
     }
 }
 
-/// Adds a range. Extends the last one if they overlap.
-fn add(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+/// Adds a range. Extends the last range instead if the two overlap.
+fn add_range(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if range.start < last.end && last.start < range.end => {
             *last = last.start.min(range.start)..last.end.max(range.end);
@@ -163,8 +166,8 @@ fn as_index(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
 
-/// Masks secrets in a stream, including those that are split between chunks. Buffers only bytes that could be the beginning of a
-/// secret, at most as many as the longest encoding of a secret has.
+/// Masks secrets in a stream, including those that are split between chunks. Buffers only bytes that could be the beginning
+/// of a secret, at most as many as the longest encoding of a secret has.
 #[derive(Default)]
 pub(crate) struct StreamMask {
     readers: Vec<Reader>,

@@ -116,16 +116,22 @@ fn a_secret_is_found_in_every_supported_encoding() {
     for text in encodings(|at| at % 3 == 0) {
         let redacted = redactor().text(&format!("before, {text}, after")).into_owned();
         assert!(
-            redacted.starts_with("before, ") && redacted.ends_with(", after") && redacted.contains(MARK),
+            redacted.starts_with("before, ") && redacted.ends_with(", after") && redacted.contains(REPLACEMENT),
             "{text}: {redacted}"
         );
-        assert!(redacted.len() <= "before, , after".len() + MARK.len() + 4, "{redacted}");
+        assert!(
+            redacted.len() <= "before, , after".len() + REPLACEMENT.len() + 4,
+            "{redacted}"
+        );
     }
     assert_eq!(redactor().text("nothing here"), "nothing here");
     let broken = STANDARD.encode(SECRET.repeat(5));
     let broken: Vec<_> = broken.as_bytes().chunks(76).map(String::from_utf8_lossy).collect();
     let redacted = redactor().text(&broken.join("\r\n")).into_owned();
-    assert!(redacted.replace(MARK, "").len() <= 4, "base64 in lines: {redacted}");
+    assert!(
+        redacted.replace(REPLACEMENT, "").len() <= 4,
+        "base64 in lines: {redacted}"
+    );
 }
 
 #[test]
@@ -133,7 +139,7 @@ fn secrets_in_values_and_keys_are_replaced() {
     let redactor = Redactor::new([SECRET, "1234567890"].into_iter());
     let mut value = json!({"a": [SECRET, 1, 1_234_567_890], SECRET: "b"});
     redactor.value(&mut value);
-    assert_eq!(value, json!({"a": [MARK, 1, MARK], MARK: "b"}));
+    assert_eq!(value, json!({"a": [REPLACEMENT, 1, REPLACEMENT], REPLACEMENT: "b"}));
 }
 
 #[test]
@@ -186,7 +192,9 @@ proptest! {
         cuts in proptest::collection::vec(0_usize..80, 0..8),
     ) {
         let text = format!("{before}{SECRET}{after}");
-        let found = |text: &str| redactor().text(text).contains(MARK) && streamed(text, cuts.clone()).contains("********");
+        let found = |text: &str| {
+            redactor().text(text).contains(REPLACEMENT) && streamed(text, cuts.clone()).contains("********")
+        };
         for encoded in [
             STANDARD_NO_PAD.encode(&text),
             URL_SAFE_NO_PAD.encode(&text),

@@ -76,8 +76,8 @@ impl AccessRequest<'_> {
         }
     }
 
-    /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. `None` if no
-    /// single rule allows it.
+    /// Returns the key of the grants file under which a rule for the access belongs, and the value of such a rule. Returns
+    /// `None` if the request does not determine a rule.
     pub(crate) fn needed_rule(&self) -> Option<(&'static str, String)> {
         Some(match self {
             Self::Http(target) => ("http", target.to_string()),
@@ -114,7 +114,8 @@ impl fmt::Display for AccessRequest<'_> {
     }
 }
 
-/// Returns the directory of a guest path, for a rule that includes the path.
+/// Returns the parent directory of a guest path, for a rule that includes the path. Returns the path itself if that would be
+/// the root.
 fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some((directory, _)) if !directory.is_empty() => directory,
@@ -188,9 +189,9 @@ pub enum Denial {
     NoGrant(NoGrantReason),
     /// Grants apply, but do not contain a rule of this kind.
     NoRule(Capability),
-    /// No rule of this kind matches.
+    /// Grants contain rules of this kind, but none allows the access.
     NearestRule {
-        /// The number of the closest rule, counted from 1.
+        /// The number of the rule that comes closest, counted from 1. It is the first rule if the host does not compare them.
         rule: usize,
         /// The part of the rule that does not match.
         allows: String,
@@ -218,10 +219,12 @@ pub enum Denial {
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotDeclared(capability) => write!(f, "the component does not import {}", noun(*capability)),
+            Self::NotDeclared(capability) => {
+                write!(f, "the component does not import {}", capability_noun(*capability))
+            }
             Self::Unenforceable(rule) => rule.fmt(f),
             Self::NoGrant(reason) => reason.fmt(f),
-            Self::NoRule(capability) => write!(f, "no rule grants {}", noun(*capability)),
+            Self::NoRule(capability) => write!(f, "no rule grants {}", capability_noun(*capability)),
             Self::NearestRule { rule, allows } => write!(f, "rule {rule} allows {allows} only"),
             Self::PathNotPlain => f.write_str("the path is not absolute, or contains `..`"),
             Self::Address { address, class } => {
@@ -233,7 +236,7 @@ impl fmt::Display for Denial {
     }
 }
 
-fn noun(capability: Capability) -> &'static str {
+fn capability_noun(capability: Capability) -> &'static str {
     match capability {
         Capability::Http => "HTTP requests",
         Capability::Files => "files",

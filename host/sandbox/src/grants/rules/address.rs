@@ -102,17 +102,17 @@ pub fn canonical(address: IpAddr) -> IpAddr {
 /// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64)
 /// or tunnelled (6to4, Teredo, ISATAP).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
         // The unspecified and the loopback address have the form of IPv4-compatible addresses but are not.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(of(high, low)),
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(join(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(join(high, low)),
         // A local NAT64 prefix can embed the address at several positions, so it cannot be determined.
         [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
-        [0x2002, high, low, ..] => Some(of(high, low)),
-        [0x2001, 0, .., high, low] => Some(of(!high, !low)),
-        [.., 0 | 0x200, 0x5efe, high, low] => Some(of(high, low)),
+        [0x2002, high, low, ..] => Some(join(high, low)),
+        [0x2001, 0, .., high, low] => Some(join(!high, !low)),
+        [.., 0 | 0x200, 0x5efe, high, low] => Some(join(high, low)),
         _ => None,
     }
 }
@@ -121,7 +121,8 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressRange {
-    first: IpAddr,
+    /// An address of the range. Its bits after the prefix have no meaning.
+    address: IpAddr,
     prefix_bits: u8,
 }
 
@@ -129,14 +130,14 @@ impl AddressRange {
     /// Returns whether the range contains an address. An IPv4 address and its mapped IPv6 form are the same.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.first, canonical(address)) {
-            (IpAddr::V4(first), IpAddr::V4(address)) => {
+        match (self.address, canonical(address)) {
+            (IpAddr::V4(own), IpAddr::V4(address)) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
-                u32::from(first) & mask == u32::from(address) & mask
+                u32::from(own) & mask == u32::from(address) & mask
             }
-            (IpAddr::V6(first), IpAddr::V6(address)) => {
+            (IpAddr::V6(own), IpAddr::V6(address)) => {
                 let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
-                u128::from(first) & mask == u128::from(address) & mask
+                u128::from(own) & mask == u128::from(address) & mask
             }
             _ => false,
         }
@@ -147,27 +148,27 @@ impl FromStr for AddressRange {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let bad = || RuleError::new(format!("`{text}` is not an address or a range such as `10.0.0.0/8`"));
-        let (first, bits) = match text.split_once('/') {
-            Some((first, bits)) => (first, Some(bits)),
+        let invalid = || RuleError::new(format!("`{text}` is not an address or a range such as `10.0.0.0/8`"));
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let first = canonical(first.parse::<IpAddr>().map_err(|_| bad())?);
-        let bits_max = if first.is_ipv4() { 32 } else { 128 };
+        let address = canonical(address.parse::<IpAddr>().map_err(|_| invalid())?);
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
         let prefix_bits = match bits {
             None => bits_max,
-            Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => bits.parse().map_err(|_| bad())?,
-            Some(_) => return Err(bad()),
+            Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => bits.parse().map_err(|_| invalid())?,
+            Some(_) => return Err(invalid()),
         };
         if prefix_bits > bits_max {
-            return Err(bad());
+            return Err(invalid());
         }
         if prefix_bits == 0 {
             return Err(RuleError::new(format!(
                 "`{text}` contains every address; name a smaller range"
             )));
         }
-        Ok(Self { first, prefix_bits })
+        Ok(Self { address, prefix_bits })
     }
 }
 
@@ -187,11 +188,11 @@ impl From<AddressRange> for String {
 
 impl fmt::Display for AddressRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits_max = if self.first.is_ipv4() { 32 } else { 128 };
+        let bits_max = if self.address.is_ipv4() { 32 } else { 128 };
         if self.prefix_bits == bits_max {
-            write!(f, "{}", self.first)
+            write!(f, "{}", self.address)
         } else {
-            write!(f, "{}/{}", self.first, self.prefix_bits)
+            write!(f, "{}/{}", self.address, self.prefix_bits)
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::inspect::declared_capabilities::Capability;
 /// The number of the rule of a kind of access that has at most one rule.
 const ONLY_RULE: usize = 1;
 
-/// Decides whether an access is allowed, and by which rule. Has no side effects. Every access check of the host calls
-/// it, and so does `explain`.
+/// Decides whether an access is allowed, and by which rule. Has no side effects. Every access check of the host calls this
+/// function, and so does `explain`.
 ///
 /// `rights` must contain only grants that currently apply, so no grants that are used up. [`decide_address`] makes the second
 /// decision: whether the address of a granted host name is allowed.
@@ -42,7 +42,7 @@ pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
     })
 }
 
-/// Finds the number of the rule that allows an access; `None` if it needs no grant.
+/// Finds the number of the rule that allows an access. Returns `None` if the access needs no grant.
 fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
     let capabilities = request.capabilities();
     let Some(capability) = capabilities.iter().copied().find(|one| rights.declared.has(*one)) else {
@@ -73,13 +73,13 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
         }
     };
     match request {
-        AccessRequest::Http(target) => http(&rules.http, target),
-        AccessRequest::File(path, mode) => file(rights, path, *mode),
+        AccessRequest::Http(target) => http_rule_for(&rules.http, target),
+        AccessRequest::File(path, mode) => file_rule_for(rights, path, *mode),
         AccessRequest::Secret(name) => {
             let names = rules.secrets.iter().map(|rule| rule.name.as_str());
             find_name(names, name, capability, "the secret")
         }
-        AccessRequest::Variable(name) => variable(rights, name),
+        AccessRequest::Variable(name) => variable_rule_for(rights, name),
         AccessRequest::Setting(key) => {
             find_name(rules.config.keys().map(String::as_str), key, capability, "the setting")
         }
@@ -97,14 +97,14 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
     .map(Some)
 }
 
-fn http(rules: &[HttpRule], target: &RequestTarget) -> Result<usize, Denial> {
+fn http_rule_for(rules: &[HttpRule], target: &RequestTarget) -> Result<usize, Denial> {
     let mut nearest: Option<(u8, usize, String)> = None;
     for (index, rule) in rules.iter().enumerate() {
         let (closeness, allows) = match rule.mismatch(target) {
             None => return Ok(index + 1),
             Some(RequestMismatch::Host) => (0, format!("the host {}", rule.host)),
             Some(RequestMismatch::Scheme) => (1, format!("the scheme {}", rule.scheme)),
-            Some(RequestMismatch::Port) => (2, ports(&rule.ports)),
+            Some(RequestMismatch::Port) => (2, describe_ports(&rule.ports)),
             Some(RequestMismatch::Method) => (3, format!("{} requests", rule.methods.join(" and "))),
             Some(RequestMismatch::Path) => (4, format!("paths below {}", rule.path)),
         };
@@ -118,7 +118,7 @@ fn http(rules: &[HttpRule], target: &RequestTarget) -> Result<usize, Denial> {
     })
 }
 
-fn ports(ports: &[u16]) -> String {
+fn describe_ports(ports: &[u16]) -> String {
     let numbers: Vec<_> = ports.iter().map(u16::to_string).collect();
     match numbers.as_slice() {
         [port] => format!("port {port}"),
@@ -126,17 +126,17 @@ fn ports(ports: &[u16]) -> String {
     }
 }
 
-fn file(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize, Denial> {
+fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize, Denial> {
     let rules = &rights.rules.files;
     let Some(first) = rules.first() else {
         return Err(Denial::NoRule(Capability::Files));
     };
     let path = Path::new(path);
-    let climbs = |part| matches!(part, Component::ParentDir | Component::Prefix(_));
-    if !path.has_root() || path.components().any(climbs) {
+    let is_not_plain = |part| matches!(part, Component::ParentDir | Component::Prefix(_));
+    if !path.has_root() || path.components().any(is_not_plain) {
         return Err(Denial::PathNotPlain);
     }
-    // Of nested directories, the innermost decides. A directory that cannot be opened does not hide the ones around it.
+    // Of nested directories, the innermost decides. A directory that cannot be opened does not hide those that contain it.
     let containing = |index: &usize| rules[*index].contains(path);
     let innermost = |indices: &mut dyn Iterator<Item = usize>| indices.max_by_key(|index| rules[*index].guest.len());
     let is_open = |index: &usize| rights.unenforceable_directory(*index).is_none();
@@ -159,9 +159,11 @@ fn file(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Result<usize,
     }
 }
 
-/// Finds the rule through whose directory a guest reaches the files of the rule `inner`. This is `inner` itself, unless
-/// its directory is read-only, and is inside a writable one at the same relative path on the host and for the guest.
-/// Such a rule could not protect its files, because the guest can name them through the outer directory.
+/// Finds the rule through whose directory a guest reaches the files of the rule `inner`. This is usually `inner` itself.
+///
+/// It is an outer rule if the directory of `inner` is read-only, the outer directory is writable, and the relative path
+/// between the two is the same on the host and for the guest. Then `inner` could not protect its files, because the guest can
+/// name them through the outer directory.
 fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
     let rules = &rights.rules.files;
     let rule = &rules[inner];
@@ -193,7 +195,7 @@ fn reading_only(index: usize) -> Denial {
     }
 }
 
-fn variable(rights: &EffectiveRights, name: &str) -> Result<usize, Denial> {
+fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Denial> {
     let GrantRules { env, secrets, .. } = &rights.rules;
     let exposed = secrets.iter().filter_map(|rule| rule.exposed_as.as_deref());
     let names = env.iter().map(|rule| rule.name.as_str()).chain(exposed);
@@ -204,7 +206,7 @@ fn variable(rights: &EffectiveRights, name: &str) -> Result<usize, Denial> {
     Ok(rule)
 }
 
-/// Finds a name in a list of granted names.
+/// Finds the number of a name in a list of granted names.
 fn find_name<'a>(
     names: impl Iterator<Item = &'a str>,
     wanted: &str,

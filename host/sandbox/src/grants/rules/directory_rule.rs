@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
-use super::value_rules::{parse_quota, quota_text};
+use super::value_rules::{format_quota, parse_quota};
 use toolwit_core::limits::{ByteCount, DIRECTORY_BYTES_MAX};
 
 /// The access of a plugin to a directory or to the blackboard.
@@ -87,7 +87,7 @@ impl From<DirectoryRule> for DirectoryRuleFormat {
             host: rule.host.to_string_lossy().into_owned(),
             guest: rule.guest,
             access: rule.access,
-            quota: (!has_no_quota_key).then(|| quota_text(rule.quota_bytes)),
+            quota: (!has_no_quota_key).then(|| format_quota(rule.quota_bytes)),
         }
     }
 }
@@ -96,8 +96,9 @@ impl DirectoryRule {
     /// Creates a rule. `quota` is a size such as `10MiB`, for [`AccessMode::ReadWrite`] only; the default is 64 MiB.
     ///
     /// # Errors
-    /// For a host path that is relative, contains `..` or is the root, for a guest path with dot segments or doubled slashes, and
-    /// for a quota that is not a size or belongs to a read-only directory.
+    /// For a host path that is relative, is the root, or contains `..`, `~` at the start, `${` or NUL; for a guest path that
+    /// is not absolute, or has dot segments, NUL, or doubled or trailing slashes; and for a quota that is not a size, or is
+    /// for a read-only directory.
     pub fn new(host: &str, guest: &str, access: AccessMode, quota: Option<&str>) -> Result<Self, RuleError> {
         if host.starts_with('~') || host.contains("${") || host.contains('\0') {
             return Err(RuleError::new(format!(
@@ -134,7 +135,7 @@ impl DirectoryRule {
     }
 }
 
-/// Parses a guest path. Refuses dot segments, and doubled or trailing slashes.
+/// Parses a guest path, which must be absolute. Refuses dot segments, NUL, and doubled or trailing slashes.
 fn parse_guest_path(text: &str) -> Result<String, RuleError> {
     let is_plain = text.starts_with('/')
         && !text.contains('\0')

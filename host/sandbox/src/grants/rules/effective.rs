@@ -20,7 +20,7 @@ use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities};
 pub struct EffectiveRights {
     /// The capabilities that its component imports.
     pub declared: DeclaredCapabilities,
-    /// The granted rules of declared capabilities.
+    /// The granted rules of declared capabilities, and all clock and random rules, because these only restrict.
     pub rules: GrantRules,
     /// The reason why no rule applies; `None` if a grant applies.
     pub no_grant: Option<NoGrantReason>,
@@ -41,8 +41,8 @@ pub struct MissingResources {
     pub secrets: Vec<SecretRule>,
 }
 
-/// A granted rule that the host cannot enforce, such as a directory that does not exist. It allows nothing. The other rules of its
-/// plugin apply, and other plugins are not affected.
+/// A granted rule that the host cannot enforce, such as a directory that does not exist. It allows nothing. The other rules
+/// of its plugin apply, and other plugins are not affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnenforceableRule {
     /// The position of the grant in its file; `None` for a grant of the application.
@@ -91,14 +91,14 @@ impl EffectiveRights {
     /// Computes the rights of a plugin under a grants file, as if no grant were used up.
     #[must_use]
     pub fn new(declared: &DeclaredCapabilities, grants: &Grants, plugin: &str, digest: &str) -> Self {
-        let named: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
-        let mut applicable = named
+        let plugin_grants: Vec<_> = grants.grants.iter().filter(|grant| grant.plugin == plugin).collect();
+        let mut applicable = plugin_grants
             .iter()
             .copied()
             .filter(|grant| grant.is_for(plugin, digest))
             .peekable();
         if applicable.peek().is_none() {
-            let reason = if named.is_empty() {
+            let reason = if plugin_grants.is_empty() {
                 NoGrantReason::NotNamed
             } else {
                 NoGrantReason::OtherDigest
@@ -108,8 +108,8 @@ impl EffectiveRights {
         Self::of_grants(declared, applicable)
     }
 
-    /// Intersects the declared capabilities with the union of some grants. Those for one call or one conversation come before
-    /// permanent ones, otherwise their order stays: of two rules for the same thing, the first one applies.
+    /// Intersects the declared capabilities with the union of some grants. Of two rules for the same thing, the first one
+    /// applies. Grants for one call or one conversation come before permanent ones; otherwise, their order does not change.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut rights = Self {
@@ -134,7 +134,8 @@ impl EffectiveRights {
         }
     }
 
-    /// Adds the rules of a grant. A rule for the same thing as an earlier one, such as another value of a setting, has no effect.
+    /// Adds the rules of a grant. A rule for the same thing as an earlier one, such as another value of a setting, has no
+    /// effect.
     fn add(&mut self, granted: &GrantRules) {
         let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {
@@ -194,7 +195,7 @@ impl EffectiveRights {
         rule.ok_or(Denial::NoRule(Capability::Http))
     }
 
-    /// Returns the number of the rule that allows an access, as [`decide`] does.
+    /// Returns the number of the rule that allows an access, as [`decide`] does, or `None` if the access needs no grant.
     ///
     /// # Errors
     /// The denial, if the access is denied.
@@ -209,8 +210,8 @@ impl EffectiveRights {
         decide(self, request).is_allowed()
     }
 
-    /// Returns the first rule that allows the plugin itself to change something outside its own instance; `None` if there is none.
-    /// Calls of other tools are not considered.
+    /// Returns the first rule that allows the plugin itself to change something outside its own instance; `None` if there is
+    /// none. Calls of other tools are not considered.
     #[must_use]
     pub fn writing_rule(&self) -> Option<String> {
         let rules = &self.rules;
@@ -226,7 +227,7 @@ impl EffectiveRights {
         http.or_else(files).or_else(keyvalue).or_else(blackboard)
     }
 
-    /// Returns the value of a setting that the plugin may read.
+    /// Returns the value of a setting, or `None` if it is not set or the plugin may not read it.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<&str> {
         let value = self.rules.config.get(key)?;
@@ -239,15 +240,15 @@ impl EffectiveRights {
         keys.filter_map(|key| Some((key.as_str(), self.setting(key)?)))
     }
 
-    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted, or if the guest reaches its files
-    /// through another directory.
+    /// Returns the mode in which a directory is opened for the plugin; `None` if it is not granted, or if the guest reaches
+    /// its files through another directory.
     #[must_use]
     pub fn directory_mode(&self, guest: &str) -> Option<AccessMode> {
-        let own = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
-        let is_own = |mode| self.require(&AccessRequest::File(guest, mode)) == Ok(Some(own));
+        let number = self.rules.files.iter().position(|rule| rule.guest == guest)? + 1;
+        let is_allowed_by_rule = |mode| self.require(&AccessRequest::File(guest, mode)) == Ok(Some(number));
         [AccessMode::ReadWrite, AccessMode::Read]
             .into_iter()
-            .find(|mode| is_own(*mode))
+            .find(|mode| is_allowed_by_rule(*mode))
     }
 
     /// Returns the reason why the directory of a rule in `files` cannot be opened; `None` if it can be opened.
@@ -287,19 +288,20 @@ impl EffectiveRights {
         Some(self.opened.get(guest).unwrap_or(host))
     }
 
-    /// Returns whether an instance that was created under `earlier` can be reused: none of its rights was revoked, and the rights
-    /// that are fixed at instantiation are unchanged. Requests and secrets are checked at each call.
+    /// Returns whether an instance that was created under `earlier` can be reused: none of the earlier rights was revoked,
+    /// and the rights that are fixed at instantiation are unchanged. The other rights may be extended, because each access is
+    /// checked.
     #[must_use]
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
         let (now, before) = (&self.rules, &earlier.rules);
-        let built_in_is_same = now.files == before.files
+        let fixed_rights_are_equal = now.files == before.files
             && self.opened == earlier.opened
             && now.env == before.env
             && now.config == before.config
             && now.keyvalue == before.keyvalue
             && now.clock == before.clock
             && now.random == before.random;
-        built_in_is_same
+        fixed_rights_are_equal
             && before.http.iter().all(|rule| now.http.contains(rule))
             && before.secrets.iter().all(|rule| now.secrets.contains(rule))
             && before.tools.iter().all(|id| now.tools.contains(id))
@@ -311,17 +313,17 @@ impl EffectiveRights {
     /// both plugins have an equal rule. The plugin keeps its own settings and its own key–value store.
     #[must_use]
     pub fn narrowed_to(&self, caller: &Self) -> Self {
-        fn both<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
+        fn common<T: PartialEq + Clone>(own: &[T], callers: &[T]) -> Vec<T> {
             own.iter().filter(|rule| callers.contains(rule)).cloned().collect()
         }
         let (own, callers) = (&self.rules, &caller.rules);
         let rules = GrantRules {
-            http: both(&own.http, &callers.http),
-            files: both(&own.files, &callers.files),
-            env: both(&own.env, &callers.env),
-            secrets: both(&own.secrets, &callers.secrets),
-            tools: both(&own.tools, &callers.tools),
-            context: both(&own.context, &callers.context),
+            http: common(&own.http, &callers.http),
+            files: common(&own.files, &callers.files),
+            env: common(&own.env, &callers.env),
+            secrets: common(&own.secrets, &callers.secrets),
+            tools: common(&own.tools, &callers.tools),
+            context: common(&own.context, &callers.context),
             blackboard: own.blackboard.filter(|_| own.blackboard == callers.blackboard),
             // The clock and random rules restrict: a source that is frozen for either plugin is frozen.
             clock: match (own.clock, callers.clock) {
@@ -337,7 +339,7 @@ impl EffectiveRights {
         Self { rules, ..self.clone() }
     }
 
-    /// Describes the rule that allows a kind of access, by its number; see [`Decision::Allowed`].
+    /// Describes the rule that allows an access, by the number in [`Decision::Allowed`].
     #[must_use]
     pub fn describe_rule(&self, request: &AccessRequest<'_>, number: usize) -> Option<String> {
         let rules = &self.rules;

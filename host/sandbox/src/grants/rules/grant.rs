@@ -32,7 +32,8 @@ pub struct Grant {
     pub version: GrantedVersion,
     /// The duration of the grant.
     pub scope: GrantScope,
-    /// The time at which the grant was issued, in nanoseconds since 1970. Distinguishes a reissued grant from one that is used up.
+    /// The time at which the grant was issued, in nanoseconds since 1970, if it is known. Distinguishes a reissued grant from
+    /// one that is used up.
     pub issued: Option<u64>,
     /// The rules.
     pub rules: GrantRules,
@@ -119,7 +120,8 @@ impl GrantRules {
         self.random.take_if(|rule| others.random == Some(*rule));
     }
 
-    /// Removes the rules that rules of `newer` replace: those for the same request, directory of the guest, name or key.
+    /// Removes the rules that rules of `newer` replace: equal rules, and rules for the same guest path, environment variable
+    /// or setting. A rule of a kind that has only one rule replaces the earlier one.
     pub(crate) fn remove_replaced_by(&mut self, newer: &Self) {
         self.remove_equal(newer);
         let is_new_file = |rule: &DirectoryRule| newer.files.iter().any(|new| new.guest == rule.guest);
@@ -167,7 +169,7 @@ impl fmt::Display for GrantScope {
 }
 
 impl Grant {
-    /// Returns a digest of the grant without its position. The record of used grants identifies the grant by it.
+    /// Returns a digest of the grant without its position. It identifies the grant in the record of used grants.
     #[must_use]
     pub fn identity(&self) -> String {
         use sha2::{Digest, Sha256};

@@ -82,7 +82,7 @@ impl fmt::Display for HostPattern {
 pub struct HttpRule {
     /// The scheme.
     pub scheme: Scheme,
-    /// The host.
+    /// The hosts.
     pub host: HostPattern,
     /// The ports.
     pub ports: Vec<u16>,
@@ -232,7 +232,7 @@ impl HttpRule {
         .try_into()
     }
 
-    /// Allows addresses other than public ones to which the host name may resolve.
+    /// Sets the addresses other than public ones to which the host name may resolve.
     #[must_use]
     pub fn with_addresses(mut self, addresses: Vec<AddressRange>) -> Self {
         self.addresses = addresses;
@@ -246,7 +246,7 @@ impl HttpRule {
         self.methods.iter().all(is_safe)
     }
 
-    /// Returns the first part of a request that the rule does not allow; `None` if it allows the request.
+    /// Returns the first part of a request that the rule does not allow, or `None` if the rule allows the request.
     #[must_use]
     pub fn mismatch(&self, target: &RequestTarget) -> Option<RequestMismatch> {
         if !self.host.matches(&target.host) {
@@ -268,17 +268,17 @@ impl HttpRule {
     /// one of its `addresses`.
     #[must_use]
     pub fn allows_address(&self, address: IpAddr) -> bool {
-        let named = HostPattern::Exactly(RequestHost::Address(canonical(address)));
-        self.host == named
+        let exact_host = HostPattern::Exactly(RequestHost::Address(canonical(address)));
+        self.host == exact_host
             || AddressClass::of(address) == AddressClass::Public
             || self.addresses.iter().any(|range| range.contains(address))
     }
 }
 
-/// Splits `HOST[:PORT][/PATH]`. The query and the fragment are dropped.
+/// Splits `HOST[:PORT][/PATH]`. Drops the query and the fragment of the path. The path `/` is returned as `None`.
 pub(super) fn split_location(text: &str) -> Result<(&str, Option<u16>, Option<String>), RuleError> {
-    let at = text.find('/').unwrap_or(text.len());
-    let (authority, path) = text.split_at(at);
+    let path_start = text.find('/').unwrap_or(text.len());
+    let (authority, path) = text.split_at(path_start);
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),

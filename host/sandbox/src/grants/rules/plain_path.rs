@@ -12,8 +12,8 @@ const LOOKALIKES: [char; 14] = [
 /// Characters that separate segments or parameters, or begin an escape, in some servers.
 const SEPARATORS: [char; 4] = ['/', '\\', ';', '%'];
 
-/// Returns whether a path has one meaning: no empty segments, no dot segments, and no escapes of separators, control characters,
-/// lookalikes or bytes that are not UTF-8.
+/// Returns whether a path has one meaning: no empty segments, no dot segments, and no escapes of separators, control
+/// characters, lookalikes or bytes that are not UTF-8.
 pub(super) fn is_plain_path(path: &str) -> bool {
     let segments: Vec<&str> = path.split('/').collect();
     // The path begins with a separator, and may end with one.
@@ -22,12 +22,12 @@ pub(super) fn is_plain_path(path: &str) -> bool {
 }
 
 fn is_plain_segment(segment: &str) -> bool {
-    let Some(decoded) = decoded(segment) else {
+    let Some(decoded) = decode_escapes(segment) else {
         return false;
     };
     let is_ambiguous =
         |character: char| character.is_control() || SEPARATORS.contains(&character) || LOOKALIKES.contains(&character);
-    // Some servers ignore spaces and dots at the end of a name.
+    // Some servers ignore spaces and dots at the end of a name, so a segment of dots and spaces could be a dot segment.
     let is_dots = !decoded.is_empty()
         && decoded
             .chars()
@@ -35,8 +35,9 @@ fn is_plain_segment(segment: &str) -> bool {
     !is_dots && !decoded.contains(is_ambiguous)
 }
 
-/// Decodes the escapes of a segment. Returns `None` for an escape that is not of the standard, or not of UTF-8.
-fn decoded(segment: &str) -> Option<String> {
+/// Decodes the percent escapes of a segment. Returns `None` for an escape that is not two hex digits, and for bytes that are
+/// not UTF-8.
+fn decode_escapes(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();
     while let Some(byte) = rest.next() {

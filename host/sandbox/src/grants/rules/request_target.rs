@@ -28,7 +28,7 @@ impl Scheme {
             "https" => Ok(Self::Https),
             other => Err(RuleError::new(format!(
                 "the scheme `{}` is not `http` or `https`",
-                shown(other)
+                escaped_excerpt(other)
             ))),
         }
     }
@@ -76,14 +76,14 @@ impl RequestHost {
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
         if name.is_empty() || name.len() > 253 {
-            return Err(RuleError::new(format!("`{}` is not a host", shown(text))));
+            return Err(RuleError::new(format!("`{}` is not a host", escaped_excerpt(text))));
         }
         let is_label = |label: &str| {
             let is_label_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             (1..=63).contains(&label.len()) && label.bytes().all(is_label_byte)
         };
         if !name.split('.').all(is_label) {
-            return Err(RuleError::new(format!("`{}` is not a host", shown(text))));
+            return Err(RuleError::new(format!("`{}` is not a host", escaped_excerpt(text))));
         }
         let last = name.rsplit('.').next().unwrap_or_default();
         let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
@@ -132,8 +132,9 @@ impl RequestTarget {
     /// Parses the parts of a request. `authority` is a host with an optional port.
     ///
     /// # Errors
-    /// For a scheme other than `http` and `https`; for an authority with user information, an escape, a space, a control
-    /// character or port 0; and for methods that do not request a resource (`CONNECT`, `TRACE`).
+    /// For a scheme other than `http` and `https`; for an authority that is not a host with an optional port from 1 to 65535;
+    /// for text that is not a method, and the methods that do not request a resource (`CONNECT`, `TRACE`); and for a path
+    /// with characters that a path cannot have.
     pub fn new(method: &str, scheme: &str, authority: &str, path: &str) -> Result<Self, RuleError> {
         let scheme = Scheme::parse(scheme)?;
         let (host, port) = split_authority(authority)?;
@@ -164,9 +165,12 @@ impl RequestTarget {
             Some((method, url)) => (method, url.trim_start()),
             None => ("GET", text.trim()),
         };
-        let (scheme, rest) = url
-            .split_once("://")
-            .ok_or_else(|| RuleError::new(format!("`{}` is not a URL such as `https://example.com/a`", shown(url))))?;
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
+            RuleError::new(format!(
+                "`{}` is not a URL such as `https://example.com/a`",
+                escaped_excerpt(url)
+            ))
+        })?;
         let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
         Self::new(method, &scheme.to_ascii_lowercase(), &rest[..end], &rest[end..])
     }
@@ -187,7 +191,8 @@ impl RequestTarget {
         is_plain_path(self.path_without_query())
     }
 
-    /// Returns whether the path is a prefix or is below it. Compares complete segments.
+    /// Returns whether the path is `prefix` or is below it. Compares complete segments. A path that is not plain is below `/`
+    /// only.
     #[must_use]
     pub fn is_below(&self, prefix: &str) -> bool {
         if prefix == "/" {
@@ -211,7 +216,7 @@ impl fmt::Display for RequestTarget {
 }
 
 fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
-    let refused = |why: &str| RuleError::new(format!("`{}` {why}", shown(authority)));
+    let refused = |why: &str| RuleError::new(format!("`{}` {why}", escaped_excerpt(authority)));
     if authority.contains('@') {
         return Err(refused("names a user; write the host alone"));
     }
@@ -222,7 +227,7 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
         return Err(refused("contains characters that a host cannot have"));
     }
     let (host, port) = match authority.rfind(':') {
-        Some(at) if !authority[at..].contains(']') => (&authority[..at], Some(&authority[at + 1..])),
+        Some(colon) if !authority[colon..].contains(']') => (&authority[..colon], Some(&authority[colon + 1..])),
         _ => (authority, None),
     };
     let Some(port) = port else {
@@ -238,7 +243,7 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
 fn check_method(method: &str) -> Result<(), RuleError> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if method.is_empty() || method.len() > 32 || !method.bytes().all(is_token) {
-        return Err(RuleError::new(format!("`{}` is not a method", shown(method))));
+        return Err(RuleError::new(format!("`{}` is not a method", escaped_excerpt(method))));
     }
     // `CONNECT` opens a tunnel, `TRACE` echoes the request. Some servers ignore the case of a method.
     if ["CONNECT", "TRACE"]
@@ -251,6 +256,6 @@ fn check_method(method: &str) -> Result<(), RuleError> {
 }
 
 /// Formats untrusted text for a message: at most 80 characters, with control characters escaped.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn escaped_excerpt(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
 use super::http_rule::{HostPattern, split_location};
-use super::request_target::{RequestTarget, Scheme, shown};
+use super::request_target::{RequestTarget, Scheme, escaped_excerpt};
 
 /// The source in which the value of a secret is looked up at each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,9 +103,9 @@ pub struct SecretRule {
     pub name: String,
     /// The source in which the value is looked up.
     pub source: SecretSource,
-    /// The requests with which the secret is sent.
+    /// The requests with which the secret is sent; `None` if it is only exposed.
     pub target: Option<SecretTarget>,
-    /// The environment variable in which the guest sees the value. Needs `expose = true`.
+    /// The environment variable in which the guest sees the value, if it is exposed. Needs `expose = true` in the file.
     pub exposed_as: Option<String>,
 }
 
@@ -152,7 +152,7 @@ impl TryFrom<SecretRuleFormat> for SecretRule {
             ));
         }
         if let Some(variable) = &format.variable {
-            check_variable(variable)?;
+            check_variable_name(variable)?;
         }
         let placements: Vec<_> = [
             format
@@ -258,7 +258,7 @@ impl SecretTarget {
             SecretPlacement::Header(name) if !can_carry_secret(name) => {
                 Err(RuleError::new(format!("the header `{name}` cannot carry a secret")))
             }
-            SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_plain) => Err(RuleError::new(
+            SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_token_byte) => Err(RuleError::new(
                 format!("`{}` is not the name of a query field", name.escape_debug()),
             )),
             placement => Ok(Self {
@@ -270,7 +270,7 @@ impl SecretTarget {
         }
     }
 
-    /// Returns whether the secret is sent with a request. Always `false` without TLS.
+    /// Returns whether the secret is sent with a request. A request without TLS never has a secret.
     #[must_use]
     pub fn matches(&self, request: &RequestTarget) -> bool {
         request.scheme == Scheme::Https
@@ -293,10 +293,10 @@ fn can_carry_secret(name: &str) -> bool {
         "transfer-encoding",
         "upgrade",
     ];
-    !name.is_empty() && name.bytes().all(is_plain) && !RESERVED.contains(&name) && !name.starts_with("proxy-")
+    !name.is_empty() && name.bytes().all(is_token_byte) && !RESERVED.contains(&name) && !name.starts_with("proxy-")
 }
 
-fn is_plain(byte: u8) -> bool {
+fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
@@ -305,26 +305,26 @@ fn is_plain(byte: u8) -> bool {
 /// # Errors
 /// For an empty name, more than 128 bytes, characters other than letters, digits, `-`, `_` and `.`, and a dot at the beginning.
 pub fn check_name(name: &str) -> Result<(), RuleError> {
-    let fits = |byte: u8| is_plain(byte) || byte == b'.';
-    if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) || name.starts_with('.') {
+    let is_name_byte = |byte: u8| is_token_byte(byte) || byte == b'.';
+    if name.is_empty() || name.len() > 128 || !name.bytes().all(is_name_byte) || name.starts_with('.') {
         return Err(RuleError::new(format!(
             "`{}` is not a name: use letters, digits, `-` and `_`, and `.` after the first character",
-            shown(name)
+            escaped_excerpt(name)
         )));
     }
     Ok(())
 }
 
 /// Checks the name of an environment variable.
-pub(crate) fn check_variable(name: &str) -> Result<(), RuleError> {
-    let starts_right = name
+pub(crate) fn check_variable_name(name: &str) -> Result<(), RuleError> {
+    let has_valid_start = name
         .bytes()
         .next()
         .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    if !starts_right || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+    if !has_valid_start || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(RuleError::new(format!(
             "`{}` is not the name of an environment variable",
-            shown(name)
+            escaped_excerpt(name)
         )));
     }
     Ok(())

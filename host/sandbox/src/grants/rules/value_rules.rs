@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
-use super::secret_rule::check_variable;
+use super::secret_rule::check_variable_name;
 use toolwit_core::limits::{ByteCount, UnitError};
 
 /// An environment variable of the guest.
@@ -34,7 +34,7 @@ impl EnvRule {
     /// # Errors
     /// For an invalid name of an environment variable, and for a value with a NUL character.
     pub fn new(name: &str, value: Option<&str>) -> Result<Self, RuleError> {
-        check_variable(name)?;
+        check_variable_name(name)?;
         if value.is_some_and(|value| value.contains('\0')) {
             return Err(RuleError::new(format!(
                 "the value of `{name}` contains a NUL character"
@@ -92,7 +92,7 @@ impl TryFrom<KeyValueRuleFormat> for KeyValueRule {
 impl From<KeyValueRule> for KeyValueRuleFormat {
     fn from(rule: KeyValueRule) -> Self {
         Self {
-            quota: quota_text(rule.quota_bytes),
+            quota: format_quota(rule.quota_bytes),
         }
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
 }
 
 /// Formats a quota so that [`parse_quota`] returns the same number.
-pub(super) fn quota_text(bytes: u64) -> String {
+pub(super) fn format_quota(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = UNITS
         .into_iter()

@@ -6,7 +6,7 @@ use super::ToolwitBuilder;
 use crate::host::Toolwit;
 use crate::host::discovery::{discover, discover_in_background};
 use crate::host::groups_file::read_groups;
-use crate::host::interceptors::{Interceptors, warn_about_unselected};
+use crate::host::interceptors::{Interceptors, warn_about_missing_tools};
 use crate::host::long_running::warn_about_unknown_tools;
 use crate::host::plugin_source::PluginSource;
 use toolwit_core::Error;
@@ -18,8 +18,9 @@ use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath};
 use toolwit_sandbox::{Runtime, Scope};
 
 impl ToolwitBuilder {
+    /// Opens the metadata database, if it is configured.
     #[cfg(feature = "sqlite")]
-    async fn with_store_file(mut self) -> Result<Self, Error> {
+    async fn open_store_file(mut self) -> Result<Self, Error> {
         let Some(file) = self.store_file.take() else {
             return Ok(self);
         };
@@ -38,48 +39,54 @@ impl ToolwitBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) when a directory cannot be read,
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero, for grants that cannot be read or
-    /// are invalid, for secrets of the application, a store or certificates that cannot be used, for tool groups that are invalid, and
-    /// for interceptors that are not installed.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits that must not be zero, for grants that
+    /// cannot be read or are invalid, for secrets of the application, a store or certificates that cannot be used, for tool
+    /// groups that are invalid, and for interceptors that are not installed.
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
-        let builder = self.with_store_file().await?;
+        let builder = self.open_store_file().await?;
         #[cfg(not(feature = "sqlite"))]
         let builder = self;
-        builder.scan().await
+        builder.build_with_store().await
     }
 
-    async fn scan(mut self) -> Result<Toolwit, Error> {
-        self.runtime.plugins.extend(self.paths.iter().cloned());
+    /// Builds the host from a builder whose store file is open.
+    async fn build_with_store(mut self) -> Result<Toolwit, Error> {
+        self.runtime.plugin_paths.extend(self.paths.iter().cloned());
         let long_running = self.runtime.long_running.clone();
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let missing = if self.watch.is_some() {
+        let missing_path = if self.watch.is_some() {
             MissingPath::Empty
         } else {
             MissingPath::Error
         };
-        let registry = LiveRegistry::open(&runtime, &self.paths, missing, store, self.embedding_model).await?;
+        let registry = LiveRegistry::open(&runtime, &self.paths, missing_path, store, self.embedding_model).await?;
         let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
         let mut groups = self.tool_groups.with_source(plugins);
         for path in &self.groups_files {
             groups = groups.with_config(read_groups(path)?)?;
         }
-        for config in self.groups {
+        for config in self.group_configs {
             groups = groups.with_config(config)?;
         }
         let snapshot = registry.current();
-        let names = snapshot.packages().iter().map(|package| package.name.as_str());
-        runtime.warn_about_unknown_grants(names);
+        let package_names = snapshot.packages().iter().map(|package| package.name.as_str());
+        runtime.warn_about_unknown_grants(package_names);
         let discovery = match self.dynamic_discovery {
             DynamicDiscovery::Never => None,
             _ if self.has_background_discovery => discover_in_background(&registry),
             _ => discover(&registry).await?,
         };
         warn_about_unknown_tools(&registry.current(), &long_running);
-        let interceptors = Interceptors::new(self.guards, &self.interceptors, &registry.current())?;
-        if self.sources.is_empty() {
-            warn_about_unselected(&self.interceptors, &registry.current(), &self.tools);
+        let interceptors = Interceptors::new(
+            self.application_interceptors,
+            &self.plugin_interceptors,
+            &registry.current(),
+        )?;
+        // The tools of a source are not known before the first turn.
+        if self.shared_sources.is_empty() {
+            warn_about_missing_tools(&self.plugin_interceptors, &registry.current(), &self.tools);
         }
         let watch = self.watch.map(|mut options| {
             if self.dynamic_discovery == DynamicDiscovery::Never {
@@ -94,7 +101,7 @@ impl ToolwitBuilder {
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
             tools: self.tools.into(),
             interceptors,
-            sources: self.sources.into(),
+            sources: self.shared_sources.into(),
             groups,
             _watch: watch,
             _discovery: discovery.map(Arc::new),

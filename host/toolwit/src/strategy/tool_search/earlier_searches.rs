@@ -8,9 +8,9 @@ use toolwit_registry::Query;
 /// The results of the earlier searches of a conversation, and the ids of all tools that they found.
 #[derive(Default)]
 pub(super) struct EarlierSearches {
-    /// By the words of the query.
+    /// The results by the words of their query.
     results: HashMap<String, Vec<FoundTool>>,
-    found: BTreeSet<String>,
+    found_ids: BTreeSet<String>,
 }
 
 impl EarlierSearches {
@@ -29,12 +29,12 @@ impl EarlierSearches {
 
     /// Adds the ids of found tools.
     pub(super) fn add_found<'i>(&mut self, ids: impl Iterator<Item = &'i str>) {
-        self.found.extend(ids.map(str::to_owned));
+        self.found_ids.extend(ids.map(str::to_owned));
     }
 
     /// Returns whether all these tools were found before.
     pub(super) fn has_found(&self, tools: &[FoundTool]) -> bool {
-        tools.iter().all(|tool| self.found.contains(&tool.hit.id))
+        tools.iter().all(|tool| self.found_ids.contains(&tool.hit.id))
     }
 
     /// Forgets the results, because the tools changed. The same search runs again.

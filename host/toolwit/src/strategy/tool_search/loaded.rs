@@ -6,7 +6,7 @@ use futures::future::join_all;
 use toolwit_core::Error;
 
 /// Runs the loads concurrently. Returns the loaded items in the same order, without the failures.
-pub(super) async fn loaded<T, L>(loads: impl IntoIterator<Item = L>) -> Vec<T>
+pub(super) async fn load_all<T, L>(loads: impl IntoIterator<Item = L>) -> Vec<T>
 where
     L: Future<Output = Result<T, Error>>,
 {
@@ -38,7 +38,7 @@ mod tests {
                 }
             }
         });
-        let loaded = tokio::time::timeout(Duration::from_secs(1), loaded(loads)).await;
+        let loaded = tokio::time::timeout(Duration::from_secs(1), load_all(loads)).await;
         assert_eq!(loaded.unwrap(), ["first", "last"]);
     }
 }

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 
 use self::earlier_searches::EarlierSearches;
-use self::loaded::loaded;
+use self::loaded::load_all;
 use self::search_tools::SearchTools;
 pub use self::search_tools::search_tools_definition;
 use self::tool_index::{SourceIndex, ToolIndex};
@@ -28,7 +28,7 @@ use toolwit_core::{Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
 use toolwit_registry::{CatalogUnion, Cutoff, EmbeddingModel, HITS_DEFAULT, Hit, LiveRegistry, Query};
 use toolwit_sandbox::Scope;
 
-/// Number of earlier messages of the user that are the context of a search.
+/// Maximum number of earlier messages of the user that are the context of a search.
 const RECENT_MAX: usize = 3;
 
 /// Number of tools that a search ranks for each requested hit, so that further tools replace those that cannot be
@@ -51,11 +51,11 @@ struct SharedSearch {
     follower: Follower,
     sources: Mutex<Vec<Arc<SourceIndex>>>,
     /// The tools of the conversation that come neither from the registry nor from a source.
-    own: Mutex<Arc<ToolIndex>>,
+    own_index: Mutex<Arc<ToolIndex>>,
     /// The ids of the tools that were removed from the conversation.
     excluded: Mutex<Arc<HashSet<String>>>,
-    earlier: Mutex<EarlierSearches>,
-    /// The tools of an earlier process that no source has returned yet.
+    earlier_searches: Mutex<EarlierSearches>,
+    /// The ids of tools of an earlier process that no source has returned yet.
     lost: Mutex<BTreeSet<ToolId>>,
     definition: ToolDefinition,
 }
@@ -65,7 +65,7 @@ struct SharedSearch {
 struct FoundTool {
     hit: Hit,
     description: String,
-    /// The description of the tool to which it leads.
+    /// The description of the inner tool or method that was found, if the tool leads to it.
     leads_to: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl ToolSearch {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Searches the tools whose id `may_use` accepts. The conversation never has the others.
+    /// Searches the tools whose ids `may_use` accepts. The conversation never has the others.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -86,9 +86,9 @@ impl ToolSearch {
         let shared = SharedSearch {
             follower: Follower::new(registry.into(), scope, may_use),
             sources: Mutex::default(),
-            own: Mutex::default(),
+            own_index: Mutex::default(),
             excluded: Mutex::default(),
-            earlier: Mutex::default(),
+            earlier_searches: Mutex::default(),
             lost: Mutex::default(),
             definition: search_tools::definition(),
         };
@@ -101,7 +101,7 @@ impl ToolSearch {
     #[must_use]
     pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let model = self.shared.embedding_model();
-        self.with(SourceIndex::fixed(tools.into_iter().collect(), model))
+        self.with_index(SourceIndex::fixed(tools.into_iter().collect(), model))
     }
 
     /// Searches the tools of a source too, such as a server. The source is queried at each search, with the caller's
@@ -109,10 +109,10 @@ impl ToolSearch {
     #[must_use]
     pub fn with_source(self, source: impl ToolSource + 'static) -> Self {
         let model = self.shared.embedding_model();
-        self.with(SourceIndex::new(Arc::new(source), model))
+        self.with_index(SourceIndex::new(Arc::new(source), model))
     }
 
-    fn with(self, source: SourceIndex) -> Self {
+    fn with_index(self, source: SourceIndex) -> Self {
         lock(&self.shared.sources).push(Arc::new(source));
         self
     }
@@ -146,7 +146,7 @@ impl SharedSearch {
     async fn rank(&self, query: Query, context: &ToolContext) -> Vec<FoundTool> {
         let sources = lock(&self.sources).clone();
         let indexes = join_all(sources.iter().map(|source| source.index(context, SEARCH_WALL_MAX))).await;
-        let (registry, own) = (self.follower.registry(), lock(&self.own).clone());
+        let (registry, own) = (self.follower.registry(), lock(&self.own_index).clone());
         let excluded = lock(&self.excluded).clone();
         let catalogs = indexes.iter().chain([&own]).map(|index| &index.catalog);
         let is_excluded = |id: &str| excluded.contains(tool_index::without_path(id));
@@ -157,12 +157,12 @@ impl SharedSearch {
             let native = indexes.iter().find_map(|index| index.description(id));
             native.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
         };
-        let found = |hit: Hit| FoundTool {
+        let to_found_tool = |hit: Hit| FoundTool {
             description: describe(&hit.id).cloned().unwrap_or_default(),
             leads_to: hit.leads_to.as_ref().and_then(|inner| describe(&inner.id)).cloned(),
             hit,
         };
-        hits.into_iter().map(found).collect()
+        hits.into_iter().map(to_found_tool).collect()
     }
 
     /// Returns the model of the search by meaning, which is that of the registry.
@@ -184,22 +184,23 @@ impl SharedSearch {
                 Ok(tool)
             }
         });
-        loaded(loads).await
+        load_all(loads).await
     }
 
     /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and
     /// excludes from the results the tools that were removed by hand.
     fn follow(&self, tools: &ToolSet) {
         let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
-        let mut known = lock(&self.excluded);
-        if **known != excluded {
-            *known = Arc::new(excluded);
-            lock(&self.earlier).forget_results();
+        let mut current = lock(&self.excluded);
+        if **current != excluded {
+            *current = Arc::new(excluded);
+            lock(&self.earlier_searches).forget_results();
         }
-        drop(known);
+        drop(current);
         self.index_own(tools);
     }
 
+    /// Indexes the tools of the conversation that are neither in the registry nor in a source.
     fn index_own(&self, tools: &ToolSet) {
         let registry = self.follower.registry();
         let sources = lock(&self.sources).clone();
@@ -210,10 +211,10 @@ impl SharedSearch {
         };
         let own = tools.iter().filter(|named| is_own(&named.definition.id));
         let own: Vec<_> = own.map(|named| (named.name.as_str(), named.tool.clone())).collect();
-        let mut index = lock(&self.own);
+        let mut index = lock(&self.own_index);
         if !index.has_same_tools(&own) {
             *index = Arc::new(ToolIndex::of(own, registry.catalog().embedding_model()));
-            lock(&self.earlier).forget_results();
+            lock(&self.earlier_searches).forget_results();
         }
     }
 
@@ -227,7 +228,7 @@ impl SharedSearch {
         self.follower.tool(id).or_else(of_source)
     }
 
-    /// Returns the injection that adds the found tools that the conversation does not have, and declares the others again.
+    /// Returns the injection for found tools: it adds those that the conversation does not have, and declares the others again.
     fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for id in ids.map(ToolId::from_text) {
@@ -244,8 +245,8 @@ impl SharedSearch {
         injection
     }
 
-    /// Queries the sources for the tools that could not be restored, and returns the injection that adds the tools that
-    /// they have.
+    /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that a source
+    /// has.
     async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
         let lost: Vec<_> = lock(&self.lost).iter().map(ToString::to_string).collect();
         if lost.is_empty() {
@@ -258,6 +259,7 @@ impl SharedSearch {
                 .map(|source| source.index(turn.context(), SEARCH_WALL_MAX)),
         )
         .await;
+        // A tool that the conversation no longer has stays removed.
         let is_present = |id: &&String| turn.tools().by_id(&ToolId::from_text(id)).is_some();
         self.injection(lost.iter().filter(is_present).map(String::as_str), turn.tools())
     }
@@ -289,8 +291,8 @@ impl InjectionStrategy for ToolSearch {
             .flatten()
             .filter_map(|hit| hit["id"].as_str())
             .collect();
-        // Also after a resume, when this call was made in another process.
-        lock(&self.shared.earlier).add_found(ids.iter().copied());
+        // The ids are not known yet if the call was made in another process, before a resume.
+        lock(&self.shared.earlier_searches).add_found(ids.iter().copied());
         self.shared.injection(ids.into_iter(), context.tools())
     }
 
@@ -307,13 +309,13 @@ impl InjectionStrategy for ToolSearch {
         let shared = &self.shared;
         let mut injection = match shared.follower.advance() {
             Some((before, now)) => {
-                lock(&shared.earlier).forget_results();
+                lock(&shared.earlier_searches).forget_results();
                 shared.follower.replacements(&before, &now, turn.tools())
             }
             None => Injection::none(),
         };
         injection.merge(shared.recover(turn).await);
-        shared.follower.retain(turn.tools(), &injection).await;
+        shared.follower.retain_components(turn.tools(), &injection).await;
         shared.follow(turn.tools());
         let mut messages = turn.user_messages();
         let Some(intent) = messages.next() else {
@@ -325,7 +327,7 @@ impl InjectionStrategy for ToolSearch {
             .with_cutoff(Cutoff::Confident);
         let found = shared.find(query.clone(), turn.context()).await;
         injection.merge(shared.injection(found.iter().map(|tool| tool.hit.id.as_str()), turn.tools()));
-        lock(&shared.earlier).remember(&query, found);
+        lock(&shared.earlier_searches).remember(&query, found);
         injection
     }
 }

@@ -10,8 +10,8 @@ use toolwit_agent::injection::{CallableTools, SEARCH_TOOLS};
 use toolwit_core::{Arguments, EffectClass, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 use toolwit_registry::Query;
 
-/// The parameter for the capability, and the other name that some models use for it.
-const NEED: [&str; 2] = ["need", "query"];
+/// The names of the parameter for the capability: the declared one, and another that some models use.
+const NEED_NAMES: [&str; 2] = ["need", "query"];
 
 /// The description of the tool in a conversation, to which found tools are added.
 const DESCRIPTION: &str =
@@ -62,25 +62,25 @@ impl Tool for SearchTools {
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let Some(need) = NEED.into_iter().find_map(text) else {
+        let Some(need) = NEED_NAMES.into_iter().find_map(text) else {
             return Ok(ToolResult::error("`need` must describe the tool: `a tool that …`"));
         };
         if let Some(tools) = CallableTools::of(context) {
             self.shared.follow(tools);
         }
         let query = Query::new(need).with_task(text("task").unwrap_or_default());
-        let earlier = lock(&self.shared.earlier).result(&query);
-        let (found, is_known) = match earlier {
+        let earlier = lock(&self.shared.earlier_searches).result(&query);
+        let (found, was_found_before) = match earlier {
             Some(found) => (found, true),
             None => {
                 let found = self.shared.find(query.clone(), context).await;
-                let mut earlier = lock(&self.shared.earlier);
-                let is_known = earlier.has_found(&found);
+                let mut earlier = lock(&self.shared.earlier_searches);
+                let was_found_before = earlier.has_found(&found);
                 earlier.remember(&query, found.clone());
-                (found, is_known)
+                (found, was_found_before)
             }
         };
-        let note = match (found.is_empty(), is_known) {
+        let note = match (found.is_empty(), was_found_before) {
             (true, _) => "no tool fits; do without, or search with other words",
             (false, true) => "you searched for this before and these tools are already there: call one of them",
             (false, false) => "these are your tools now: call the one that fits",

@@ -11,11 +11,11 @@ use toolwit_core::{Tool, ToolContext, ToolId};
 use toolwit_registry::{Catalog, Document, EmbeddingModel};
 
 /// Separates the facades and the inner tool in the id of a document.
-const PATH: char = '>';
+const PATH_SEPARATOR: char = '>';
 
 /// Returns the id of the tool of a document, without the facades that it is in.
 pub(super) fn without_path(id: &str) -> &str {
-    id.rsplit(PATH).next().unwrap_or(id)
+    id.rsplit(PATH_SEPARATOR).next().unwrap_or(id)
 }
 
 /// Tools with a search index. Inner tools of facades are indexed as tools behind the facade.
@@ -25,7 +25,7 @@ pub(super) struct ToolIndex {
     tools: Vec<(String, Arc<dyn Tool>)>,
     positions: HashMap<String, usize>,
     /// The descriptions of the inner tools of facades, by the id of their document.
-    inner: HashMap<String, String>,
+    inner_descriptions: HashMap<String, String>,
 }
 
 impl ToolIndex {
@@ -55,23 +55,25 @@ impl ToolIndex {
         index
     }
 
-    /// Adds the inner tools of a facade as documents that the outermost facade leads to.
+    /// Adds documents for the inner tools of a facade. A search that finds one of them returns the outermost facade, which
+    /// leads to it.
     fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
-        let is_too_deep = path.as_str().matches(PATH).count() >= FACADE_DEPTH_MAX;
+        let is_too_deep = path.as_str().matches(PATH_SEPARATOR).count() >= FACADE_DEPTH_MAX;
         let facade = tool.facade().filter(|_| !is_too_deep);
         for inner in facade.into_iter().flat_map(|facade| facade.folded()) {
             let definition = inner.definition();
             // Unique, also if the same tool is in several facades.
-            let id = ToolId::from_text(&format!("{path}{PATH}{}", definition.id));
+            let id = ToolId::from_text(&format!("{path}{PATH_SEPARATOR}{}", definition.id));
             let mut document = Document::of_definition(definition).behind([outermost.as_str()]);
             document.id = id.to_string();
-            self.inner.insert(document.id.clone(), definition.description.clone());
+            self.inner_descriptions
+                .insert(document.id.clone(), definition.description.clone());
             documents.push(document);
             self.add_inner(outermost, &id, inner, documents);
         }
     }
 
-    /// Returns a tool that can be called directly.
+    /// Returns an indexed tool that is not inside a facade.
     pub(super) fn tool(&self, id: &str) -> Option<&Arc<dyn Tool>> {
         let (_, tool) = self.tools.get(*self.positions.get(id)?)?;
         Some(tool)
@@ -80,14 +82,14 @@ impl ToolIndex {
     /// Returns the description of a tool or of an inner tool.
     pub(super) fn description(&self, id: &str) -> Option<&String> {
         let outer = self.tool(id).map(|tool| &tool.definition().description);
-        outer.or_else(|| self.inner.get(id))
+        outer.or_else(|| self.inner_descriptions.get(id))
     }
 
     /// Returns whether the index has exactly these tools under these names.
     pub(super) fn has_same_tools(&self, tools: &[(&str, Arc<dyn Tool>)]) -> bool {
         let mut pairs = self.tools.iter().zip(tools);
         self.tools.len() == tools.len()
-            && pairs.all(|((own, tool), (name, other))| own == name && Arc::ptr_eq(tool, other))
+            && pairs.all(|((own_name, tool), (name, other))| own_name == name && Arc::ptr_eq(tool, other))
     }
 }
 
@@ -110,7 +112,7 @@ impl SourceIndex {
 
     /// Creates the index of a fixed list of tools.
     pub(super) fn fixed(tools: Vec<Arc<dyn Tool>>, embedding_model: Option<Arc<dyn EmbeddingModel>>) -> Self {
-        let index = ToolIndex::of(named(&tools), embedding_model.as_ref());
+        let index = ToolIndex::of(with_preferred_names(&tools), embedding_model.as_ref());
         Self {
             source: Arc::new(FixedTools::new("native", tools)),
             index: Mutex::new(Arc::new(index)),
@@ -118,13 +120,13 @@ impl SourceIndex {
         }
     }
 
-    /// Queries the source and returns the index of its tools. If the source fails, or takes longer than `wall_max`, it
-    /// returns the index of its earlier tools.
+    /// Queries the source and returns the index of its tools. If the source fails or takes longer than `wall_max`, returns the
+    /// index of its earlier tools.
     pub(super) async fn index(&self, context: &ToolContext, wall_max: Duration) -> Arc<ToolIndex> {
         let name = self.source.name();
         match tokio::time::timeout(wall_max, self.source.tools(context)).await {
             Ok(Ok(tools)) => {
-                let tools: Vec<_> = named(&tools).collect();
+                let tools: Vec<_> = with_preferred_names(&tools).collect();
                 let mut index = lock(&self.index);
                 let names: Vec<_> = tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())).collect();
                 if !index.has_same_tools(&names) {
@@ -146,7 +148,7 @@ impl SourceIndex {
 }
 
 /// Pairs tools with their preferred names.
-fn named(tools: &[Arc<dyn Tool>]) -> impl Iterator<Item = (String, Arc<dyn Tool>)> {
+fn with_preferred_names(tools: &[Arc<dyn Tool>]) -> impl Iterator<Item = (String, Arc<dyn Tool>)> {
     tools
         .iter()
         .map(|tool| (tool.definition().name().to_owned(), tool.clone()))

@@ -11,6 +11,7 @@ use super::super::scripted_turn::{CallArguments, ScriptedCall, TurnAction};
 use super::super::{Expectation, ScriptedTurn, TextMatch};
 use crate::model::{FinishReason, ModelError, TokenUsage};
 
+/// A scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -84,21 +85,21 @@ impl TryFrom<TurnEntry> for ScriptedTurn {
     type Error = String;
 
     fn try_from(entry: TurnEntry) -> Result<Self, String> {
-        let present = [
+        let action_keys = [
             ("answer", entry.answer.is_some()),
             ("call", entry.call.is_some()),
             ("fail", entry.fail.is_some()),
             ("silent", entry.silent.is_some()),
         ];
-        let acts: Vec<&str> = present
+        let actions: Vec<&str> = action_keys
             .iter()
-            .filter(|(_, present)| *present)
+            .filter(|(_, is_present)| *is_present)
             .map(|(name, _)| *name)
             .collect();
-        if acts.len() > 1 {
+        if actions.len() > 1 {
             return Err(format!(
                 "a turn cannot have both `{}` and `{}`; use `say` for text in addition to a call",
-                acts[0], acts[1]
+                actions[0], actions[1]
             ));
         }
         let responds = entry.answer.is_some() || entry.call.is_some();
@@ -150,7 +151,7 @@ impl TryFrom<CallEntry> for ScriptedCall {
 
     fn try_from(entry: CallEntry) -> Result<Self, String> {
         let arguments = match (entry.arguments, entry.arguments_text) {
-            (Some(_), Some(_)) => return Err("a call has `arguments` or `arguments_text`, not both".to_owned()),
+            (Some(_), Some(_)) => return Err("a call must have `arguments` or `arguments_text`, not both".to_owned()),
             (Some(Json(value)), None) if !value.is_object() => {
                 return Err("`arguments` must be a table; other JSON is `arguments_text`".to_owned());
             }

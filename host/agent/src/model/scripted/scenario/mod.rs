@@ -12,6 +12,7 @@ use crate::model::ModelError;
 use toolwit_core::file::read_text_file;
 use toolwit_core::limits::SCENARIO_BYTES_MAX;
 
+/// The suggestion for a scenario that cannot be used.
 const SUGGESTION: &str =
     "write each turn as `[[turn]]` with one of `answer`, `call`, `fail` and `silent`, and optionally `expect`";
 
@@ -66,7 +67,7 @@ impl ScriptedModel {
     ///
     /// # Errors
     /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several actions or
-    /// without an action, an expectation that can never fail.
+    /// without an action, an expectation that can never fail or never hold. Without turns, the error has no line.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         parse("the scenario", text)
     }
@@ -79,11 +80,11 @@ impl ScriptedModel {
         let path = path.as_ref().to_owned();
         let subject = format!("the scenario `{}`", path.display());
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let read = tokio::task::spawn_blocking(move || read_text_file(&path, SCENARIO_BYTES_MAX)).await;
-        let text = read
+        let outcome = tokio::task::spawn_blocking(move || read_text_file(&path, SCENARIO_BYTES_MAX)).await;
+        let text = outcome
             .map_err(std::io::Error::other)
             .flatten()
-            .map_err(|error| refused(&subject, format!("cannot be read: {error}")))?;
+            .map_err(|error| unusable(&subject, format!("cannot be read: {error}")))?;
         let script = parse(&subject, &text)?;
         Ok(match name {
             Some(name) if script.name == Self::new().name => script.with_name(name),
@@ -93,33 +94,35 @@ impl ScriptedModel {
 }
 
 fn parse(subject: &str, text: &str) -> Result<ScriptedModel, ModelError> {
-    let file: File = toml::from_str(text).map_err(|error| at(subject, text, error.span(), error.message()))?;
+    let file: File = toml::from_str(text).map_err(|error| invalid_at(subject, text, error.span(), error.message()))?;
     if file.turn.is_empty() {
-        return Err(refused(subject, "has no `[[turn]]`"));
+        return Err(unusable(subject, "has no `[[turn]]`"));
     }
     let mut script = ScriptedModel::new();
     script.name = file.name.unwrap_or(script.name);
     script.prompt = file.prompt;
     for entry in file.turn {
         let span = entry.span();
-        let turn =
-            ScriptedTurn::try_from(entry.into_inner()).map_err(|why| at(subject, text, Some(span.clone()), why))?;
+        let turn = ScriptedTurn::try_from(entry.into_inner())
+            .map_err(|why| invalid_at(subject, text, Some(span.clone()), why))?;
         if let Some(flaw) = turn.flaw() {
-            return Err(at(subject, text, Some(span), flaw));
+            return Err(invalid_at(subject, text, Some(span), flaw));
         }
         script.turns.push(turn);
     }
     Ok(script)
 }
 
-fn at(subject: &str, text: &str, span: Option<Range<usize>>, why: impl Display) -> ModelError {
+/// Returns the error for a part of a scenario, with the line and column where it begins.
+fn invalid_at(subject: &str, text: &str, span: Option<Range<usize>>, why: impl Display) -> ModelError {
     let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-    refused(subject, format!("is invalid at line {line}, column {column}: {why}"))
+    unusable(subject, format!("is invalid at line {line}, column {column}: {why}"))
 }
 
-fn refused(subject: &str, why: impl Display) -> ModelError {
+/// Returns the error for a scenario that cannot be used.
+fn unusable(subject: &str, why: impl Display) -> ModelError {
     ModelError::Configuration {
         message: format!("{subject} {why}"),
         suggestion: SUGGESTION.to_owned(),
