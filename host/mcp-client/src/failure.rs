@@ -15,7 +15,7 @@ pub(crate) fn unavailable(server: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the error of a server for which there is no accepted token. Another attempt would fail, too.
+/// Returns the error of a server that accepts none of the available tokens. A retry without another token would fail, too.
 pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::MissingKey,
@@ -24,19 +24,19 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
-/// A server requires that the user logs in, or logs in again. Errors of calls and servers have this error as their
-/// [source](std::error::Error::source).
+/// A server requires that the user logs in, or logs in again. An error of a call or a connection that a login can fix has this
+/// error as its [source](std::error::Error::source).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` requires a login")]
 #[non_exhaustive]
 pub struct LoginRequired {
     /// The name of the server.
     pub server: String,
-    /// The scopes that the login needs in addition to the usual ones.
+    /// The scopes that the login needs in addition to those that it requests by default.
     pub scopes: Vec<String>,
 }
 
-/// Returns the error of a server that requires a login. `why` has no secrets.
+/// Returns the error of a server that requires a login. `why` must not contain secrets.
 pub(crate) fn login_required(required: LoginRequired, why: &str) -> Error {
     unauthorized(&required.server, why)
         .with_suggestion("log in with `LoginRequest`, or set `bearer` or `oauth` of the server")

@@ -12,10 +12,15 @@ const BUCKETS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300
 /// The counters of a server.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    requests: [AtomicU64; 6],
+    /// The HTTP responses, by the first digit of their status.
+    responses: [AtomicU64; 6],
+    /// The refused requests, by the reason.
     rejected: Mutex<BTreeMap<&'static str, u64>>,
+    /// The calls, by the group of the principal and the outcome.
     calls: Mutex<BTreeMap<(String, &'static str), u64>>,
-    durations: [AtomicU64; BUCKETS_MS.len() + 1],
+    /// The calls in each bucket of the histogram. The last bucket has no limit.
+    duration_buckets: [AtomicU64; BUCKETS_MS.len() + 1],
+    /// The sum of all durations.
     duration_ms: AtomicU64,
     pub(crate) connections: AtomicU64,
 }
@@ -23,7 +28,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Counts an HTTP response.
     pub(crate) fn count_response(&self, status: u16) {
-        if let Some(counter) = self.requests.get(usize::from(status / 100)) {
+        if let Some(counter) = self.responses.get(usize::from(status / 100)) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -34,14 +39,14 @@ impl Metrics {
         *rejected.entry(reason).or_default() += 1;
     }
 
-    /// Counts a call of a principal.
+    /// Counts a call. `principal` is the group of the caller.
     pub(crate) fn count_call(&self, principal: &str, outcome: &'static str, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_MS
             .iter()
             .position(|limit| ms <= *limit)
             .unwrap_or(BUCKETS_MS.len());
-        self.durations[bucket].fetch_add(1, Ordering::Relaxed);
+        self.duration_buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.duration_ms.fetch_add(ms, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         *calls.entry((principal.to_owned(), outcome)).or_default() += 1;
@@ -66,7 +71,7 @@ impl Metrics {
             "# TYPE toolwit_mcp_connections gauge\ntoolwit_mcp_connections {connections}"
         )?;
         writeln!(text, "# TYPE toolwit_mcp_http_responses_total counter")?;
-        for (class, counter) in self.requests.iter().enumerate().skip(2) {
+        for (class, counter) in self.responses.iter().enumerate().skip(2) {
             let count = counter.load(Ordering::Relaxed);
             writeln!(text, "toolwit_mcp_http_responses_total{{status=\"{class}xx\"}} {count}")?;
         }
@@ -83,25 +88,25 @@ impl Metrics {
             )?;
         }
         writeln!(text, "# TYPE toolwit_mcp_call_seconds histogram")?;
-        let mut sum = 0;
+        let mut cumulative = 0;
         for (counter, limit) in self
-            .durations
+            .duration_buckets
             .iter()
             .zip(BUCKETS_MS.map(Some).into_iter().chain([None]))
         {
-            sum += counter.load(Ordering::Relaxed);
+            cumulative += counter.load(Ordering::Relaxed);
             match limit {
                 Some(ms) => {
                     let seconds = Duration::from_millis(ms).as_secs_f64();
-                    writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"{seconds}\"}} {sum}")?;
+                    writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"{seconds}\"}} {cumulative}")?;
                 }
-                None => writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"+Inf\"}} {sum}")?,
+                None => writeln!(text, "toolwit_mcp_call_seconds_bucket{{le=\"+Inf\"}} {cumulative}")?,
             }
         }
         let total = Duration::from_millis(self.duration_ms.load(Ordering::Relaxed)).as_secs_f64();
         writeln!(
             text,
-            "toolwit_mcp_call_seconds_sum {total}\ntoolwit_mcp_call_seconds_count {sum}"
+            "toolwit_mcp_call_seconds_sum {total}\ntoolwit_mcp_call_seconds_count {cumulative}"
         )
     }
 }

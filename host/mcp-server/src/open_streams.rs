@@ -1,4 +1,4 @@
-//! The responses of a session over HTTP that are open.
+//! The open responses of a session over HTTP.
 
 use std::time::Duration;
 

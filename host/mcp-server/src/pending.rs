@@ -13,8 +13,8 @@ const REQUEST_BYTES: usize = 16 << 10;
 /// Memory is counted in units of this size, because a semaphore has 32-bit permits.
 const UNIT_BYTES: usize = 1 << 10;
 
-/// Limits the requests of a client that are not answered yet. Without a limit, a client that does not wait for its answers would fill
-/// the memory of the host, and keep others out.
+/// Limits the requests of a client that are not answered yet. Without a limit, a client that does not wait for its answers
+/// would fill the memory of the host, and keep others out.
 pub(crate) struct PendingRequests {
     number: Arc<Semaphore>,
     memory: Arc<Semaphore>,
@@ -68,7 +68,8 @@ impl PendingRequests {
         Some(PendingRequest { number, memory })
     }
 
-    /// Adjusts the memory of a request to its message, which was read. Returns `None` if the message needs too much.
+    /// Adjusts the memory of a request to its message, after the message was read. Returns `None` if the message needs too
+    /// much.
     pub(crate) fn adjust(&self, mut request: PendingRequest, message: &[u8]) -> Option<PendingRequest> {
         let bytes = json_weight(message);
         let (needed, held) = (units(bytes.saturating_add(REQUEST_BYTES)), request.memory.num_permits());

@@ -15,7 +15,8 @@ use crate::tasks::TaskSupport;
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
-    /// The name under which the subjects of a rule share tools, limits and counters.
+    /// The name that all subjects of a token rule share, for common tools, limits and counters. For other principals, it is
+    /// their name.
     group: Arc<str>,
     host: Toolwit,
     context: ToolContext,
@@ -58,7 +59,7 @@ impl Principal {
     /// Sets which calls need an approval. By default, none does, as in a [`Conversation`](toolwit::Conversation).
     ///
     /// The user of the client is asked: by elicitation up to revision 2025-11-25, by a result that requires input from
-    /// 2026-07-28. If the client declares neither, such a call does not run. The answer is as trustworthy as the
+    /// 2026-07-28 on. If the client does not declare elicitation, such a call does not run. The answer is as trustworthy as the
     /// client, which could answer without asking its user. A call that [`ApprovalMode::Deny`] refuses cannot be
     /// approved.
     #[must_use]
@@ -80,7 +81,7 @@ impl Principal {
         &self.name
     }
 
-    /// Returns the principal of a subject, with a name of its own.
+    /// Returns the principal of a token's subject: `self` with a name of its own.
     pub(crate) fn of_subject(&self, subject: &str) -> Self {
         Self {
             name: format!("{}#{subject}", self.group).into(),
@@ -93,7 +94,7 @@ impl Principal {
         &self.group
     }
 
-    /// Returns the host with its tools.
+    /// Returns the host whose tools the principal uses.
     #[must_use]
     pub fn host(&self) -> &Toolwit {
         &self.host
@@ -111,7 +112,7 @@ impl Principal {
         &self.context
     }
 
-    /// Returns whether the calls of a tool become tasks.
+    /// Returns which calls of a tool become tasks.
     pub(crate) fn task_support(&self, tool: &str) -> TaskSupport {
         (self.task_support)(tool)
     }
@@ -121,8 +122,8 @@ impl Principal {
         &self.approvals
     }
 
-    /// Returns the builder of a conversation with its tools. It never hides tools and never cuts results, since the limits of the
-    /// client are unknown.
+    /// Returns the builder of a conversation with the principal's tools. The conversation never hides tools and never cuts
+    /// results, since the limits of the client are unknown.
     pub(crate) fn conversation(&self) -> ConversationBuilder {
         let rule = self.may_use.clone();
         let limits = LoopLimits {

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use crate::value::Redaction;
 
 /// The required content of the response to a login.
-pub(super) struct Expected {
+pub(super) struct ExpectedResponse {
     /// The random value of the login.
     pub(super) state: Zeroizing<String>,
     /// The issuer, as its metadata names it.
@@ -17,9 +17,9 @@ pub(super) struct Expected {
     pub(super) redaction: Redaction,
 }
 
-/// The parameters of a response. A parameter that occurs twice is an error.
+/// The parameters of a response. A response in which a parameter occurs twice belongs to no login.
 #[derive(Default)]
-pub(super) struct AuthorizationCode {
+pub(super) struct AuthorizationResponse {
     state: Option<Zeroizing<String>>,
     code: Option<Zeroizing<String>>,
     issuer: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct AuthorizationCode {
     is_ambiguous: bool,
 }
 
-impl AuthorizationCode {
+impl AuthorizationResponse {
     pub(super) fn parse(query: &str) -> Self {
         let mut response = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -45,15 +45,15 @@ impl AuthorizationCode {
     }
 
     /// Returns whether the response belongs to this login, and not to a login that another party began.
-    pub(super) fn belongs_to(&self, expected: &Expected) -> bool {
+    pub(super) fn belongs_to(&self, expected: &ExpectedResponse) -> bool {
         !self.is_ambiguous && self.state.as_ref() == Some(&expected.state)
     }
 
     /// Returns the code.
     ///
     /// # Errors
-    /// If the response is from another issuer, reports a refusal, or has no code.
-    pub(super) fn into_code(self, expected: &Expected) -> Result<Zeroizing<String>, String> {
+    /// If the response is that of another issuer, does not name its issuer although it must, reports a refusal, or has no code.
+    pub(super) fn into_code(self, expected: &ExpectedResponse) -> Result<Zeroizing<String>, String> {
         let redaction = &expected.redaction;
         if let Some(code) = &self.code {
             redaction.add_token(code);
@@ -66,7 +66,9 @@ impl AuthorizationCode {
                 return Err(format!("the response is that of another issuer, `{issuer}`"));
             }
             None if expected.is_issuer_named => {
-                return Err("the response does not name its issuer, although the issuer always does".to_owned());
+                return Err(
+                    "the response does not name its issuer, although the metadata of the issuer promises it".to_owned(),
+                );
             }
             _ => {}
         }
@@ -86,8 +88,8 @@ impl AuthorizationCode {
 mod tests {
     use super::*;
 
-    fn expected(is_issuer_named: bool) -> Expected {
-        Expected {
+    fn expected(is_issuer_named: bool) -> ExpectedResponse {
+        ExpectedResponse {
             state: Zeroizing::new("s".to_owned()),
             issuer: "https://i.example".to_owned(),
             is_issuer_named,
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_response_to_another_login_is_none() {
-        let belongs = |query: &str| AuthorizationCode::parse(query).belongs_to(&expected(false));
+        let belongs = |query: &str| AuthorizationResponse::parse(query).belongs_to(&expected(false));
         assert!(belongs("code=c&state=s"));
         for query in [
             "",
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_code_of_another_issuer_is_refused() {
-        let code = |query: &str, is_named| AuthorizationCode::parse(query).into_code(&expected(is_named));
+        let code = |query: &str, is_named| AuthorizationResponse::parse(query).into_code(&expected(is_named));
         assert_eq!(*code("code=c&state=s", false).unwrap(), "c");
         assert_eq!(*code("code=c&iss=https%3A%2F%2Fi.example", true).unwrap(), "c");
         assert!(code("code=c", true).unwrap_err().contains("does not name its issuer"));

@@ -1,4 +1,4 @@
-//! Beginning a login.
+//! The start of a login in a browser.
 
 use http::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
@@ -13,7 +13,7 @@ use super::required_scopes::ScopeSources;
 use crate::config::{HttpEndpoint, ServerConfig, ServerEndpoint};
 use crate::login::{LoginSlot, StoredLogin};
 use crate::session::ClientOptions;
-use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, challenge, identifier};
+use crate::transport::{AuthorizationServer, Challenge, ProtectedResource, default_identifier, request_challenge};
 use crate::value::Redaction;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
@@ -42,7 +42,8 @@ pub struct LoginRequest<'a> {
 }
 
 impl<'a> LoginRequest<'a> {
-    /// Creates a request for a login at a server. The login is stored in the [store](ClientOptions::with_logins) of the options.
+    /// Creates a request for a login at a server. The login is stored in the [store](ClientOptions::with_logins) of the
+    /// options.
     #[must_use]
     pub fn new(config: &'a ServerConfig, options: &'a ClientOptions) -> Self {
         Self {
@@ -53,7 +54,8 @@ impl<'a> LoginRequest<'a> {
         }
     }
 
-    /// Adds scopes to those that the server or the configuration names, and to those of the earlier login.
+    /// Sets scopes that are requested in addition to those of the configuration or the server, and to those of the earlier
+    /// login.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
@@ -89,8 +91,8 @@ impl<'a> LoginRequest<'a> {
         earlier: Option<&StoredLogin>,
     ) -> Result<(Option<Zeroizing<String>>, Redaction), String> {
         let redaction = Redaction::default();
-        let stored = earlier.into_iter().flat_map(StoredLogin::secrets);
-        stored.for_each(|secret| redaction.add_token(secret));
+        let stored_secrets = earlier.into_iter().flat_map(StoredLogin::secrets);
+        stored_secrets.for_each(|secret| redaction.add_token(secret));
         let secret = http.login.client_secret.as_ref();
         let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
         let secret = secret.transpose().map_err(|error| error.message.clone())?;
@@ -105,13 +107,13 @@ impl<'a> LoginRequest<'a> {
         let earlier = slot.read().await.ok().flatten();
         let (secret, redaction) = self.secrets(http, earlier.as_ref())?;
 
-        let found = probe(&http.url, &redaction).await?;
-        let is_required = found.is_some();
-        let challenge = found.unwrap_or_default();
+        let challenge = probe(&http.url, &redaction).await?;
+        let is_login_required = challenge.is_some();
+        let challenge = challenge.unwrap_or_default();
         let resource =
             ProtectedResource::discover(&http.url, challenge.resource_metadata.as_deref(), &redaction).await?;
-        if resource.is_none() && !is_required && http.login.issuer.is_none() {
-            return Err("it requires no login, and its metadata names no issuer".to_owned());
+        if resource.is_none() && !is_login_required && http.login.issuer.is_none() {
+            return Err("it requires no login, and has no metadata that names an issuer".to_owned());
         }
         let address = issuer_address(http, resource.as_ref(), &redaction)?;
         let issuer = AuthorizationServer::request_metadata(&address, &redaction).await?;
@@ -131,8 +133,8 @@ impl<'a> LoginRequest<'a> {
 
         let listener = RedirectListener::bind(self.port).await?;
         let redirect = listener.url();
-        let client = LoginClient::find(&http.login, secret, &issuer, &redirect, &redaction).await?;
-        let resource = resource.map_or_else(|| identifier(&http.url), |resource| resource.identifier);
+        let client = LoginClient::find_or_register(&http.login, secret, &issuer, &redirect, &redaction).await?;
+        let resource = resource.map_or_else(|| default_identifier(&http.url), |resource| resource.identifier);
         let (state, verifier) = (pkce::random_text()?, pkce::random_text()?);
         redaction.add(&state);
         redaction.add(&verifier);
@@ -172,6 +174,9 @@ impl<'a> LoginRequest<'a> {
 }
 
 /// Returns the endpoint of a server whose tokens can come from a login.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] for a process, and for a server with a configured token or client.
 pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Error> {
     let refused = |why: &str| {
         let message = format!("the MCP server `{}` does not use a login: {why}", config.name);
@@ -190,8 +195,8 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
     Ok(http)
 }
 
-/// Returns the configured issuer, which the metadata of the server must also name, or the first issuer of the server. A
-/// server without metadata is its own issuer, as in revision 2025-03-26.
+/// Returns the address of the configured issuer, or else that of the first issuer in the metadata of the server. The metadata
+/// must also name a configured issuer. A server without metadata is its own issuer, as in revision 2025-03-26.
 fn issuer_address(
     http: &HttpEndpoint,
     resource: Option<&ProtectedResource>,
@@ -217,7 +222,8 @@ fn issuer_address(
     })
 }
 
-/// Sends a request without a token, and returns the challenge with which the server requires a token.
+/// Sends a request without a token. Returns the challenge with which the server requires a token, or `None` if it requires
+/// none.
 async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>, String> {
     let revision = "2026-07-28";
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
@@ -235,5 +241,5 @@ async fn probe(server: &Url, redaction: &Redaction) -> Result<Option<Challenge>,
         HeaderName::from_static("mcp-method"),
         HeaderValue::from_static("tools/list"),
     );
-    challenge(server, &message, headers, redaction).await
+    request_challenge(server, &message, headers, redaction).await
 }

@@ -25,7 +25,7 @@ pub enum Revocation {
     NoLogin,
     /// The issuer has revoked the tokens.
     Revoked,
-    /// The issuer cannot revoke tokens: they stay valid until they expire.
+    /// The tokens stay valid until they expire: the issuer cannot revoke tokens, or the stored login was for another address.
     NotOffered,
     /// The tokens could not be revoked, with the reason.
     Failed(String),
@@ -42,7 +42,8 @@ impl<'a> Logout<'a> {
     /// not revoke the tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be removed.
+    /// [`ErrorKind::Configuration`] for a server that does not use logins, and [`ErrorKind::Io`] if the login cannot be locked
+    /// or removed.
     pub async fn run(self) -> Result<Revocation, Error> {
         let http = login_endpoint(self.config)?;
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
@@ -74,21 +75,22 @@ impl<'a> Logout<'a> {
         let Some(url) = issuer.revocation_endpoint()? else {
             return Ok(Revocation::NotOffered);
         };
-        let registered = login.client_authentication.as_deref();
-        let registered = registered.and_then(ClientAuthentication::named);
+        let method_name = login.client_authentication.as_deref();
+        let method = method_name.and_then(ClientAuthentication::named);
         let endpoint = TokenEndpoint {
             url,
-            authentication: registered.map_or_else(|| issuer.token_endpoint().map(|of| of.authentication), Ok)?,
+            authentication: method
+                .map_or_else(|| issuer.token_endpoint().map(|endpoint| endpoint.authentication), Ok)?,
         };
-        let configured = http.login.client_secret.as_ref();
-        let configured = configured.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
-        let configured = configured.transpose().map_err(|error| error.message.clone())?;
-        if let Some(secret) = &configured {
+        let setting = http.login.client_secret.as_ref();
+        let configured_secret = setting.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
+        let configured_secret = configured_secret.transpose().map_err(|error| error.message.clone())?;
+        if let Some(secret) = &configured_secret {
             redaction.add(secret);
         }
         let client = ClientIdentity {
             id: login.client_id.clone(),
-            secret: configured.or_else(|| login.client_secret.clone().map(Zeroizing::new)),
+            secret: configured_secret.or_else(|| login.client_secret.clone().map(Zeroizing::new)),
         };
         // Not every issuer that revokes a refresh token also revokes its access tokens. So both are sent.
         let refresh = login.refresh_token.iter().map(|token| (token, "refresh_token"));

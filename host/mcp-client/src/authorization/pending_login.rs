@@ -7,7 +7,7 @@ use serde::Serialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::authorization_code::Expected;
+use super::authorization_code::ExpectedResponse;
 use super::redirect::RedirectListener;
 use super::registration::LoginClient;
 use crate::login::{LoginSlot, StoredLogin};
@@ -16,10 +16,10 @@ use crate::value::Redaction;
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum time in which the user logs in.
+/// The maximum time in which the user logs in and the tokens are obtained.
 const LOGIN_WALL_MAX: Duration = Duration::from_secs(600);
 
-/// A login that waits for the user's browser. Dropping it ends the login.
+/// A login that waits for the user's browser. Dropping it cancels the login.
 pub struct PendingLogin {
     pub(super) name: String,
     pub(super) server: Url,
@@ -75,14 +75,14 @@ impl PendingLogin {
     /// Waits for the browser, requests the tokens and stores them.
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] if the browser does not return in time, and [`ErrorKind::Io`] with the reason why there are no tokens.
+    /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why there are no tokens.
     pub async fn finish(self) -> Result<LoginReport, Error> {
         let name = self.name.clone();
         let failed = |kind, why: &str| {
             let message = format!("the login at the MCP server `{name}` failed: {why}");
             Error::new(kind, Phase::Load, message)
         };
-        match tokio::time::timeout(LOGIN_WALL_MAX, self.tokens()).await {
+        match tokio::time::timeout(LOGIN_WALL_MAX, self.receive_tokens()).await {
             Ok(report) => report.map_err(|why| failed(ErrorKind::Io, &why)),
             Err(_) => {
                 let why = format!("the browser did not return within {}", Span(LOGIN_WALL_MAX));
@@ -91,8 +91,8 @@ impl PendingLogin {
         }
     }
 
-    async fn tokens(self) -> Result<LoginReport, String> {
-        let expected = Expected {
+    async fn receive_tokens(self) -> Result<LoginReport, String> {
+        let expected = ExpectedResponse {
             state: self.state,
             issuer: self.issuer.clone(),
             is_issuer_named: self.is_issuer_named,
@@ -111,8 +111,8 @@ impl PendingLogin {
         } = self.client;
         let mut endpoint = self.token_endpoint;
         endpoint.authentication = authentication.unwrap_or(endpoint.authentication);
-        let issued = identity.request_tokens(&endpoint, form, &self.redaction).await;
-        let issued = issued.map_err(|error| error.to_string())?;
+        let issued_tokens = identity.request_tokens(&endpoint, form, &self.redaction).await;
+        let issued_tokens = issued_tokens.map_err(|error| error.to_string())?;
         let text = |token: &Zeroizing<String>| token.as_str().to_owned();
         let mut login = StoredLogin {
             server: self.server.to_string(),
@@ -121,17 +121,17 @@ impl PendingLogin {
             client_id: identity.id,
             client_secret: identity.secret.as_ref().filter(|_| is_registered).map(text),
             client_authentication: authentication.map(|method| method.name().to_owned()),
-            scopes: issued.scopes.unwrap_or(self.scopes),
-            access_token: text(&issued.access?),
+            scopes: issued_tokens.scopes.unwrap_or(self.scopes),
+            access_token: text(&issued_tokens.access?),
             expires_at: None,
-            refresh_token: issued.refresh_token.as_ref().map(text),
+            refresh_token: issued_tokens.refresh_token.as_ref().map(text),
         };
-        login.expire_after(issued.validity);
+        login.expire_after(issued_tokens.validity);
         self.slot.write(&login).await?;
         Ok(LoginReport {
             issuer: login.issuer.clone(),
             scopes: login.scopes.iter().map(|scope| self.redaction.quoted(scope)).collect(),
-            validity: issued.validity,
+            validity: issued_tokens.validity,
             is_renewable: login.refresh_token.is_some(),
         })
     }

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use super::authorization_code::{AuthorizationCode, Expected};
+use super::authorization_code::{AuthorizationResponse, ExpectedResponse};
 
 /// The path to which the browser returns.
 const PATH: &str = "/callback";
@@ -62,10 +62,10 @@ impl RedirectListener {
     /// Waits for the response to the login. Other requests, which any web page can send, get an error and are ignored.
     ///
     /// # Errors
-    /// If the issuer refused, or the response is that of another issuer.
-    pub(super) async fn receive(self, expected: Expected) -> Result<Zeroizing<String>, String> {
-        let (sender, mut received) = mpsc::channel(1);
-        let page = Arc::new(Page {
+    /// If the response of the issuer cannot be used; see [`AuthorizationResponse::into_code`].
+    pub(super) async fn receive(self, expected: ExpectedResponse) -> Result<Zeroizing<String>, String> {
+        let (sender, mut codes) = mpsc::channel(1);
+        let page = Arc::new(CallbackPage {
             host: self.address.to_string(),
             expected,
             sender,
@@ -75,7 +75,7 @@ impl RedirectListener {
         let code = loop {
             tokio::select! {
                 biased;
-                Some(code) = received.recv() => break code,
+                Some(code) = codes.recv() => break code,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 Ok((stream, _)) = self.listener.accept(), if connections.len() < CONNECTIONS_MAX => {
                     connections.spawn(serve(stream, page.clone(), end.clone()));
@@ -83,30 +83,30 @@ impl RedirectListener {
             }
         };
         end.cancel();
-        let ended = async { while connections.join_next().await.is_some() {} };
-        drop(tokio::time::timeout(END_WALL_MAX, ended).await);
+        let all_ended = async { while connections.join_next().await.is_some() {} };
+        drop(tokio::time::timeout(END_WALL_MAX, all_ended).await);
         code
     }
 }
 
 /// The page to which the browser returns after the login.
-struct Page {
+struct CallbackPage {
     /// The only accepted value of the header `Host`.
     host: String,
-    expected: Expected,
+    expected: ExpectedResponse,
     sender: mpsc::Sender<Result<Zeroizing<String>, String>>,
 }
 
-impl Page {
+impl CallbackPage {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         // A web page that reaches this address under another host name must not read the responses.
         let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
         if host != Some(self.host.as_bytes()) || request.method() != Method::GET || request.uri().path() != PATH {
-            return text(StatusCode::NOT_FOUND, "There is nothing here.");
+            return text_response(StatusCode::NOT_FOUND, "There is nothing here.");
         }
-        let response = AuthorizationCode::parse(request.uri().query().unwrap_or_default());
+        let response = AuthorizationResponse::parse(request.uri().query().unwrap_or_default());
         if !response.belongs_to(&self.expected) {
-            return text(
+            return text_response(
                 StatusCode::BAD_REQUEST,
                 "This response does not belong to a login that waits for one.",
             );
@@ -114,9 +114,9 @@ impl Page {
         let code = response.into_code(&self.expected);
         let is_code = code.is_ok();
         match self.sender.try_send(code) {
-            Err(_) => text(StatusCode::BAD_REQUEST, "The login has a response already."),
-            Ok(()) if is_code => text(StatusCode::OK, "The response has arrived. You can close this page."),
-            Ok(()) => text(
+            Err(_) => text_response(StatusCode::BAD_REQUEST, "The login has a response already."),
+            Ok(()) if is_code => text_response(StatusCode::OK, "The response has arrived. You can close this page."),
+            Ok(()) => text_response(
                 StatusCode::BAD_REQUEST,
                 "The login has failed. The reason is in the terminal.",
             ),
@@ -124,28 +124,28 @@ impl Page {
     }
 }
 
-async fn serve(stream: TcpStream, page: Arc<Page>, end: CancellationToken) {
+async fn serve(stream: TcpStream, page: Arc<CallbackPage>, end: CancellationToken) {
     let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(page.answer(&request)));
-    let served = http1::Builder::new()
+    let http_connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WALL_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut served = std::pin::pin!(served);
-    let ended = tokio::select! {
+    let mut http_connection = std::pin::pin!(http_connection);
+    let outcome = tokio::select! {
         biased;
-        ended = served.as_mut() => ended,
+        outcome = http_connection.as_mut() => outcome,
         () = end.cancelled() => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            http_connection.as_mut().graceful_shutdown();
+            http_connection.await
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = outcome {
         tracing::debug!(%error, "a connection of a browser ended");
     }
 }
 
-fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+fn text_response(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
     *response.status_mut() = status;
     let headers = response.headers_mut();

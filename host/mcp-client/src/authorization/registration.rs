@@ -17,7 +17,7 @@ const ID_BYTES_MAX: usize = 4 << 10;
 /// The client of a login.
 pub(super) struct LoginClient {
     pub(super) identity: ClientIdentity,
-    /// How a registered client authenticates itself.
+    /// The method by which the client authenticates itself. `None` if the metadata of the issuer decides it.
     pub(super) authentication: Option<ClientAuthentication>,
     /// Whether the issuer registered the client, so that its secret is stored with the login.
     pub(super) is_registered: bool,
@@ -25,7 +25,7 @@ pub(super) struct LoginClient {
 
 /// The response to a registration (RFC 7591).
 #[derive(Deserialize)]
-struct Registered {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<String>,
     token_endpoint_auth_method: Option<String>,
@@ -39,32 +39,32 @@ struct RegistrationRefusal {
 }
 
 impl LoginClient {
-    /// Returns the configured client, the client of the metadata document if the issuer reads it, or a new
-    /// registration.
+    /// Returns the configured client, or else the client of the metadata document if the issuer supports such documents, or
+    /// else a client that the issuer now registers.
     ///
     /// # Errors
-    /// If the configuration names no client, and the issuer neither accepts the document nor registers a client.
-    pub(super) async fn find(
+    /// If a client must be registered, and the issuer does not do it.
+    pub(super) async fn find_or_register(
         login: &OauthLogin,
         secret: Option<Zeroizing<String>>,
         issuer: &AuthorizationServer,
         redirect: &str,
         redaction: &Redaction,
     ) -> Result<Self, String> {
-        let known = |id: String, secret| Self {
+        let unregistered = |id: String, secret| Self {
             identity: ClientIdentity { id, secret },
             authentication: None,
             is_registered: false,
         };
         if let Some(id) = &login.client_id {
-            return Ok(known(id.clone(), secret));
+            return Ok(unregistered(id.clone(), secret));
         }
         if let Some(url) = login
             .client_metadata_url
             .as_ref()
             .filter(|_| issuer.reads_client_metadata())
         {
-            return Ok(known(url.to_string(), None));
+            return Ok(unregistered(url.to_string(), None));
         }
         Self::register(issuer, redirect, redaction).await
     }
@@ -96,7 +96,7 @@ impl LoginClient {
                 "the issuer does not register the client (`{code}`): configure a `client_id`"
             ));
         }
-        let registered: Registered =
+        let registered: RegistrationResponse =
             serde_json::from_slice(&body).map_err(|_| "the issuer's response is not a registration".to_owned())?;
         let secret = registered.client_secret.map(Zeroizing::new);
         if let Some(secret) = &secret {
@@ -108,8 +108,8 @@ impl LoginClient {
         if !is_usable(&registered.client_id) || secret.as_ref().is_some_and(|secret| !is_usable(secret)) {
             return Err("the issuer registered a client whose id or secret cannot be sent".to_owned());
         }
-        let chosen = registered.token_endpoint_auth_method.as_deref();
-        let method = chosen.and_then(ClientAuthentication::named).unwrap_or(method);
+        let method_name = registered.token_endpoint_auth_method.as_deref();
+        let method = method_name.and_then(ClientAuthentication::named).unwrap_or(method);
         Ok(Self {
             identity: ClientIdentity {
                 id: registered.client_id,

@@ -2,7 +2,7 @@
 
 use crate::transport::{AuthorizationServer, Challenge, ProtectedResource};
 
-/// The scope with which an issuer gives a refresh token.
+/// The scope by which a client requests a refresh token.
 const OFFLINE_ACCESS: &str = "offline_access";
 
 /// The maximum number of scopes that a login requests.
@@ -22,8 +22,9 @@ pub(super) struct ScopeSources<'a> {
 }
 
 impl ScopeSources<'_> {
-    /// Returns the configured scopes, or those of the server, and the added scopes. If scopes are added, those of the
-    /// earlier login are requested again.
+    /// Returns the scopes to request: the configured ones, or else those of the challenge, or else those in the metadata of the
+    /// server; then the added ones. If scopes are added, those of the earlier login come first, so that the new tokens keep
+    /// them. Without configured scopes, `offline_access` is added if the issuer lists it.
     pub(super) fn scopes(&self) -> Vec<String> {
         let mut scopes: Vec<String> = Vec::new();
         let mut add = |scope: &String| {

@@ -11,13 +11,14 @@ use crate::value::Setting;
 use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A file of Claude Desktop, Claude Code, Cursor, and most others. VS Code has the key `servers`.
+/// A file of Claude Desktop, Claude Code, Cursor, and most other clients. In a file of VS Code, the key is `servers`.
 #[derive(Deserialize)]
 struct ClientFile {
     #[serde(rename = "mcpServers", alias = "servers")]
     servers: BTreeMap<String, ClientServer>,
 }
 
+/// One server of such a file. Further keys are ignored, because each client has its own.
 #[derive(Deserialize)]
 struct ClientServer {
     command: Option<String>,

@@ -28,7 +28,8 @@ pub struct ProcessEndpoint {
     pub arguments: Vec<Setting>,
     /// Environment variables. The process has no others, except the inherited ones.
     pub variables: Vec<(String, Setting)>,
-    /// Environment variables that the process inherits from the host, if the host has them.
+    /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host has
+    /// them.
     pub inherited: Vec<String>,
     /// Working directory; by default that of the host.
     pub directory: Option<PathBuf>,
@@ -38,7 +39,7 @@ pub struct ProcessEndpoint {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpEndpoint {
-    /// Its URL.
+    /// The URL of the server.
     pub url: Url,
     /// Headers of every request.
     pub headers: Vec<(String, Setting)>,

@@ -1,4 +1,4 @@
-//! How tokens for a server are obtained.
+//! A configured OAuth client that obtains the tokens for a server without a login of the user.
 
 use url::Url;
 
@@ -7,8 +7,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A client of OAuth 2.1 that obtains the access tokens for a server: with a refresh token, or with its own credentials.
 ///
-/// Secrets and refresh tokens are sent to the issuer only, and access tokens to the server only. The metadata of the server must name the
-/// issuer, and cannot replace it.
+/// Secrets and refresh tokens are sent to the issuer only, and access tokens to the server only. If the server
+/// has protected resource metadata, the metadata must name the issuer, and cannot replace it.
 ///
 /// ```
 /// use toolwit_mcp_client::{OauthClient, ServerConfig, Setting};
@@ -26,7 +26,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub struct OauthClient {
     /// The authorization server.
     pub issuer: Url,
-    /// The name of the client at the issuer.
+    /// The id of the client at the issuer.
     pub client_id: String,
     /// The secret of the client. A client without one needs a refresh token.
     pub client_secret: Option<Setting>,
@@ -34,7 +34,7 @@ pub struct OauthClient {
     pub refresh_token: Option<Setting>,
     /// The scopes of the first token; by default those that the issuer chooses.
     pub scopes: Vec<String>,
-    /// The scopes that are requested in addition if the server requires them.
+    /// Further scopes, which are requested only if the server requires them.
     pub step_up_scopes: Vec<String>,
 }
 
@@ -51,10 +51,10 @@ impl OauthClient {
         let issuer = Url::parse(issuer).map_err(|error| refused(&format!("`issuer` is not a URL: {error}")))?;
         check_address(&issuer).map_err(|why| refused(&format!("`issuer` cannot be used: {why}")))?;
         if issuer.query().is_some() || issuer.fragment().is_some() {
-            return Err(refused("`issuer` has a query or a fragment"));
+            return Err(refused("`issuer` must not have a query or a fragment"));
         }
         if client_id.is_empty() {
-            return Err(refused("`client_id` is empty"));
+            return Err(refused("`client_id` must not be empty"));
         }
         Ok(Self {
             issuer,
@@ -88,14 +88,14 @@ impl OauthClient {
         self
     }
 
-    /// Sets the scopes that are requested in addition if the server requires them.
+    /// Sets further scopes, which are requested only if the server requires them.
     #[must_use]
     pub fn with_step_up_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.step_up_scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Returns its settings.
+    /// Returns the settings of its secrets, with their names.
     pub(super) fn settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
         let secret = self.client_secret.iter().map(|setting| ("client_secret", setting));
         let token = self.refresh_token.iter().map(|setting| ("refresh_token", setting));

@@ -5,8 +5,8 @@ use url::Url;
 use crate::value::{Setting, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// How a user logs in to a server over HTTP, in a browser. Everything is optional: by default, the server names the issuer and the scopes,
-/// and the issuer registers the client.
+/// How a user logs in to a server over HTTP, in a browser. Everything is optional: by default, the server names the issuer and
+/// the scopes, and the issuer registers the client.
 ///
 /// ```
 /// use toolwit_mcp_client::{OauthLogin, ServerConfig};
@@ -22,7 +22,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OauthLogin {
-    /// The authorization server. The metadata of the server must name it, too.
+    /// The authorization server. If the server has protected resource metadata, the metadata must name it, too.
     pub issuer: Option<Url>,
     /// The id of a client that is registered at the issuer.
     pub client_id: Option<String>,
@@ -40,7 +40,7 @@ impl OauthLogin {
     /// # Errors
     /// [`ErrorKind::Configuration`] for an issuer that cannot be used.
     pub fn with_issuer(mut self, issuer: &str) -> Result<Self, Error> {
-        self.issuer = Some(address("issuer", issuer)?);
+        self.issuer = Some(parse_address("issuer", issuer)?);
         Ok(self)
     }
 
@@ -63,9 +63,9 @@ impl OauthLogin {
     /// # Errors
     /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path.
     pub fn with_client_metadata_url(mut self, url: &str) -> Result<Self, Error> {
-        let url = address("client_metadata_url", url)?;
+        let url = parse_address("client_metadata_url", url)?;
         if url.scheme() != "https" || url.path() == "/" {
-            return Err(refused("client_metadata_url", "it is not an `https` URL with a path"));
+            return Err(refused("client_metadata_url", "it must be an `https` URL with a path"));
         }
         self.client_metadata_url = Some(url);
         Ok(self)
@@ -79,11 +79,11 @@ impl OauthLogin {
     }
 }
 
-fn address(name: &str, text: &str) -> Result<Url, Error> {
+fn parse_address(name: &str, text: &str) -> Result<Url, Error> {
     let url = Url::parse(text).map_err(|error| refused(name, &format!("it is not a URL: {error}")))?;
     check_address(&url).map_err(|why| refused(name, why))?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(refused(name, "it has a query or a fragment"));
+        return Err(refused(name, "it must not have a query or a fragment"));
     }
     Ok(url)
 }

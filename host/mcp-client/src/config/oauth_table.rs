@@ -23,18 +23,18 @@ pub(super) struct OauthTable {
     step_up_scopes: Vec<String>,
 }
 
-/// How the tokens of a server are obtained.
-pub(super) enum Oauth {
-    /// By a client with credentials of its own.
+/// The configuration of the client that obtains the tokens for a server.
+pub(super) enum OauthConfig {
+    /// A client with a secret or a refresh token, which needs no user.
     Client(OauthClient),
-    /// By a login of the user.
+    /// The login of a user.
     Login(OauthLogin),
 }
 
 impl OauthTable {
-    /// Checks the table. A table without credentials configures a login. The error is the reason why the table is
-    /// invalid.
-    pub(super) fn into_oauth(self) -> Result<Oauth, String> {
+    /// Checks the table. A table with a client secret or a refresh token configures a client, unless `login` is true; any other
+    /// table configures a login. The error is the reason why the table is invalid.
+    pub(super) fn into_oauth(self) -> Result<OauthConfig, String> {
         let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
         if let Some(scope) = self
             .scopes
@@ -46,9 +46,9 @@ impl OauthTable {
         }
         let has_credentials = self.client_secret.is_some() || self.refresh_token.is_some();
         if has_credentials && !self.login {
-            return self.into_client().map(Oauth::Client);
+            return self.into_client().map(OauthConfig::Client);
         }
-        self.into_login().map(Oauth::Login)
+        self.into_login().map(OauthConfig::Login)
     }
 
     fn into_client(self) -> Result<OauthClient, String> {
@@ -68,7 +68,7 @@ impl OauthTable {
 
     fn into_login(self) -> Result<OauthLogin, String> {
         if self.refresh_token.is_some() {
-            return Err("`oauth` has either `login` or `refresh_token`".to_owned());
+            return Err("`oauth` must not have both `login` and `refresh_token`".to_owned());
         }
         if !self.step_up_scopes.is_empty() {
             return Err(
@@ -79,7 +79,7 @@ impl OauthTable {
             return Err("`client_secret` needs `client_id`".to_owned());
         }
         if self.client_id.as_deref() == Some("") {
-            return Err("`client_id` is empty".to_owned());
+            return Err("`client_id` must not be empty".to_owned());
         }
         let mut login = OauthLogin::default().with_scopes(self.scopes);
         if let Some(issuer) = &self.issuer {

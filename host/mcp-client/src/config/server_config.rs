@@ -17,8 +17,8 @@ use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 /// The maximum length of the name of a server, in bytes.
 const SERVER_NAME_BYTES_MAX: usize = 64;
 
-/// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource) has
-/// them. Programs such as `npx` do not start without them, and none holds a secret.
+/// The environment variables that a server process gets from the host by default, if the [`ValueSource`](crate::ValueSource)
+/// has them. Programs such as `npx` do not start without them, and none holds a secret.
 const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -36,8 +36,8 @@ const INHERITED_VARIABLES: [&str; 12] = [
 
 /// The configuration of a server.
 ///
-/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests. A process
-/// inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
+/// The defaults are safe: the server receives no headers, tokens or context values, and no answers to its own requests. A
+/// process inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
 ///
 /// ```
 /// use toolwit_mcp_client::{ServerConfig, Setting};
@@ -102,10 +102,11 @@ pub enum RevisionChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// It is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its first definition.
+    /// The tool is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users approved its
+    /// first definition.
     #[default]
     Withhold,
-    /// Its new definition is used.
+    /// The new definition is used.
     Follow,
 }
 
@@ -116,7 +117,10 @@ impl ServerConfig {
     /// [`ErrorKind::Configuration`] for an invalid name, and for a program that is empty or contains a NUL character.
     pub fn process(name: &str, program: &str) -> Result<Self, Error> {
         if program.is_empty() || program.contains('\0') {
-            return Err(invalid(name, "its program is empty or contains a NUL character"));
+            return Err(invalid(
+                name,
+                "its program must not be empty or contain a NUL character",
+            ));
         }
         let endpoint = ProcessEndpoint {
             program: program.to_owned(),
@@ -314,7 +318,7 @@ impl ServerConfig {
         self
     }
 
-    /// Returns the settings with their names. Arguments of a process have an empty name.
+    /// Returns the settings of the endpoint, with their names. Arguments of a process have an empty name.
     pub(crate) fn settings(&self) -> Vec<(&str, &Setting)> {
         match &self.endpoint {
             ServerEndpoint::Process(process) => {
@@ -338,7 +342,8 @@ fn check_name(name: &str) -> Result<(), Error> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > SERVER_NAME_BYTES_MAX || !name.chars().all(is_allowed) {
         let name: String = name.escape_debug().take(SERVER_NAME_BYTES_MAX).collect();
-        let why = format!("a name consists of 1 to {SERVER_NAME_BYTES_MAX} ASCII letters, digits, `-`, `_` and `.`");
+        let why =
+            format!("a name must consist of 1 to {SERVER_NAME_BYTES_MAX} ASCII letters, digits, `-`, `_` and `.`");
         return Err(invalid(&name, &why));
     }
     Ok(())

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::client_files;
 use super::endpoint::ServerEndpoint;
 use super::meta_rule::MetaRule;
-use super::oauth_table::{Oauth, OauthTable};
+use super::oauth_table::{OauthConfig, OauthTable};
 use super::server_config::{ChangedTools, RevisionChoice, ServerConfig};
 use super::tool_filter::ToolFilter;
 use crate::value::Setting;
@@ -45,15 +45,15 @@ pub struct McpConfig {
 
 /// The part of a file that configures servers.
 #[derive(Deserialize)]
-struct WrittenFile {
+struct ServersFile {
     #[serde(default)]
-    mcp: BTreeMap<String, WrittenServer>,
+    mcp: BTreeMap<String, ServerTable>,
 }
 
 /// The table of one server.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenServer {
+struct ServerTable {
     command: Option<String>,
     #[serde(default)]
     args: Vec<Setting>,
@@ -81,9 +81,9 @@ struct WrittenServer {
     meta: MetaRule,
     #[serde(default)]
     roots: Vec<PathBuf>,
-    #[serde(default, deserialize_with = "span")]
+    #[serde(default, deserialize_with = "deserialize_timeout")]
     timeout: Option<Duration>,
-    #[serde(default, deserialize_with = "span")]
+    #[serde(default, deserialize_with = "deserialize_timeout")]
     startup_timeout: Option<Duration>,
     #[serde(default)]
     revision: RevisionChoice,
@@ -93,7 +93,7 @@ struct WrittenServer {
     handles: Vec<String>,
 }
 
-fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+fn deserialize_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let span: Span = text.parse().map_err(de::Error::custom)?;
     if span.0.is_zero() {
@@ -106,9 +106,9 @@ impl McpConfig {
     /// Parses the tables `[mcp.NAME]` of an `mcp.toml` or a `toolwit.toml`. Other tables are ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with line and column, also for unknown keys.
+    /// [`ErrorKind::Configuration`] for an invalid server, and with line and column for invalid TOML and unknown keys.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let file: WrittenFile = toml::from_str(text).map_err(|error| {
+        let file: ServersFile = toml::from_str(text).map_err(|error| {
             let message = format!("the MCP servers cannot be parsed: {error}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message.trim_end())
                 .with_suggestion("see `docs/src/mcp-client.md` for the keys of a server")
@@ -122,12 +122,12 @@ impl McpConfig {
         })
     }
 
-    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the same
-    /// under `servers`. `${NAME}` and `${NAME:-default}` in values are environment variables. Unknown keys are ignored, because each
-    /// client has its own.
+    /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url", "headers"}}}`, or the
+    /// same under `servers`. `${NAME}` and `${NAME:-default}` in values are environment variables. Disabled servers are left
+    /// out. Unknown keys are ignored, because each client has its own.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for any other text.
+    /// [`ErrorKind::Configuration`] for any other text, and for an invalid server.
     pub fn parse_json(text: &str) -> Result<Self, Error> {
         client_files::parse(text)
     }
@@ -163,7 +163,7 @@ impl McpConfig {
     }
 }
 
-impl WrittenServer {
+impl ServerTable {
     fn into_config(self, name: &str) -> Result<ServerConfig, Error> {
         let invalid = |why: &str| {
             let message = format!("the MCP server `{name}` cannot be configured: {why}");
@@ -184,7 +184,7 @@ impl WrittenServer {
                 ));
             }
             (None, Some(_)) if self.bearer.is_some() && self.oauth.is_some() => {
-                return Err(invalid("it has either `bearer` or `oauth`"));
+                return Err(invalid("it must not have both `bearer` and `oauth`"));
             }
             (None, Some(url)) => ServerConfig::http(name, url)?,
             _ => return Err(invalid("it needs either `command` or `url`")),
@@ -202,15 +202,15 @@ impl WrittenServer {
                 http.headers = self.headers.into_iter().collect();
                 http.bearer = self.bearer;
                 match self.oauth.map(OauthTable::into_oauth).transpose() {
-                    Ok(Some(Oauth::Client(client))) => http.oauth = Some(Box::new(client)),
-                    Ok(Some(Oauth::Login(login))) => *http.login = login,
+                    Ok(Some(OauthConfig::Client(client))) => http.oauth = Some(Box::new(client)),
+                    Ok(Some(OauthConfig::Login(login))) => *http.login = login,
                     Ok(None) => {}
                     Err(why) => return Err(invalid(&why)),
                 }
             }
         }
-        let text = String::as_str;
-        config.tools = ToolFilter::parse(self.include.iter().map(text), self.exclude.iter().map(text))?;
+        let as_str = String::as_str;
+        config.tools = ToolFilter::parse(self.include.iter().map(as_str), self.exclude.iter().map(as_str))?;
         config.description = self.description;
         config.is_required = self.required;
         config.has_resource_tools = self.resources;

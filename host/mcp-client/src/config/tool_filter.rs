@@ -20,8 +20,8 @@ pub struct ToolFilter {
 }
 
 impl ToolFilter {
-    /// Creates a filter from regular expressions. A tool is chosen if its name matches one of `include`, or `include` is empty, and
-    /// it matches none of `exclude`.
+    /// Creates a filter from regular expressions. A tool is chosen if its name matches at least one of `include` and none of
+    /// `exclude`. An empty `include` matches every name.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid regular expression.

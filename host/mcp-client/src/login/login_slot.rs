@@ -31,13 +31,13 @@ impl LoginSlot {
         }
     }
 
-    /// Returns the login, unless it is for another address.
+    /// Returns the login, or `None` if there is none, or it is for another address.
     ///
     /// # Errors
     /// The reason why it cannot be read.
     pub(crate) async fn read(&self) -> Result<Option<StoredLogin>, String> {
         let key = self.key.clone();
-        let text = self.blocking(move |store| store.login(&key)).await?;
+        let text = self.access_store(move |store| store.login(&key)).await?;
         let login = text.map(|text| StoredLogin::parse(&text)).transpose()?;
         Ok(login.filter(|login| *login.server == *self.server))
     }
@@ -48,36 +48,42 @@ impl LoginSlot {
     /// The reason why it cannot be stored.
     pub(crate) async fn write(&self, login: &StoredLogin) -> Result<(), String> {
         let (key, text) = (self.key.clone(), login.to_text()?);
-        self.blocking(move |store| store.store(&key, &text)).await
+        self.access_store(move |store| store.store(&key, &text)).await
     }
 
-    /// Removes the login.
+    /// Removes the login. Returns whether there was one.
     ///
     /// # Errors
     /// The reason why it cannot be removed.
     pub(crate) async fn remove(&self) -> Result<bool, String> {
         let key = self.key.clone();
-        self.blocking(move |store| store.remove(&key)).await
+        self.access_store(move |store| store.remove(&key)).await
     }
 
-    /// Waits until no other process renews the login.
+    /// Waits until no other process renews the login. Other processes wait until the returned guard is dropped.
     ///
     /// # Errors
-    /// The reason why it cannot wait.
+    /// The reason why the login cannot be locked.
     pub(crate) async fn begin_renewal(&self) -> Result<Box<dyn Send>, String> {
         let key = self.key.clone();
-        self.blocking(move |store| store.begin_renewal(&key)).await
+        self.access_store(move |store| store.begin_renewal(&key)).await
     }
 
-    async fn blocking<T: Send + 'static>(
+    async fn access_store<T: Send + 'static>(
         &self,
         access: impl FnOnce(&dyn LoginStore) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, String> {
         let store = self.store.clone();
         let accessed = tokio::task::spawn_blocking(move || access(&*store)).await;
-        let ended = || Error::new(ErrorKind::Io, Phase::Registry, "the store of logins ended");
+        let interrupted = || {
+            Error::new(
+                ErrorKind::Io,
+                Phase::Registry,
+                "the access to the store of logins was interrupted",
+            )
+        };
         accessed
-            .unwrap_or_else(|_| Err(ended()))
+            .unwrap_or_else(|_| Err(interrupted()))
             .map_err(|error| error.message.clone())
     }
 }

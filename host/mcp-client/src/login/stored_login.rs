@@ -22,7 +22,7 @@ pub(crate) struct StoredLogin {
     /// The secret that the issuer gave the client when it was registered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret: Option<String>,
-    /// How the registered client authenticates itself.
+    /// The name of the method by which the client authenticates itself, if the issuer registered the client for this login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_authentication: Option<String>,
     /// The granted scopes.
@@ -61,7 +61,7 @@ impl StoredLogin {
         self.expires_at = validity.map(|validity| seconds_since_1970().saturating_add(validity.as_secs()));
     }
 
-    /// Returns how long the access token is still valid, or `None` if its end is unknown.
+    /// Returns how long the access token is still valid: zero after its end, `None` if its end is unknown.
     pub(crate) fn validity(&self) -> Option<Duration> {
         let end = self.expires_at?;
         Some(Duration::from_secs(end.saturating_sub(seconds_since_1970())))

@@ -12,14 +12,16 @@ use crate::tool::{McpTool, prompt_tools, resource_tools};
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, Tool, ToolContext};
 
-/// The reasons why a listed tool is withheld.
-const CHANGED: &str = "its definition has changed since it was first listed";
-const SURPLUS: &str = "the server listed too many other tools before it";
+/// The reason why a tool with another definition than its pinned one is withheld.
+const CHANGED_REASON: &str = "its definition has changed since it was first listed";
+/// The reason why a new tool is withheld if too many tools are pinned.
+const SURPLUS_REASON: &str = "the server listed too many other tools before it";
 
 /// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
 ///
 /// Nothing is started or contacted before the first use. The first use passes the caller's context, which can contain a
-/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have.
+/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have. The ids of the tools that read its
+/// resources and prompts begin with `mcp:SERVER/`.
 ///
 /// ```no_run
 /// use toolwit_agent::SourceTools;
@@ -44,19 +46,19 @@ struct ServerState {
     pool: Arc<SessionPool>,
     /// The tools of each caller.
     callers: Mutex<CallerTable>,
-    /// Tools that list and read resources and prompts.
+    /// The tools that list and read resources and prompts. They are created at their first use.
     reading_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
 }
 
-/// A report on a server that was contacted.
+/// The protocol revision and the tools of a server that was contacted.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ServerReport {
     /// The revision of the protocol.
     pub revision: String,
-    /// The number of tools that can be used.
+    /// The number of listed tools that can be used.
     pub tools: usize,
-    /// The tools that cannot be used, with the reasons.
+    /// The names of the listed tools that cannot be used, each with the reason.
     pub withheld: Vec<(String, String)>,
 }
 
@@ -79,7 +81,7 @@ impl McpServer {
         &self.shared.pool.config
     }
 
-    /// Contacts the server and describes it.
+    /// Contacts the server and lists its tools.
     ///
     /// # Errors
     /// If the server cannot be used.
@@ -87,15 +89,15 @@ impl McpServer {
         let session = self.shared.pool.of(context);
         let connection = session.connection(context).await?;
         let listing = session.listing(context).await?;
-        let tools = self.usable(context, &session, &listing).len();
+        let tools = self.admitted_tools(context, &session, &listing).len();
         let mut withheld: Vec<_> = listing
             .withheld
             .iter()
             .map(|tool| (tool.name.clone(), tool.reason.clone()))
             .collect();
-        if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
-            let changed = caller.pinned.changed().iter().map(|name| (name, CHANGED));
-            let surplus = caller.pinned.surplus().iter().map(|name| (name, SURPLUS));
+        if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
+            let changed = caller.pinned.changed().iter().map(|name| (name, CHANGED_REASON));
+            let surplus = caller.pinned.surplus().iter().map(|name| (name, SURPLUS_REASON));
             withheld.extend(
                 changed
                     .chain(surplus)
@@ -109,40 +111,47 @@ impl McpServer {
         })
     }
 
-    /// Returns the names of the tools that are withheld because their definitions have changed.
+    /// Returns the names of the tools that are withheld from this caller because their definitions have changed.
     #[must_use]
     pub fn changed_tools(&self, context: &ToolContext) -> Vec<String> {
         let mut callers = self.callers();
-        let caller = callers.get(&self.shared.pool.caller(context));
+        let caller = callers.get(&self.shared.pool.caller_digest(context));
         caller
             .map(|caller| caller.pinned.changed().to_vec())
             .unwrap_or_default()
     }
 
-    /// Trusts the changed definitions of tools for this caller. The next turn can use these tools. If the server has
-    /// listed too many tools, the pins of tools that it does not list are removed, so that new tools can be used.
+    /// Trusts the changed definitions of tools for this caller, who can use them from the next turn on. If tools are withheld
+    /// because the server listed too many, the pins of tools that it no longer lists are removed, so that new tools can be
+    /// used.
     pub fn accept_changes(&self, context: &ToolContext) {
-        if let Some(caller) = self.callers().get(&self.shared.pool.caller(context)) {
+        if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
             caller.pinned.accept_changes();
         }
     }
 
-    /// Ends all connections, and the process of the server. The next use starts it again. A definition that has changed meanwhile is withheld.
+    /// Ends all connections, and with them the processes of the server. The next use connects again. The pinned definitions are
+    /// kept.
     pub fn disconnect(&self) {
         self.shared.pool.disconnect();
     }
 
-    /// Returns the tools of a list that a caller can use.
-    fn usable(&self, context: &ToolContext, session: &Arc<ServerSession>, listing: &Listing) -> Vec<Arc<dyn Tool>> {
+    /// Pins the new tools of a list, and returns the tools that the caller can use.
+    fn admitted_tools(
+        &self,
+        context: &ToolContext,
+        session: &Arc<ServerSession>,
+        listing: &Listing,
+    ) -> Vec<Arc<dyn Tool>> {
         let mut callers = self.callers();
-        let caller = callers.of(&self.shared.pool.caller(context), session);
-        let handle_tools = caller.handle_tools.clone();
+        let caller = callers.record(&self.shared.pool.caller_digest(context), session);
+        let usable_tools = caller.usable_tools.clone();
         let create = |listed: &_| {
-            let tool = McpTool::new(self.shared.pool.clone(), listed, handle_tools.clone());
+            let tool = McpTool::new(self.shared.pool.clone(), listed, usable_tools.clone());
             Arc::new(tool) as Arc<dyn Tool>
         };
         let tools = caller.pinned.admit(listing, self.config().changed_tools, create);
-        handle_tools.set(&tools);
+        usable_tools.set(&tools);
         tools
     }
 
@@ -175,8 +184,8 @@ impl ToolSource for McpServer {
 
     fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
         let session = self.shared.pool.of(context);
-        let listing = session.known_listing()?;
-        let mut tools = self.usable(context, &session, &listing);
+        let listing = session.last_listing()?;
+        let mut tools = self.admitted_tools(context, &session, &listing);
         tools.extend(self.reading_tools().ok()?);
         Some(tools)
     }
@@ -184,7 +193,7 @@ impl ToolSource for McpServer {
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let session = self.shared.pool.of(context);
         let listing = session.listing(context).await?;
-        let mut tools = self.usable(context, &session, &listing);
+        let mut tools = self.admitted_tools(context, &session, &listing);
         tools.extend(self.reading_tools()?);
         Ok(tools)
     }

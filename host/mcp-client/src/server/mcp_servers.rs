@@ -41,14 +41,14 @@ impl McpServers {
         self.servers.is_empty()
     }
 
-    /// Contacts the required servers.
+    /// Contacts the required servers and lists their tools.
     ///
     /// # Errors
     /// The error of the first required server that cannot be used.
     pub async fn connect_required(&self, context: &ToolContext) -> Result<(), Error> {
         let required = self.servers.iter().filter(|server| server.config().is_required);
-        let connected = join_all(required.map(|server| server.tools(context))).await;
-        connected.into_iter().try_for_each(|tools| tools.map(drop))
+        let outcomes = join_all(required.map(|server| server.tools(context))).await;
+        outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))
     }
 
     /// Ends all connections, and the processes of the servers.

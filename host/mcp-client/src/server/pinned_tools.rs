@@ -1,4 +1,4 @@
-//! The definitions with which tools were first listed.
+//! The pinned definitions of tools: those with which the tools were first listed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,29 +9,30 @@ use toolwit_core::Tool;
 use toolwit_core::limits::MCP_TOOLS_MAX;
 
 /// The tools of a server for one caller. A tool whose definition does not change stays the same object. By default, a
-/// tool whose definition changes is withheld, because its approval was for another description.
+/// tool whose definition changes is withheld, because users approved its first definition.
 #[derive(Default)]
 pub(super) struct PinnedTools {
-    /// The digest of the definition of each tool that was ever listed, by its name at the server.
+    /// The digest of the pinned definition of each tool, by the tool's name at the server. Empty if the policy is to follow
+    /// changes.
     pins: BTreeMap<String, String>,
-    /// The tools, by the digests of their definitions.
+    /// The usable tools of the last list, by the digests of their definitions.
     tools: HashMap<String, Arc<dyn Tool>>,
-    /// The tools whose definitions have changed.
+    /// The names of the tools of the last list that are withheld because their definitions have changed.
     changed: Vec<String>,
-    /// The new tools that are withheld, because too many others were listed before.
+    /// The names of the tools of the last list that are withheld because too many others are pinned.
     surplus: Vec<String>,
 }
 
 impl PinnedTools {
-    /// Pins new tools, and returns the tools of a list that can be used.
+    /// Pins the new tools of a list, and returns the tools that can be used.
     pub(super) fn admit(
         &mut self,
         listing: &Listing,
         policy: ChangedTools,
         create: impl Fn(&ListedTool) -> Arc<dyn Tool>,
     ) -> Vec<Arc<dyn Tool>> {
-        let mut known = std::mem::take(&mut self.tools);
-        let changed = std::mem::take(&mut self.changed);
+        let mut previous_tools = std::mem::take(&mut self.tools);
+        let previously_changed = std::mem::take(&mut self.changed);
         let had_surplus = !std::mem::take(&mut self.surplus).is_empty();
         let mut tools = Vec::with_capacity(listing.tools.len());
         for listed in &listing.tools {
@@ -40,7 +41,7 @@ impl PinnedTools {
                 match self.pins.get(&listed.name) {
                     Some(pin) if *pin == digest => {}
                     Some(_) => {
-                        if !changed.contains(&listed.name) {
+                        if !previously_changed.contains(&listed.name) {
                             tracing::warn!(tool = %listed.definition.id, "the definition of a tool has changed; it is withheld");
                         }
                         self.changed.push(listed.name.clone());
@@ -55,7 +56,7 @@ impl PinnedTools {
                     }
                 }
             }
-            let tool = known.remove(&digest).unwrap_or_else(|| create(listed));
+            let tool = previous_tools.remove(&digest).unwrap_or_else(|| create(listed));
             self.tools.insert(digest, tool.clone());
             tools.push(tool);
         }
@@ -68,18 +69,18 @@ impl PinnedTools {
         tools
     }
 
-    /// Returns the names of the tools whose definitions have changed.
+    /// Returns the names of the tools that are withheld because their definitions have changed.
     pub(super) fn changed(&self) -> &[String] {
         &self.changed
     }
 
-    /// Returns the names of the new tools that are withheld because too many others were listed.
+    /// Returns the names of the tools that are withheld because too many others are pinned.
     pub(super) fn surplus(&self) -> &[String] {
         &self.surplus
     }
 
-    /// Trusts the current definitions. If there are too many tools, the pins of tools that the server does not list are
-    /// removed.
+    /// Trusts the changed definitions: the next list pins them. If tools are withheld because too many others are pinned, the
+    /// pins of tools that were not usable in the last list are removed.
     pub(super) fn accept_changes(&mut self) {
         for name in self.changed.drain(..) {
             self.pins.remove(&name);

@@ -9,7 +9,7 @@ use super::notices::Notices;
 use crate::transport::Diagnostics;
 use crate::value::Redaction;
 
-/// A connection to a server. Dropping it ends the connection, and a process with it.
+/// A connection to a server. Dropping it ends the connection, and the process of the server if there is one.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
     pub(super) notices: Notices,
@@ -79,9 +79,9 @@ impl Connection {
         self.revision.as_str()
     }
 
-    /// Returns whether the server has tools.
+    /// Returns whether the tools of the server can be listed.
     pub(crate) fn has_tools(&self) -> bool {
-        // Some servers have tools and do not declare them.
+        // Some servers have tools and declare nothing.
         self.capabilities.tools.is_some() || (!self.has_resources() && !self.has_prompts())
     }
 

@@ -26,7 +26,7 @@ const CANCEL_WALL_MAX: Duration = Duration::from_secs(1);
 /// The pause before a call is repeated, if the server neither finished it nor requested input.
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
 
-/// The limits and the context of a request.
+/// The context of a request, its `_meta`, and its time limits.
 pub(crate) struct Exchange<'a> {
     pub(crate) context: &'a ToolContext,
     /// Entries of `_meta`, in addition to those of the protocol.
@@ -38,13 +38,13 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Returns the maximum time.
+    /// Returns the maximum time in total: `wall_max`, or `idle_max` if it is longer.
     fn time_max(&self) -> Duration {
         self.wall_max.max(self.idle_max)
     }
 
-    /// Returns the end of a request that begins now.
-    fn end(&self) -> Instant {
+    /// Returns the deadline of a request that begins now.
+    fn deadline(&self) -> Instant {
         Instant::now() + self.time_max()
     }
 }
@@ -61,19 +61,19 @@ pub(crate) enum RequestError {
     /// The server requires a login, and did not process the request.
     #[error("{1}")]
     LoginRequired(LoginRequired, String),
-    /// The request may not have reached the server.
+    /// The transport failed, so that the request may not have reached the server, or the server cancelled the request.
     #[error("{0}")]
     Failed(String),
     /// The connection ended before the answer.
     #[error("the connection ended before the answer: {0}")]
     Closed(String),
-    /// It took too long.
+    /// The answer took too long.
     #[error("the server did not answer within {}", Span(*.0))]
     Timeout(Duration),
     /// The caller cancelled.
     #[error("the call was cancelled")]
     Cancelled,
-    /// A request of the server for input was not answered.
+    /// A request of the server for input was not answered in time.
     #[error("the server's request for input was not answered within {}", Span(*.0))]
     NoInput(Duration),
     /// The server requested input too often.
@@ -85,9 +85,9 @@ pub(crate) enum RequestError {
 }
 
 /// A request that is cancelled if this value is dropped before the answer.
-struct Pending(Option<RequestHandle<RoleClient>>);
+struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
-impl Pending {
+impl PendingRequest {
     /// Cancels the request.
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.0.take() {
@@ -97,7 +97,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         let runtime = tokio::runtime::Handle::try_current();
         if let (Some(handle), Ok(runtime)) = (self.0.take(), runtime) {
@@ -113,18 +113,18 @@ impl Connection {
     /// Sends a request and waits for its result.
     ///
     /// # Errors
-    /// See [`RequestError`]. A request that is given up is cancelled at the server.
+    /// See [`RequestError`]. If the caller cancels or the time is over, the request is also cancelled at the server.
     pub(crate) async fn request(
         &self,
         request: ClientRequest,
         exchange: &Exchange<'_>,
     ) -> Result<ServerResult, RequestError> {
-        self.request_until(exchange.end(), request, exchange).await
+        self.request_until(exchange.deadline(), request, exchange).await
     }
 
     async fn request_until(
         &self,
-        end: Instant,
+        deadline: Instant,
         request: ClientRequest,
         exchange: &Exchange<'_>,
     ) -> Result<ServerResult, RequestError> {
@@ -136,11 +136,11 @@ impl Connection {
         }
         let handle = match self.peer().send_cancellable_request(request, options).await {
             Ok(handle) => handle,
-            Err(error) => return Err(self.failed(error).await),
+            Err(error) => return Err(self.request_error(error).await),
         };
         let mut progress = self.notices.subscribe(&handle.progress_token);
-        let mut pending = Pending(Some(handle));
-        let mut silent_until = Instant::now() + exchange.idle_max;
+        let mut pending = PendingRequest(Some(handle));
+        let mut idle_deadline = Instant::now() + exchange.idle_max;
         let mut display = ProgressDisplay {
             connection: self,
             context: exchange.context,
@@ -155,33 +155,33 @@ impl Connection {
                 answer = &mut handle.rx => {
                     pending.0 = None;
                     // Progress may have arrived together with the answer.
-                    while let Some(made) = progress.waiting() {
-                        display.show(&made);
+                    while let Some(update) = progress.try_next() {
+                        display.show(&update);
                     }
                     return match answer {
                         Ok(Ok(result)) => Ok(result),
-                        Ok(Err(error)) => Err(self.failed(error).await),
-                        Err(_) => Err(self.failed(ServiceError::TransportClosed).await),
+                        Ok(Err(error)) => Err(self.request_error(error).await),
+                        Err(_) => Err(self.request_error(ServiceError::TransportClosed).await),
                     };
                 }
                 () = exchange.context.cancel().cancelled() => {
                     pending.cancel("the caller cancelled the call").await;
                     return Err(RequestError::Cancelled);
                 }
-                () = tokio::time::sleep_until(silent_until.min(end)) => {
+                () = tokio::time::sleep_until(idle_deadline.min(deadline)) => {
                     pending.cancel("the call took too long").await;
-                    return Err(RequestError::Timeout(if silent_until < end { exchange.idle_max } else { exchange.time_max() }));
+                    return Err(RequestError::Timeout(if idle_deadline < deadline { exchange.idle_max } else { exchange.time_max() }));
                 }
-                made = progress.next() => {
-                    silent_until = Instant::now() + exchange.idle_max;
-                    display.show(&made);
+                update = progress.next() => {
+                    idle_deadline = Instant::now() + exchange.idle_max;
+                    display.show(&update);
                 }
             }
         }
     }
 
-    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. All rounds
-    /// together have the time limit of one call.
+    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. For each round of
+    /// answers, the call is sent again. All rounds together have the time limit of one call.
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -192,17 +192,17 @@ impl Connection {
         exchange: &Exchange<'_>,
     ) -> Result<ServerResult, RequestError> {
         let mut parameters = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        let end = exchange.end();
+        let deadline = exchange.deadline();
         for _ in 0..=MCP_INPUT_ROUNDS_MAX {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters.clone()));
-            match self.request_until(end, request, exchange).await? {
+            match self.request_until(deadline, request, exchange).await? {
                 ServerResult::InputRequiredResult(required) => {
                     parameters.request_state.clone_from(&required.request_state);
                     parameters.input_responses = tokio::select! {
                         biased;
                         () = exchange.context.cancel().cancelled() => return Err(RequestError::Cancelled),
-                        () = tokio::time::sleep_until(end) => return Err(RequestError::NoInput(exchange.time_max())),
-                        answers = self.input(required) => answers?,
+                        () = tokio::time::sleep_until(deadline) => return Err(RequestError::NoInput(exchange.time_max())),
+                        answers = self.answer_input_requests(required) => answers?,
                     };
                     if parameters.input_responses.is_none() {
                         tokio::time::sleep(ROUND_PAUSE).await;
@@ -214,22 +214,26 @@ impl Connection {
         Err(RequestError::TooManyRounds)
     }
 
-    /// Returns the answers to a server's requests for input.
-    async fn input(&self, required: InputRequiredResult) -> Result<Option<InputResponses>, RequestError> {
+    /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated with
+    /// its state.
+    async fn answer_input_requests(
+        &self,
+        required: InputRequiredResult,
+    ) -> Result<Option<InputResponses>, RequestError> {
         let requests = required.input_requests.unwrap_or_default();
         if requests.is_empty() && required.request_state.is_none() {
             return Err(RequestError::Unexpected);
         }
         let mut answers = InputResponses::new();
         for (key, request) in requests {
-            let answer = self.handler().input.provide(request).await;
+            let answer = self.handler().input.answer(request).await;
             answers.insert(key, answer.map_err(RequestError::Refused)?);
         }
         Ok((!answers.is_empty()).then_some(answers))
     }
 
-    /// Describes why a request failed, without secrets.
-    async fn failed(&self, error: ServiceError) -> RequestError {
+    /// Returns the reason why a request failed, without secrets.
+    async fn request_error(&self, error: ServiceError) -> RequestError {
         match error {
             ServiceError::McpError(error) if error.code.0 == SESSION_LOST => RequestError::SessionLost,
             ServiceError::McpError(error) if error.code.0 == AUTHORIZATION_REQUIRED => {
@@ -254,7 +258,7 @@ impl Connection {
             }
             ServiceError::UnexpectedResponse => RequestError::Unexpected,
             _ => {
-                let end = self.diagnostics.end().await;
+                let end = self.diagnostics.end_reason().await;
                 RequestError::Closed(end.unwrap_or_else(|| "the server closed it".to_owned()))
             }
         }

@@ -37,7 +37,8 @@ pub(crate) fn handle_lists(definition: &ToolDefinition, handle: &str) -> Vec<Str
     lists.map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns whether a schema of an object declares a property as a string. The schema can refer to a definition of the root.
+/// Returns whether the schema of an object declares a property as a string. The schema can be a `$ref` to a definition in
+/// `root`.
 fn declares(root: &Value, schema: &Value, property: &str) -> bool {
     let reference = schema.get("$ref").and_then(Value::as_str);
     let target = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));

@@ -78,8 +78,8 @@ impl ClientHandler for Handler {
         _context: NotificationContext<RoleClient>,
     ) {
         let mut data = params.data;
-        // Redacted before it becomes JSON text, in which a secret may be escaped.
-        self.redaction.value(&mut data);
+        // The data is redacted before it becomes JSON text, in which a secret could be escaped.
+        self.redaction.redact_value(&mut data);
         let text = self.redaction.beginning(&data.to_string(), LOG_CHARS_MAX);
         tracing::debug!(level = ?params.level, message = text, "an MCP server logged a message");
     }

@@ -31,7 +31,8 @@ use toolwit_core::{Error, ToolContext};
 /// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A variable or header whose name contains one of these words is a secret, also if its value is written in a file.
+/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of the
+/// configuration.
 const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
 
 type Service = RunningService<RoleClient, Handler>;
@@ -45,7 +46,7 @@ pub(super) async fn connect(
     options: &ClientOptions,
     context: &ToolContext,
 ) -> Result<Connection, Error> {
-    let mut start = Start {
+    let mut start = ServerStart {
         config,
         options,
         context,
@@ -53,15 +54,15 @@ pub(super) async fn connect(
         diagnostics: Diagnostics::default(),
         tokens: None,
     };
-    let served = tokio::time::timeout(config.startup_timeout, start.serve()).await;
-    let served = served.unwrap_or_else(|_| {
+    let outcome = tokio::time::timeout(config.startup_timeout, start.start()).await;
+    let outcome = outcome.unwrap_or_else(|_| {
         let why = format!("it did not answer within {}", Span(config.startup_timeout));
         Err(too_slow(&config.name, &why).with_suggestion("raise `startup_timeout` of the server"))
     });
-    let Start {
+    let ServerStart {
         redaction, diagnostics, ..
     } = start;
-    match served {
+    match outcome {
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
             let log = diagnostics.stderr(&redaction);
@@ -69,8 +70,8 @@ pub(super) async fn connect(
                 .source()
                 .and_then(|source| source.downcast_ref::<LoginRequired>())
                 .cloned();
-            let error = redaction.error(error.with_log(log.map(Into::into)));
-            // The redaction replaces sources by their texts.
+            let error = redaction.redact_error(error.with_log(log.map(Into::into)));
+            // The redaction replaces sources by their texts, so that the typed source is set again.
             Err(match required {
                 Some(required) => error.with_source(required),
                 None => error,
@@ -80,18 +81,19 @@ pub(super) async fn connect(
 }
 
 /// A server that is being started.
-struct Start<'a> {
+struct ServerStart<'a> {
     config: &'a ServerConfig,
     options: &'a ClientOptions,
     context: &'a ToolContext,
     redaction: Redaction,
     diagnostics: Diagnostics,
-    /// The source of tokens of an HTTP server without a fixed token.
+    /// The source of tokens of an HTTP server whose token is not configured.
     tokens: Option<TokenSource>,
 }
 
-impl Start<'_> {
-    async fn serve(&mut self) -> Result<Service, Error> {
+impl ServerStart<'_> {
+    /// Starts the server and performs the handshake, with the configured revision or the newest that both sides support.
+    async fn start(&mut self) -> Result<Service, Error> {
         let newest = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match self.config.revision {
             RevisionChoice::Newest => ClientLifecycleMode::Auto {
@@ -103,24 +105,24 @@ impl Start<'_> {
                 preferred_versions: newest,
             },
         };
-        let first = match self.attempt(lifecycle).await? {
-            Ok(service) => return self.checked(service),
+        let first_error = match self.attempt(lifecycle).await? {
+            Ok(service) => return self.check_revision(service),
             Err(error) => error,
         };
         let can_retry = self.config.revision == RevisionChoice::Newest
-            && !first.is_authorization_required()
-            && !self.has_no_token();
+            && !first_error.is_authorization_required()
+            && !self.has_token_failure();
         if can_retry {
             // A server that supports only the handshake may end the connection when the client requests its revisions.
             self.diagnostics = Diagnostics::default();
             if let Ok(service) = self.attempt(ClientLifecycleMode::Initialize).await? {
-                return self.checked(service);
+                return self.check_revision(service);
             }
         }
-        Err(self.refused(&first).await)
+        Err(self.handshake_error(&first_error).await)
     }
 
-    /// Starts the server once. The inner error is that of the handshake.
+    /// Starts the server once. The inner error is that of the handshake; the outer error prevents every attempt.
     async fn attempt(
         &mut self,
         lifecycle: ClientLifecycleMode,
@@ -192,7 +194,7 @@ impl Start<'_> {
         Ok(headers)
     }
 
-    /// Returns the source of tokens, after it has obtained the first token. `None` for a server with a fixed token.
+    /// Returns the source of tokens, after it has obtained the first token. `None` for a server whose token is configured.
     async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
         let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {
@@ -204,7 +206,7 @@ impl Start<'_> {
                 None => TokenSource::Login(Arc::new(self.login_tokens(http)?)),
             };
             let token = tokens.header().await;
-            token.map_err(|failure| no_token(&self.config.name, failure))?;
+            token.map_err(|failure| token_error(&self.config.name, failure))?;
             self.tokens = Some(tokens);
         }
         Ok(self.tokens.clone())
@@ -223,7 +225,7 @@ impl Start<'_> {
     }
 
     fn client_tokens(&mut self, server: &Url, client: &OauthClient) -> Result<ClientTokens, Error> {
-        let mut value = |name, setting: &Option<Setting>| {
+        let mut resolve_optional = |name, setting: &Option<Setting>| {
             let setting = setting.as_ref();
             setting.map(|setting| self.resolve(name, setting)).transpose()
         };
@@ -231,9 +233,9 @@ impl Start<'_> {
             issuer: client.issuer.clone(),
             client: ClientIdentity {
                 id: client.client_id.clone(),
-                secret: value("client_secret", &client.client_secret)?,
+                secret: resolve_optional("client_secret", &client.client_secret)?,
             },
-            refresh_token: value("refresh_token", &client.refresh_token)?,
+            refresh_token: resolve_optional("refresh_token", &client.refresh_token)?,
             scopes: client.scopes.clone(),
             step_up_scopes: client.step_up_scopes.clone(),
         };
@@ -262,8 +264,9 @@ impl Start<'_> {
             Error::new(error.kind, error.phase, message)
         })?;
         let name = name.to_lowercase();
-        if setting.is_secret() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
+        if setting.is_sensitive() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
             self.redaction.add(&value);
+            // The token after a scheme such as `Bearer` can also occur alone.
             if let Some((_, token)) = value.split_once(' ') {
                 self.redaction.add(token);
             }
@@ -271,8 +274,8 @@ impl Start<'_> {
         Ok(value)
     }
 
-    /// Checks the revision that the server has chosen.
-    fn checked(&self, service: Service) -> Result<Service, Error> {
+    /// Returns the service if the revision that the server has chosen is supported.
+    fn check_revision(&self, service: Service) -> Result<Service, Error> {
         let info = service.peer().peer_info();
         let revision = info.as_ref().map(|info| &info.protocol_version);
         if revision.is_some_and(|revision| ProtocolVersion::KNOWN_VERSIONS.contains(revision)) {
@@ -284,16 +287,16 @@ impl Start<'_> {
         Err(unavailable(&self.config.name, &why))
     }
 
-    /// Returns whether the last token request failed.
-    fn has_no_token(&self) -> bool {
+    /// Returns whether the last attempt to obtain a token failed.
+    fn has_token_failure(&self) -> bool {
         self.tokens.as_ref().is_some_and(|tokens| tokens.failure().is_some())
     }
 
     /// Describes a failed handshake.
-    async fn refused(&self, error: &ClientInitializeError) -> Error {
+    async fn handshake_error(&self, error: &ClientInitializeError) -> Error {
         let name = &self.config.name;
         if let Some(failure) = self.tokens.as_ref().and_then(TokenSource::failure) {
-            return no_token(name, failure);
+            return token_error(name, failure);
         }
         if error.is_authorization_required() && self.tokens.is_some() {
             return unauthorized(name, "it refuses the tokens of its issuer")
@@ -303,7 +306,7 @@ impl Start<'_> {
             return unauthorized(name, "it requires authorization")
                 .with_suggestion("set `bearer` or `oauth` of the server");
         }
-        let why = match (error, self.diagnostics.end().await) {
+        let why = match (error, self.diagnostics.end_reason().await) {
             (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,
             (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
             (ClientInitializeError::JsonRpcError(error), _) => {
@@ -326,7 +329,7 @@ impl Start<'_> {
 }
 
 /// Returns the error of a server for which there is no token.
-fn no_token(server: &str, failure: TokenFailure) -> Error {
+fn token_error(server: &str, failure: TokenFailure) -> Error {
     match failure {
         TokenFailure {
             why,

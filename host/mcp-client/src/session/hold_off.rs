@@ -1,4 +1,4 @@
-//! Waiting after failures.
+//! The pause after a failure, in which a server is not contacted.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const HOLD_OFF_MIN: Duration = Duration::from_secs(1);
 /// The maximum time in which a server is not contacted after a failure.
 const HOLD_OFF_MAX: Duration = Duration::from_secs(60);
 
-/// Delays further attempts to contact a server that cannot be reached.
+/// Refuses attempts to contact a server for some time after a failure.
 #[derive(Default)]
 pub(super) struct HoldOff {
     delays: Option<ExponentialBackoff>,

@@ -38,7 +38,7 @@ impl InputProvider {
         }
     }
 
-    /// Returns the name and the capabilities of the client. It declares only the requests that are answered.
+    /// Returns the name and the capabilities of the client. Only capabilities for requests that are answered are declared.
     pub(super) fn client_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.requests.answers_questions() {
@@ -54,7 +54,7 @@ impl InputProvider {
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
-    /// Answers a question to the user.
+    /// Passes a question to the policy of the client. Questions of other forms than a list of fields are declined.
     pub(super) async fn elicit(&self, parameters: ElicitRequestParams) -> ElicitResult {
         let ElicitRequestParams::FormElicitationParams {
             message,
@@ -68,7 +68,7 @@ impl InputProvider {
             return ElicitResult::new(ElicitationAction::Decline);
         }
         let mut schema = serde_json::to_value(requested_schema).unwrap_or_default();
-        self.redaction.value(&mut schema);
+        self.redaction.redact_value(&mut schema);
         let question = ServerQuestion {
             server: self.server.clone(),
             message: self.redaction.beginning(&message, DESCRIPTION_CHARS_MAX),
@@ -83,24 +83,24 @@ impl InputProvider {
         }
     }
 
-    /// Performs an inference.
+    /// Performs an inference with the model of the client, if the policy offers it.
     pub(super) async fn infer(&self, mut parameters: Value) -> Result<Value, ErrorData> {
         if !self.requests.offers_inference() {
             return Err(refused("the client does not offer its model"));
         }
-        self.redaction.value(&mut parameters);
+        self.redaction.redact_value(&mut parameters);
         let result = self.requests.infer(&self.server, parameters).await;
         result.map_err(|why| refused(&why))
     }
 
-    /// Returns the roots that are configured.
+    /// Returns the configured roots. Relative paths are left out, because they have no URL.
     pub(super) fn roots(&self) -> ListRootsResult {
         let roots = self.roots.iter().filter_map(|path| Url::from_directory_path(path).ok());
         ListRootsResult::new(roots.map(Root::new).collect())
     }
 
     /// Answers a request for input that came as the result of a call.
-    pub(super) async fn provide(&self, request: InputRequest) -> Result<Value, ErrorData> {
+    pub(super) async fn answer(&self, request: InputRequest) -> Result<Value, ErrorData> {
         let unserialisable = |_| refused("the answer cannot be written as JSON");
         match request {
             InputRequest::Elicitation(request) => {

@@ -20,17 +20,18 @@ use toolwit_core::{ToolContext, ToolDefinition, ToolId, UntrustedSchemas};
 /// The maximum length of the name of a tool, in bytes.
 const REMOTE_NAME_BYTES_MAX: usize = 128;
 
-/// The number of withheld tools that a list names.
+/// The maximum number of invalid tools that a list names.
 const WITHHELD_MAX: usize = 100;
 
 /// The time for which a list is used if the server neither declares a time to live nor reports changes.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
 
-/// The limits of the time to live that a server declares.
+/// The range to which the time to live that a server declares is clamped.
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments itself.
+/// Keywords of a schema that do not restrict arguments, or that are too expensive to check. The server checks its arguments
+/// itself.
 const UNCHECKED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
@@ -44,9 +45,9 @@ const UNCHECKED_KEYWORDS: [&str; 7] = [
 /// The tools of a server at one time.
 pub(crate) struct Listing {
     pub(crate) tools: Vec<ListedTool>,
-    /// The tools that cannot be used, with the reasons.
+    /// The tools and the configured handles that cannot be used, with the reasons.
     pub(crate) withheld: Vec<WithheldTool>,
-    /// When the list must be read again, or `None` if the server reports changes.
+    /// When the list must be read again. `None` if the server declares no time to live, and reports changes instead.
     pub(super) fresh_until: Option<Instant>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct ListedTool {
     pub(crate) definition: ToolDefinition,
 }
 
-/// A tool that cannot be used.
+/// A tool that cannot be used, all tools beyond a limit, or a configured handle without entities.
 #[derive(Clone, Debug)]
 pub(crate) struct WithheldTool {
     pub(crate) name: String,
@@ -90,13 +91,12 @@ pub(super) async fn list_tools(
     config: &Arc<ServerConfig>,
     context: &ToolContext,
 ) -> Result<Listing, RequestError> {
-    let read = read_pages(connection, context);
-    let pages = tokio::time::timeout(MCP_LIST_WALL_MAX, read).await;
+    let pages = tokio::time::timeout(MCP_LIST_WALL_MAX, read_pages(connection, context)).await;
     let Pages { tools, ttl, notes } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
     let (config, handles) = (config.clone(), config.handles.clone());
     let redaction = connection.redaction().clone();
-    let validated = tokio::task::spawn_blocking(move || validate(tools, &config, &redaction)).await;
-    let (tools, mut withheld) = validated.map_err(|_| RequestError::Unexpected)?;
+    let validation = tokio::task::spawn_blocking(move || validate(tools, &config, &redaction)).await;
+    let (tools, mut withheld) = validation.map_err(|_| RequestError::Unexpected)?;
     withheld.extend(notes);
     withheld.extend(unused_handles(&tools, &handles));
     let ttl = ttl.map(|ttl| ttl.clamp(TTL_MIN, TTL_MAX));
@@ -116,7 +116,7 @@ pub(super) async fn list_tools(
     })
 }
 
-/// Returns the configured handles that can have no entities, with the reasons.
+/// Returns the configured handles that cannot become entities, with the reasons.
 fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool> {
     let unused = handles.iter().filter_map(|handle| {
         let reason = if !tools.iter().any(|tool| returns_handle(&tool.definition, handle)) {
@@ -139,6 +139,7 @@ fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldTool>
 struct Pages {
     tools: Vec<Tool>,
     ttl: Option<Duration>,
+    /// The limits that the list exceeds.
     notes: Vec<WithheldTool>,
 }
 
@@ -190,24 +191,26 @@ impl Pages {
     }
 }
 
-/// Validates the tools of a server. Blocks.
+/// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it compiles
+/// schemas.
 fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
-    // Each group of tools has the limits that the tools of one component have.
+    // The limits on schemas are those for the dynamic tools of one component. So they apply to each group of
+    // `DYNAMIC_TOOLS_MAX` tools.
     for group in listed.chunks(DYNAMIC_TOOLS_MAX) {
         let mut schemas = UntrustedSchemas::default();
         for tool in group {
             if !config.tools.accepts(&tool.name) {
                 continue;
             }
-            let read = match check_name(&tool.name) {
+            let checked = match check_name(&tool.name) {
                 Ok(()) if !names.insert(tool.name.clone()) => Err("another tool has the same name".to_owned()),
                 Ok(()) if redaction.applies_to(&tool.name) => Err("its name contains a secret".to_owned()),
-                Ok(()) => read(tool, config, redaction, &mut schemas),
+                Ok(()) => read_tool(tool, config, redaction, &mut schemas),
                 Err(why) => Err(why),
             };
-            match read {
+            match checked {
                 Ok(tool) => tools.push(tool),
                 Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldTool {
                     name: redaction.quoted(&tool.name),
@@ -235,36 +238,40 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-fn read(
+/// Creates the definition of a tool. The error is the reason why the tool cannot be used.
+fn read_tool(
     tool: &Tool,
     config: &ServerConfig,
     redaction: &Redaction,
     schemas: &mut UntrustedSchemas,
 ) -> Result<ListedTool, String> {
-    let mut schema = |schema: &Map<String, Value>| {
+    let mut read_schema = |schema: &Map<String, Value>| {
         let mut schema = Value::Object(schema.clone());
         relax(&mut schema);
-        redaction.value(&mut schema);
+        redaction.redact_value(&mut schema);
         schemas.read(&schema.to_string())
     };
-    let mut input = schema(&tool.input_schema).map_err(|why| format!("its input schema {why}"))?;
+    let mut input = read_schema(&tool.input_schema).map_err(|why| format!("its input schema {why}"))?;
     match input.get("type").and_then(Value::as_str) {
         Some("object") => {}
         None if input.get("type").is_none() => input["type"] = json!("object"),
         _ => return Err("its input schema must have `\"type\": \"object\"`".to_owned()),
     }
     // Results are not checked against the output schema, so a schema that cannot be used is left out.
-    let output = tool.output_schema.as_deref().and_then(|output| schema(output).ok());
-    let text = tool
+    let output = tool
+        .output_schema
+        .as_deref()
+        .and_then(|output| read_schema(output).ok());
+    let description = tool
         .description
         .as_deref()
         .or(tool.title.as_deref())
         .unwrap_or_default();
     // A longer description was cut when the message was read, possibly inside a secret.
-    let text = redaction.without_cut_end(text);
-    let text = redaction.beginning(text.trim(), DESCRIPTION_CHARS_MAX);
+    let description = redaction.without_cut_end(description);
+    let description = redaction.beginning(description.trim(), DESCRIPTION_CHARS_MAX);
     let id = ToolId::from_text(&format!("mcp:{}#{}", config.name, tool.name));
-    let mut definition = ToolDefinition::new(id, tool.name.as_ref(), text, input)
+    let mut definition = ToolDefinition::new(id, tool.name.as_ref(), description, input)
         .with_fallback_name(format!("{}_{}", config.name, tool.name));
     definition.output_schema = output.map(Arc::new);
     Ok(ListedTool {
@@ -278,7 +285,8 @@ fn relax(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(relax),
         Value::Object(fields) => {
-            // A map of schemas, such as `dependentSchemas`, can have a key `id`. Its value is not a string.
+            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. Its value is then not a
+            // string.
             fields.retain(|name, field| {
                 !UNCHECKED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
             });

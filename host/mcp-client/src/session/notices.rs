@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 /// The maximum number of progress notifications that are queued for a call. Further ones are dropped.
 const PROGRESS_WAITING_MAX: usize = 16;
 
-/// The notifications of a server that calls and lists need. Clones share them.
+/// The effects of a server's notifications: whether its tools have changed, and the progress of calls. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Notices(Arc<NoticesState>);
 
@@ -20,7 +20,7 @@ struct NoticesState {
     progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
 }
 
-/// The progress of one call. Dropping it ends the subscription.
+/// A subscription to the progress of one call. Dropping it ends the subscription.
 pub(super) struct ProgressSubscription {
     notices: Notices,
     token: ProgressToken,
@@ -38,8 +38,8 @@ impl Notices {
         self.0.have_tools_changed.load(Ordering::Acquire)
     }
 
-    /// Records that the list of tools is about to be read.
-    pub(super) fn mark_tools_read(&self) {
+    /// Forgets reported changes, because the list of tools is about to be read.
+    pub(super) fn clear_tools_changed(&self) {
         self.0.have_tools_changed.store(false, Ordering::Release);
     }
 
@@ -75,8 +75,8 @@ impl ProgressSubscription {
         }
     }
 
-    /// Returns progress that has arrived already.
-    pub(super) fn waiting(&mut self) -> Option<ProgressNotificationParam> {
+    /// Returns progress that has already arrived.
+    pub(super) fn try_next(&mut self) -> Option<ProgressNotificationParam> {
         self.notifications.try_recv().ok()
     }
 }

@@ -1,4 +1,4 @@
-//! A server for callers with the same token: its connection, and the list of its tools.
+//! A server for callers with the same credentials: its connection, and the list of its tools.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,10 +19,10 @@ use toolwit_core::{Error, ErrorKind, ToolContext};
 /// The number of immediate attempts to reach a server over HTTP, which may be restarting.
 const ATTEMPTS_MAX: usize = 3;
 
-/// The time before the second attempt.
+/// The time before the second attempt. It doubles before the third.
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(200);
 
-/// The state of a server for callers with the same token. The first use connects to the server, and so does the first
+/// The state of a server for callers with the same credentials. The first use connects to the server, and so does the first
 /// use after the connection has ended.
 pub(crate) struct ServerSession {
     config: Arc<ServerConfig>,
@@ -53,19 +53,19 @@ impl ServerSession {
     /// Returns the connection, and connects if there is none.
     ///
     /// # Errors
-    /// If the server cannot be used. After a failure, it is not contacted again at once.
+    /// If the server cannot be used. For some time after a failure, the same error is returned without contacting the server.
     pub(crate) async fn connection(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Connection>, Error> {
-        if let Some(connection) = self.live() {
+        if let Some(connection) = self.live_connection() {
             return Ok(connection);
         }
         self.state().hold_off.check()?;
         let (session, context) = (self.clone(), context.clone());
         let server = self.config.name.clone();
         let connect = || async move { session.connect(&context).await };
-        self.connecting.run(connect, move || Err(stopped(&server))).await
+        self.connecting.run(connect, move || Err(interrupted(&server))).await
     }
 
-    /// Returns the list of tools, and reads it if there is none, or it may have changed.
+    /// Returns the list of tools, and reads it if there is none, if it may have changed, or if the connection has ended.
     ///
     /// # Errors
     /// If the server cannot be used.
@@ -75,12 +75,12 @@ impl ServerSession {
         }
         let (session, context) = (self.clone(), context.clone());
         let server = self.config.name.clone();
-        let read = || async move { session.read(&context).await };
-        self.reading.run(read, move || Err(stopped(&server))).await
+        let read = || async move { session.read_listing(&context).await };
+        self.reading.run(read, move || Err(interrupted(&server))).await
     }
 
     /// Returns the list of tools that was read last, without contacting the server.
-    pub(crate) fn known_listing(&self) -> Option<Arc<Listing>> {
+    pub(crate) fn last_listing(&self) -> Option<Arc<Listing>> {
         self.state().listing.clone()
     }
 
@@ -101,7 +101,7 @@ impl ServerSession {
         self.state().connection = None;
     }
 
-    fn live(&self) -> Option<Arc<Connection>> {
+    fn live_connection(&self) -> Option<Arc<Connection>> {
         let mut state = self.state();
         if state
             .connection
@@ -114,7 +114,7 @@ impl ServerSession {
     }
 
     fn fresh_listing(&self) -> Option<Arc<Listing>> {
-        let connection = self.live()?;
+        let connection = self.live_connection()?;
         let listing = self.state().listing.clone();
         listing.filter(|listing| listing.is_fresh() && !connection.have_tools_changed())
     }
@@ -127,12 +127,12 @@ impl ServerSession {
         let is_http = matches!(self.config.endpoint, ServerEndpoint::Http(_));
         let connect = || handshake::connect(&self.config, &self.options, context);
         // A process that does not start will not start a moment later.
-        let connected = connect
+        let outcome = connect
             .retry(delays)
             .when(|error| is_http && error.kind == ErrorKind::Io)
             .await;
         let mut state = self.state();
-        match connected {
+        match outcome {
             Ok(connection) => {
                 tracing::info!(
                     server = self.config.name,
@@ -151,13 +151,13 @@ impl ServerSession {
         }
     }
 
-    async fn read(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Listing>, Error> {
-        // The list serves all callers, so reading it does not end when one of them cancels.
+    async fn read_listing(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Listing>, Error> {
+        // The list serves all callers of the session, so reading it does not end when one of them cancels.
         let list_context = ToolContext::new();
         let mut is_retry = false;
         loop {
             let connection = self.connection(context).await?;
-            connection.notices.mark_tools_read();
+            connection.notices.clear_tools_changed();
             match listing::list_tools(&connection, &self.config, &list_context).await {
                 Ok(listing) => {
                     let listing = Arc::new(listing);
@@ -171,7 +171,7 @@ impl ServerSession {
                 Err(error) => {
                     connection.notices.mark_tools_changed();
                     let why = format!("its tools cannot be listed: {error}");
-                    let redacted = |error| connection.redaction().error(error);
+                    let redacted = |error| connection.redaction().redact_error(error);
                     return Err(match error {
                         RequestError::LoginRequired(required, why) => login_required(required, &why),
                         RequestError::Timeout(_) => redacted(too_slow(&self.config.name, &why)),
@@ -187,6 +187,7 @@ impl ServerSession {
     }
 }
 
-fn stopped(server: &str) -> Error {
-    unavailable(server, "connecting was interrupted")
+/// Returns the error of a shared task that panicked or was aborted.
+fn interrupted(server: &str) -> Error {
+    unavailable(server, "connecting to it, or listing its tools, was interrupted")
 }

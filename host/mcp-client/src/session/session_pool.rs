@@ -1,4 +1,4 @@
-//! The sessions of a server: one for each token.
+//! The sessions of a server: one for each set of callers with the same credentials.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +59,7 @@ impl fmt::Debug for ClientOptions {
     }
 }
 
-/// The sessions of a server. Callers whose context has different tokens have different sessions.
+/// The sessions of a server. Callers whose contexts have different credentials have different sessions.
 pub(crate) struct SessionPool {
     pub(crate) config: Arc<ServerConfig>,
     options: ClientOptions,
@@ -76,12 +76,13 @@ impl SessionPool {
         }
     }
 
-    /// Returns the session of a caller.
+    /// Returns the session of a caller, and creates it if necessary. Above the maximum, the least recently used session is
+    /// disconnected.
     pub(crate) fn of(&self, context: &ToolContext) -> Arc<ServerSession> {
-        let caller = self.caller(context);
+        let caller = self.caller_digest(context);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = match sessions.iter().position(|(of, _)| *of == caller) {
-            Some(at) => sessions.remove(at).1,
+        let session = match sessions.iter().position(|(digest, _)| *digest == caller) {
+            Some(position) => sessions.remove(position).1,
             None => Arc::new(ServerSession::new(self.config.clone(), self.options.clone())),
         };
         sessions.push((caller, session.clone()));
@@ -104,8 +105,9 @@ impl SessionPool {
         settings.flat_map(|(_, setting)| setting.context_keys()).collect()
     }
 
-    /// Returns a digest of the context values that a connection uses. It identifies the caller.
-    pub(crate) fn caller(&self, context: &ToolContext) -> String {
+    /// Returns a digest of the context values that a connection uses, which identifies the caller. Without such values, it is
+    /// empty: all callers share one session.
+    pub(crate) fn caller_digest(&self, context: &ToolContext) -> String {
         let keys = self.credential_keys();
         if keys.is_empty() {
             return String::new();

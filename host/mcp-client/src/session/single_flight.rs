@@ -17,7 +17,7 @@ impl<T: Clone> Default for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// Waits for the work that is running, or starts it. `lost` is the result of work that panicked.
+    /// Waits for the work that is running, or starts it. If the work panics or is aborted, its result is that of `lost`.
     pub(super) async fn run<F>(&self, start: impl FnOnce() -> F, lost: impl FnOnce() -> T + Send + 'static) -> T
     where
         F: Future<Output = T> + Send + 'static,

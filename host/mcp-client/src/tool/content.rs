@@ -66,7 +66,7 @@ impl<'r> ResultContent<'r> {
                     "[resource `{}`: {}, {}]",
                     self.redaction.quoted(&uri),
                     self.redaction.quoted(kind),
-                    size(&blob)
+                    describe_size(&blob)
                 ));
                 self.artifacts.push(Artifact::new(
                     "resource",
@@ -77,12 +77,13 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// Adds an image or a sound. The kind of its artifact is its media type.
+    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if the media type is not one of that
+    /// class.
     fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
         self.texts.push(format!(
             "[{class}: {}, {}]",
             self.redaction.quoted(mime_type),
-            size(&data)
+            describe_size(&data)
         ));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/+-.".contains(c);
         let is_media_type = mime_type.starts_with(class) && mime_type.chars().all(is_plain);
@@ -90,22 +91,22 @@ impl<'r> ResultContent<'r> {
         self.artifacts.push(Artifact::new(kind, json!({"data": data})));
     }
 
-    /// Returns the result, without secrets and within limits.
+    /// Returns the result, without secrets. A failed result has no structured value.
     ///
     /// # Errors
     /// [`ErrorKind::ResultBytes`] if it is too large.
     pub(super) fn into_result(self, structured: Option<Value>, is_error: bool) -> Result<ToolResult, ToolError> {
         let redaction = self.redaction;
-        let text = redaction.text(joined(self.texts));
+        let text = redaction.redact_text(joined(self.texts));
         let structured = structured.map(|mut value| {
-            redaction.value(&mut value);
+            redaction.redact_value(&mut value);
             value
         });
         let artifacts: Vec<_> = self
             .artifacts
             .into_iter()
             .map(|mut artifact| {
-                redaction.value(&mut artifact.value);
+                redaction.redact_value(&mut artifact.value);
                 artifact
             })
             .collect();
@@ -170,11 +171,11 @@ fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) ->
 }
 
 /// Describes the size of base64 data.
-fn size(data: &str) -> String {
+fn describe_size(data: &str) -> String {
     format!("{} bytes", data.len() / 4 * 3)
 }
 
-/// Returns a server's text for a list: one line of limited length.
+/// Returns the beginning of a server's text as one line, without secrets.
 pub(super) fn line(text: &str, chars_max: usize, redaction: &Redaction) -> String {
     let text = redaction.printable(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

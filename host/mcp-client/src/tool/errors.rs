@@ -9,10 +9,11 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolError, ToolResult};
 /// The notice of a call that may have taken effect.
 const MAYBE_DONE: &str = "it may have taken effect";
 
-/// Returns the outcome of a call that has no result. An error of the server is a result of the tool: the model can react to it.
-pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
+/// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can react to
+/// it. Refused arguments and every other failure are errors.
+pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
     if let RequestError::LoginRequired(required, why) = error {
-        return Err(unreachable(&login_required(required, &why), tool));
+        return Err(unusable_server(&login_required(required, &why), tool));
     }
     let (kind, message) = match &error {
         RequestError::Refused(refusal) if refusal.code == ErrorCode::INVALID_PARAMS => {
@@ -33,14 +34,14 @@ pub(super) fn outcome(error: RequestError, tool: &str) -> Result<ToolResult, Too
     ))
 }
 
-/// Returns the error of a call whose server cannot be reached. The conversation continues without the server.
-pub(super) fn unreachable(error: &Error, tool: &str) -> ToolError {
-    let unreachable = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, error.message.clone())
+/// Returns the error of a call whose server cannot be used. The conversation continues without the server.
+pub(super) fn unusable_server(error: &Error, tool: &str) -> ToolError {
+    let unusable = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, error.message.clone())
         .with_tool(tool)
         .with_log(error.log.clone())
         .with_source(error.clone());
     ToolError::Model(match &error.suggestion {
-        Some(suggestion) => unreachable.with_suggestion(suggestion.clone()),
-        None => unreachable,
+        Some(suggestion) => unusable.with_suggestion(suggestion.clone()),
+        None => unusable,
     })
 }

@@ -13,29 +13,30 @@ use toolwit_core::{
     ToolResult, entity_tool_names,
 };
 
-/// The tools of a server that one caller can currently use. The methods of entities call them with a fixed handle.
+/// The tools of a server that one caller can currently use. Those that take a handle become methods of entities.
 #[derive(Default)]
-pub(crate) struct HandleTools(Mutex<Vec<Weak<dyn Tool>>>);
+pub(crate) struct UsableTools(Mutex<Vec<Weak<dyn Tool>>>);
 
-impl HandleTools {
+impl UsableTools {
     /// Replaces the tools.
     pub(crate) fn set(&self, tools: &[Arc<dyn Tool>]) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools.iter().map(Arc::downgrade).collect();
     }
 
-    fn all(&self) -> Vec<Arc<dyn Tool>> {
+    fn existing(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tools.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn contains(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.all().iter().any(|usable| Arc::ptr_eq(usable, tool))
+        self.existing().iter().any(|usable| Arc::ptr_eq(usable, tool))
     }
 }
 
-/// A handle that a tool returns.
+/// A configured handle that a tool returns, and its positions in the result.
 pub(super) struct ReturnedHandle {
     property: String,
+    /// Whether the result itself is an object with the handle.
     is_at_root: bool,
     /// The properties of the result that are lists of objects with the handle.
     lists: Vec<String>,
@@ -43,7 +44,7 @@ pub(super) struct ReturnedHandle {
 
 impl ReturnedHandle {
     /// Returns the configured handles that a tool returns.
-    pub(super) fn of(definition: &ToolDefinition, configured: &[String]) -> Vec<Self> {
+    pub(super) fn all_of(definition: &ToolDefinition, configured: &[String]) -> Vec<Self> {
         let handles = configured.iter().map(|property| Self {
             property: property.clone(),
             is_at_root: has_root_handle(definition, property),
@@ -56,13 +57,13 @@ impl ReturnedHandle {
 
     /// Adds the entities of this handle to a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can pass further
     /// handles to the tools that take them.
-    pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<HandleTools>) {
-        let handles = self.values(result.value.as_ref());
+    pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<UsableTools>) {
+        let handles = self.handles_in(result.value.as_ref());
         if handles.is_empty() {
             return;
         }
-        let mut takers = usable.all();
-        takers.retain(|tool| takes_handle(tool.definition(), &self.property));
+        let mut method_tools = usable.existing();
+        method_tools.retain(|tool| takes_handle(tool.definition(), &self.property));
         for handle in handles {
             let bind = |tool: &Arc<dyn Tool>| {
                 let method = HandleMethod::new(tool.clone(), usable.clone(), &self.property, &handle);
@@ -70,25 +71,26 @@ impl ReturnedHandle {
             };
             let entity = HandleEntity {
                 namespace: format!("mcp:{server}"),
-                prefix: prefix(&self.property),
-                tools: takers.iter().map(bind).collect(),
+                prefix: entity_prefix(&self.property),
+                tools: method_tools.iter().map(bind).collect(),
                 handle,
             };
             result.providers.push(Arc::new(entity));
         }
     }
 
-    fn values(&self, value: Option<&Value>) -> Vec<String> {
+    /// Returns the distinct handles in the value of a result, at most [`ENTITIES_PER_RESULT_MAX`].
+    fn handles_in(&self, value: Option<&Value>) -> Vec<String> {
         let Some(value) = value else { return Vec::new() };
         let root = self.is_at_root.then_some(value).into_iter();
         let lists = self.lists.iter().filter_map(|list| value.get(list)?.as_array());
         let mut handles: Vec<String> = Vec::new();
         for object in root.chain(lists.flatten()) {
             let handle = object.get(&self.property).and_then(Value::as_str);
-            let Some(handle) = handle.filter(|handle| is_usable(handle)) else {
+            let Some(handle) = handle.filter(|handle| is_entity_id(handle)) else {
                 continue;
             };
-            if !handles.iter().any(|known| known == handle) {
+            if !handles.iter().any(|earlier| earlier == handle) {
                 handles.push(handle.to_owned());
             }
             if handles.len() == ENTITIES_WITH_OWN_TOOLS_MAX {
@@ -99,16 +101,16 @@ impl ReturnedHandle {
     }
 }
 
-/// Returns whether a handle can be the id of an entity, which is part of a tool's identity.
-fn is_usable(handle: &str) -> bool {
+/// Returns whether a handle can be the id of an entity, which becomes a part of the ids of its tools.
+fn is_entity_id(handle: &str) -> bool {
     !handle.trim().is_empty()
         && handle.len() <= ENTITY_ID_BYTES_MAX
         && printable(handle) == handle
         && !handle.contains(char::is_control)
 }
 
-/// Returns the type of the entities of a handle: `order` for `order_id`.
-fn prefix(property: &str) -> String {
+/// Returns the prefix of the names of a handle's entities: `order` for `order_id`.
+fn entity_prefix(property: &str) -> String {
     let stems = ["_id", "_handle", "Id", "Handle"].iter();
     let stem = stems
         .filter_map(|end| property.strip_suffix(end))
@@ -116,6 +118,7 @@ fn prefix(property: &str) -> String {
     name_part(stem.unwrap_or(property))
 }
 
+/// Returns a text in the characters of a tool's name.
 fn name_part(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     snake_case(&text.chars().map(plain).collect::<String>())
@@ -152,22 +155,22 @@ impl ToolProvider for HandleEntity {
     }
 }
 
-/// A tool that accepts one handle only.
+/// A method of an entity: a tool of the server that accepts only the handle of this entity.
 ///
 /// The handle stays an argument, so that guards and approval rules of the tool see the same arguments as without the entity.
 struct HandleMethod {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,
-    usable: Arc<HandleTools>,
+    usable: Arc<UsableTools>,
     property: String,
     handle: String,
 }
 
 impl HandleMethod {
-    fn new(tool: Arc<dyn Tool>, usable: Arc<HandleTools>, property: &str, handle: &str) -> Self {
+    fn new(tool: Arc<dyn Tool>, usable: Arc<UsableTools>, property: &str, handle: &str) -> Self {
         let mut definition = tool.definition().clone();
         let method = name_part(definition.name());
-        definition.names = entity_tool_names(&prefix(property), handle, &method);
+        definition.names = entity_tool_names(&entity_prefix(property), handle, &method);
         definition.id = definition.id.bound_to(handle);
         let mut schema = Value::clone(&definition.input_schema);
         if let Some(parameter) = schema

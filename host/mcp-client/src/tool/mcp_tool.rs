@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use rmcp::model::{ClientRequest, ServerResult};
 
 use super::content::tool_result;
-use super::errors::{outcome, unreachable};
-use super::handles::{HandleTools, ReturnedHandle};
+use super::errors::{failed_outcome, unusable_server};
+use super::handles::{ReturnedHandle, UsableTools};
 use super::meta;
 use crate::session::{Connection, Exchange, ListedTool, RequestError, ServerSession, SessionPool};
 use toolwit_core::limits::MCP_PROGRESS_WALL_MAX;
@@ -18,10 +18,10 @@ use toolwit_core::{
     Arguments, Error, ErrorKind, InputValidator, Phase, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
 };
 
-/// The maximum time for reading the list of tools, if it changed during a call.
-const CHANGE_WALL_MAX: Duration = Duration::from_secs(5);
+/// The maximum time to list the tools again after a call during which they changed.
+const RELIST_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// A tool of a server. A call uses the connection that belongs to the caller's token.
+/// A tool of a server. A call uses the connection of its caller.
 pub(crate) struct McpTool {
     pool: Arc<SessionPool>,
     /// The name at the server.
@@ -30,14 +30,14 @@ pub(crate) struct McpTool {
     /// The validator of arguments. It is compiled at the first call, because a server can have a thousand tools.
     input: OnceLock<Result<InputValidator, Error>>,
     handles: Vec<ReturnedHandle>,
-    handle_tools: Arc<HandleTools>,
+    usable_tools: Arc<UsableTools>,
 }
 
 impl McpTool {
-    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool, handle_tools: Arc<HandleTools>) -> Self {
+    pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool, usable_tools: Arc<UsableTools>) -> Self {
         Self {
-            handles: ReturnedHandle::of(&listed.definition, &pool.config.handles),
-            handle_tools,
+            handles: ReturnedHandle::all_of(&listed.definition, &pool.config.handles),
+            usable_tools,
             pool,
             name: listed.name.clone(),
             definition: listed.definition.clone(),
@@ -45,7 +45,7 @@ impl McpTool {
         }
     }
 
-    fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
+    fn check_arguments(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let validator = self
             .input
             .get_or_init(|| InputValidator::of_untrusted(&self.definition));
@@ -63,29 +63,29 @@ impl Tool for McpTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let arguments = self.check(arguments)?;
+        let arguments = self.check_arguments(arguments)?;
         let tool = self.definition.name();
         let name = self.name.clone();
-        let called = with_connection(&self.pool, tool, context, move |connection, exchange| {
+        let pending_answer = with_connection(&self.pool, tool, context, move |connection, exchange| {
             let (name, arguments) = (name.clone(), arguments.clone());
             async move { connection.call_tool(&name, arguments, exchange).await }.boxed()
         });
-        let (answer, connection, session) = called.await?;
+        let (answer, connection, session) = pending_answer.await?;
         let mut result = match answer {
             Ok(ServerResult::CallToolResult(called)) => tool_result(called, connection.redaction()),
-            Ok(_) => outcome(RequestError::Unexpected, tool),
-            Err(error) => outcome(error, tool),
+            Ok(_) => failed_outcome(RequestError::Unexpected, tool),
+            Err(error) => failed_outcome(error, tool),
         };
         if connection.have_tools_changed() {
-            // The call may have added tools that the model needs next. If reading the list takes too long, the next
+            // The call may have added tools that the model needs next. If listing them takes too long, the next
             // turn adds them.
-            drop(tokio::time::timeout(CHANGE_WALL_MAX, session.listing(context)).await);
+            drop(tokio::time::timeout(RELIST_WALL_MAX, session.listing(context)).await);
         }
         if let Ok(result) = &mut result
             && !result.is_error()
         {
             for handle in &self.handles {
-                handle.add_entities(result, &self.pool.config.name, &self.handle_tools);
+                handle.add_entities(result, &self.pool.config.name, &self.usable_tools);
             }
         }
         result
@@ -96,10 +96,11 @@ impl Tool for McpTool {
 pub(super) type CallAnswer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
 
 /// Sends a request on the connection of a caller. If the server has ended the session, it did not process the request,
-/// which is sent again in a new session.
+/// which is sent once more in a new session.
 ///
 /// # Errors
-/// If the server cannot be reached, or the caller cancels.
+/// If there is no connection: the server cannot be used, or the caller cancels. The failure of a sent request is a part of the
+/// answer.
 pub(super) async fn with_connection<T>(
     pool: &Arc<SessionPool>,
     tool: &str,
@@ -115,7 +116,7 @@ pub(super) async fn with_connection<T>(
                 let message = "the call was cancelled before it reached the server";
                 return Err(ToolError::Model(Error::new(ErrorKind::Cancelled, Phase::Execute, message).with_tool(tool)));
             }
-            connection = session.connection(context) => connection.map_err(|error| unreachable(&error, tool))?,
+            connection = session.connection(context) => connection.map_err(|error| unusable_server(&error, tool))?,
         };
         let exchange = Exchange {
             context,

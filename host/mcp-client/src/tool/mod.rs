@@ -9,7 +9,7 @@ mod page;
 mod prompt_tools;
 mod resource_tools;
 
-pub(crate) use handles::HandleTools;
+pub(crate) use handles::UsableTools;
 pub(crate) use mcp_tool::McpTool;
 pub(crate) use prompt_tools::prompt_tools;
 pub(crate) use resource_tools::resource_tools;

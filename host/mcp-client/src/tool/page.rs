@@ -1,11 +1,11 @@
-//! The pages of a list that a model reads.
+//! The pages of the lists of resources and prompts, as the model reads them.
 
 use rmcp::model::PaginatedRequestParams;
 use serde_json::{Value, json};
 
 use toolwit_core::Arguments;
 
-/// Returns the schema of the arguments of a list.
+/// Returns the schema of the arguments of a tool that lists.
 pub(super) fn page_schema() -> Value {
     json!({
         "type": "object",
@@ -20,7 +20,7 @@ pub(super) fn page_of(arguments: &Arguments) -> PaginatedRequestParams {
     PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned))
 }
 
-/// Adds the cursor of the next page to a page, and a note if the page is incomplete.
+/// Adds the cursor of the next page to a page, and a note if items of this page were left out.
 pub(super) fn add_continuation(page: &mut Value, next_cursor: Option<String>, is_cut: bool) {
     if let Some(cursor) = next_cursor {
         page["next_cursor"] = json!(cursor);

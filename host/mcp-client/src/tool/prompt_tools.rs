@@ -8,7 +8,7 @@ use rmcp::model::{
 use serde_json::{Map, Value, json};
 
 use super::content::{ResultContent, line};
-use super::errors::outcome;
+use super::errors::failed_outcome;
 use super::mcp_tool::{send, with_connection};
 use super::page::{add_continuation, page_of, page_schema};
 use crate::session::{RequestError, SessionPool};
@@ -18,8 +18,8 @@ use toolwit_core::{Arguments, Error, NativeTool, Tool, ToolContext, ToolDefiniti
 /// The maximum length of a description in a list, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 200;
 
-/// Returns the tools that list and read the prompts of a server. A prompt is text for the model to consider: it is returned as the result of
-/// a call, never as an instruction.
+/// Returns the tools that list and read the prompts of a server. A prompt is text for the model to consider: it is returned as
+/// the result of a call, never as an instruction.
 ///
 /// # Errors
 /// Never, as long as the schemas here are valid.
@@ -64,19 +64,19 @@ async fn list_prompts(
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     const TOOL: &str = "list_prompts";
-    let listed = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
         let request = ListPromptsRequest::with_param(page.clone());
         send(connection, ClientRequest::ListPromptsRequest(request), exchange)
     });
-    let (answer, connection, _) = listed.await?;
+    let (answer, connection, _) = pending_answer.await?;
     let list = match answer {
         Ok(ServerResult::ListPromptsResult(list)) => list,
-        Ok(_) => return outcome(RequestError::Unexpected, TOOL),
-        Err(error) => return outcome(error, TOOL),
+        Ok(_) => return failed_outcome(RequestError::Unexpected, TOOL),
+        Err(error) => return failed_outcome(error, TOOL),
     };
     let redaction = connection.redaction();
     let is_cut = list.prompts.len() > MCP_LISTED_MAX;
-    let listed =
+    let items =
         list.prompts.into_iter().take(MCP_LISTED_MAX).map(|prompt| {
             let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| {
             let description = line(&argument.description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
@@ -89,7 +89,7 @@ async fn list_prompts(
             );
             json!({"name": prompt.name, "description": description, "arguments": arguments.collect::<Vec<_>>()})
         });
-    let mut value = json!({"prompts": listed.collect::<Vec<_>>()});
+    let mut value = json!({"prompts": items.collect::<Vec<_>>()});
     add_continuation(&mut value, list.next_cursor, is_cut);
     ResultContent::new(redaction).into_result(Some(value), false)
 }
@@ -107,11 +107,11 @@ async fn get_prompt(
         .cloned()
         .unwrap_or_default();
     let parameters = GetPromptRequestParams::new(name).with_arguments(values);
-    let read = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
         let request = GetPromptRequest::new(parameters.clone());
         send(connection, ClientRequest::GetPromptRequest(request), exchange)
     });
-    let (answer, connection, _) = read.await?;
+    let (answer, connection, _) = pending_answer.await?;
     match answer {
         Ok(ServerResult::GetPromptResult(prompt)) => {
             let mut content = ResultContent::new(connection.redaction());
@@ -121,7 +121,7 @@ async fn get_prompt(
                 .for_each(|message| content.add(message.content));
             content.into_result(None, false)
         }
-        Ok(_) => outcome(RequestError::Unexpected, TOOL),
-        Err(error) => outcome(error, TOOL),
+        Ok(_) => failed_outcome(RequestError::Unexpected, TOOL),
+        Err(error) => failed_outcome(error, TOOL),
     }
 }

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::content::{ResultContent, line};
-use super::errors::outcome;
+use super::errors::failed_outcome;
 use super::mcp_tool::{send, with_connection};
 use super::page::{add_continuation, page_of, page_schema};
 use crate::session::{Connection, Exchange, RequestError, SessionPool};
@@ -65,37 +65,38 @@ async fn list_resources(
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     const TOOL: &str = "list_resources";
-    let listed = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
         list_pages(connection, exchange, page.clone()).boxed()
     });
-    let (answer, connection, _) = listed.await?;
+    let (answer, connection, _) = pending_answer.await?;
     let (resources, templates) = match answer {
         Ok((ServerResult::ListResourcesResult(list), templates)) => (list, templates),
-        Ok(_) => return outcome(RequestError::Unexpected, TOOL),
-        Err(error) => return outcome(error, TOOL),
+        Ok(_) => return failed_outcome(RequestError::Unexpected, TOOL),
+        Err(error) => return failed_outcome(error, TOOL),
     };
     let redaction = connection.redaction();
     let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
-    let described =
+    let short_description =
         |description: Option<String>| line(&description.unwrap_or_default(), DESCRIPTION_CHARS_MAX, redaction);
-    let listed = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
-        json!({"uri": resource.uri, "name": resource.name, "description": described(resource.description), "mime_type": resource.mime_type})
+    let items = resources.resources.into_iter().take(MCP_LISTED_MAX).map(|resource| {
+        json!({"uri": resource.uri, "name": resource.name, "description": short_description(resource.description), "mime_type": resource.mime_type})
     });
-    let listed: Vec<_> = listed.collect();
+    let items: Vec<_> = items.collect();
     let (templates, has_more_templates) = match templates {
         Some(ServerResult::ListResourceTemplatesResult(list)) => (list.resource_templates, list.next_cursor.is_some()),
         _ => (Vec::new(), false),
     };
     is_cut |= has_more_templates || templates.len() > MCP_LISTED_MAX;
     let templates = templates.into_iter().take(MCP_LISTED_MAX).map(|template| {
-        json!({"uri_template": template.uri_template, "name": template.name, "description": described(template.description)})
+        json!({"uri_template": template.uri_template, "name": template.name, "description": short_description(template.description)})
     });
-    let mut value = json!({"resources": listed, "templates": templates.collect::<Vec<_>>()});
+    let mut value = json!({"resources": items, "templates": templates.collect::<Vec<_>>()});
     add_continuation(&mut value, resources.next_cursor, is_cut);
     ResultContent::new(redaction).into_result(Some(value), false)
 }
 
-/// Requests a page of the resources, and with their first page the first page of the resource templates.
+/// Requests a page of the resources. With the first page, it also requests the first page of the resource templates, which are
+/// `None` if that fails.
 async fn list_pages(
     connection: &Connection,
     exchange: &Exchange<'_>,
@@ -117,11 +118,11 @@ async fn list_pages(
 async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
     const TOOL: &str = "read_resource";
     let parameters = ReadResourceRequestParams::new(uri);
-    let read = with_connection(pool, TOOL, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, TOOL, context, move |connection, exchange| {
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(parameters.clone()));
         send(connection, request, exchange)
     });
-    let (answer, connection, _) = read.await?;
+    let (answer, connection, _) = pending_answer.await?;
     match answer {
         Ok(ServerResult::ReadResourceResult(read)) => {
             let mut content = ResultContent::new(connection.redaction());
@@ -130,7 +131,7 @@ async fn read_resource(pool: &Arc<SessionPool>, uri: &str, context: &ToolContext
                 .for_each(|resource| content.add_resource(resource));
             content.into_result(None, false)
         }
-        Ok(_) => outcome(RequestError::Unexpected, TOOL),
-        Err(error) => outcome(error, TOOL),
+        Ok(_) => failed_outcome(RequestError::Unexpected, TOOL),
+        Err(error) => failed_outcome(error, TOOL),
     }
 }

@@ -35,7 +35,7 @@ const END_WALL_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct ProcessCommand {
     pub(crate) program: String,
     pub(crate) arguments: Vec<Zeroizing<String>>,
-    /// Its complete environment.
+    /// The complete environment of the process.
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
     pub(crate) directory: Option<PathBuf>,
 }
@@ -134,7 +134,7 @@ impl Transport<RoleClient> for ChildTransport {
             })
         });
         std::future::ready(match sent {
-            // The protocol library would log an error for each answer.
+            // Reported as sent, because the protocol library would log an error for each answer.
             Err(SendError::Unread) if is_answer => {
                 if !std::mem::replace(&mut self.has_dropped_answer, true) {
                     tracing::warn!("an MCP server does not read the answers to its requests");
@@ -152,11 +152,13 @@ impl Transport<RoleClient> for ChildTransport {
                 Ok(None) => return None,
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                     let max = ByteCount(MCP_MESSAGE_BYTES_MAX as u64);
-                    self.diagnostics.ended(format!("it sent a message of more than {max}"));
+                    self.diagnostics
+                        .record_end(format!("it sent a message of more than {max}"));
                     return None;
                 }
                 Err(error) => {
-                    self.diagnostics.ended(format!("its output cannot be read: {error}"));
+                    self.diagnostics
+                        .record_end(format!("its output cannot be read: {error}"));
                     return None;
                 }
             };
@@ -164,17 +166,19 @@ impl Transport<RoleClient> for ChildTransport {
                 continue;
             }
             match message::parse(line) {
-                Ok(JsonRpcMessage::Request(_)) if !self.requests.allows_another() => {}
+                // A request beyond the limit is ignored.
+                Ok(JsonRpcMessage::Request(_)) if !self.requests.admit() => {}
                 Ok(message) => return Some(message),
                 Err(error @ MessageError::TooManyParts) => {
-                    self.diagnostics.ended(format!("a message cannot be used: {error}"));
+                    self.diagnostics
+                        .record_end(format!("a message cannot be used: {error}"));
                     return None;
                 }
                 Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests) => {
                     self.stray_lines += 1;
                     if self.stray_lines > STRAY_LINES_MAX {
                         let why = format!("it wrote more than {STRAY_LINES_MAX} lines that are not messages");
-                        self.diagnostics.ended(why);
+                        self.diagnostics.record_end(why);
                         return None;
                     }
                     tracing::debug!("an MCP server wrote a line that is not a message");
@@ -222,7 +226,7 @@ async fn read_stderr(mut stderr: ChildStderr, diagnostics: Diagnostics) {
     }
 }
 
-/// A process with all processes that it started. Dropping it kills them.
+/// A process and, on Unix, the processes of its process group. Dropping it kills those that still run.
 struct ProcessGroup {
     child: Child,
     #[cfg(unix)]
@@ -244,19 +248,19 @@ impl ProcessGroup {
     /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed; a
     /// process that does not end then gets the signal to terminate, and is killed at last.
     async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
-        let running = async {
+        let connection_and_grace = async {
             end.cancelled().await;
             tokio::time::sleep(END_WALL_MAX).await;
         };
         tokio::select! {
             status = self.child.wait() => {
-                diagnostics.ended(match status {
+                diagnostics.record_end(match status {
                     Ok(status) => format!("its process has ended: {status}"),
                     Err(error) => format!("its process cannot be observed: {error}"),
                 });
                 return;
             }
-            () = running => {}
+            () = connection_and_grace => {}
         }
         self.terminate();
         // Dropping the group kills the processes that are left.

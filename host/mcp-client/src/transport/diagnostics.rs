@@ -21,62 +21,64 @@ pub(crate) struct Diagnostics(Arc<DiagnosticsState>);
 
 #[derive(Debug, Default)]
 struct DiagnosticsState {
-    kept: Mutex<RecentOutput>,
-    has_ended: Notify,
+    record: Mutex<DiagnosticsRecord>,
+    /// Notifies when a reason for the end is recorded.
+    end_recorded: Notify,
 }
 
 #[derive(Debug, Default)]
-struct RecentOutput {
+struct DiagnosticsRecord {
     stderr: VecDeque<u8>,
     /// Whether the beginning of standard error is missing.
     is_cut: bool,
+    /// The reason why the connection ended.
     end: Option<String>,
 }
 
 impl Diagnostics {
     /// Adds output of the server's standard error. Only its end is kept.
     pub(super) fn add_stderr(&self, bytes: &[u8]) {
-        let mut kept = self.lock();
-        kept.is_cut |= kept.stderr.len() + bytes.len() > STDERR_BYTES_MAX;
+        let mut record = self.lock();
+        record.is_cut |= record.stderr.len() + bytes.len() > STDERR_BYTES_MAX;
         let bytes = &bytes[bytes.len().saturating_sub(STDERR_BYTES_MAX)..];
-        let excess = (kept.stderr.len() + bytes.len()).saturating_sub(STDERR_BYTES_MAX);
-        kept.stderr.drain(..excess);
-        kept.stderr.extend(bytes);
+        let excess = (record.stderr.len() + bytes.len()).saturating_sub(STDERR_BYTES_MAX);
+        record.stderr.drain(..excess);
+        record.stderr.extend(bytes);
     }
 
-    /// Sets the reason why the connection ended, unless a reason is set.
-    pub(crate) fn ended(&self, why: impl Into<String>) {
+    /// Records the reason why the connection ended. The first reason stays.
+    pub(crate) fn record_end(&self, why: impl Into<String>) {
         self.lock().end.get_or_insert_with(|| why.into());
-        self.0.has_ended.notify_waiters();
+        self.0.end_recorded.notify_waiters();
     }
 
     /// Returns the reason why the connection ended. Waits for it for a short time, because the end of a process may be
-    /// observed later than the end of its output.
-    pub(crate) async fn end(&self) -> Option<String> {
-        let ended = self.0.has_ended.notified();
+    /// observed later than the end of its output. `None` if no reason is recorded in this time.
+    pub(crate) async fn end_reason(&self) -> Option<String> {
+        let recorded = self.0.end_recorded.notified();
         if self.lock().end.is_none() {
-            drop(tokio::time::timeout(REASON_WALL_MAX, ended).await);
+            drop(tokio::time::timeout(REASON_WALL_MAX, recorded).await);
         }
         self.lock().end.clone()
     }
 
     /// Returns the end of standard error, without control characters and secrets.
     pub(crate) fn stderr(&self, redaction: &Redaction) -> Option<String> {
-        let kept = self.lock();
-        let bytes: Vec<u8> = kept.stderr.iter().copied().collect();
+        let record = self.lock();
+        let bytes: Vec<u8> = record.stderr.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
-        let text = if kept.is_cut {
+        let text = if record.is_cut {
             // The first character may be cut.
             let text = printable(text.trim_start_matches(char::REPLACEMENT_CHARACTER));
-            redaction.text(redaction.without_cut_beginning(&text).to_owned())
+            redaction.redact_text(redaction.without_cut_beginning(&text).to_owned())
         } else {
             redaction.printable(&text)
         };
         (!text.trim().is_empty()).then(|| text.trim().to_owned())
     }
 
-    fn lock(&self) -> MutexGuard<'_, RecentOutput> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, DiagnosticsRecord> {
+        self.0.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

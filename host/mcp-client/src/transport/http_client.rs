@@ -59,7 +59,7 @@ pub(crate) struct HttpSender {
     /// The secrets that the server received.
     redaction: Redaction,
     requests: RequestLimit,
-    /// The maximum time of a response, streamed or not.
+    /// The maximum time of the response to a request, streamed or not.
     wall_max: Duration,
 }
 
@@ -86,7 +86,8 @@ impl HttpSender {
         })
     }
 
-    /// Adds the token of a source to each request. The token of a client replaces a configured header.
+    /// Adds the token of a source to each request. The token of a configured OAuth client replaces a configured header
+    /// `authorization`.
     pub(crate) fn with_tokens(mut self, tokens: Option<TokenSource>) -> Self {
         if matches!(tokens, Some(TokenSource::Client(_))) {
             self.headers.remove(AUTHORIZATION);
@@ -117,7 +118,7 @@ impl HttpSender {
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, JSON).body(body);
         }
-        let response = self.authorized(request).await?;
+        let response = self.send_with_token(request).await?;
         let status = response.status();
         if status.is_redirection() {
             return Err(Failure::Client(HttpFailure::Redirect));
@@ -133,8 +134,9 @@ impl HttpSender {
         Ok(response)
     }
 
-    /// Sends a request with a token, if there is a source of tokens.
-    async fn authorized(&self, request: RequestBuilder) -> Result<Response, Failure> {
+    /// Sends a request with a token, if there is a source of tokens. If the server refuses it, sends the request once more with
+    /// another token.
+    async fn send_with_token(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let Some(tokens) = &self.tokens else {
             return request.send().await.map_err(request_failed);
         };
@@ -171,11 +173,11 @@ impl HttpSender {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let session = header(&response, SESSION_ID);
-        let kind = header(&response, "content-type").unwrap_or_default();
+        let content_type = header(&response, "content-type").unwrap_or_default();
         if !status.is_success() {
             return self.error_response(response, session).await;
         }
-        if kind.starts_with(EVENT_STREAM) {
+        if content_type.starts_with(EVENT_STREAM) {
             let events = sse::events(response.bytes_stream(), self.requests.clone());
             let deadline = tokio::time::sleep(self.wall_max);
             return Ok(StreamableHttpPostResponse::Sse(
@@ -187,8 +189,8 @@ impl HttpSender {
         if !is_request {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        if !kind.starts_with(JSON) {
-            return Err(Failure::UnexpectedContentType(Some(printable(&kind))));
+        if !content_type.starts_with(JSON) {
+            return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
         let body = read(response, MCP_MESSAGE_BYTES_MAX)
             .await?
@@ -225,17 +227,19 @@ impl HttpSender {
     ) -> Events {
         let sender = self.clone();
         let response = async move {
-            let posted = sender.post(&uri, &message, session.as_deref(), headers);
-            let posted = tokio::time::timeout(sender.wall_max, posted).await;
-            let posted = posted.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
-            match posted {
+            let outcome = sender.post(&uri, &message, session.as_deref(), headers);
+            let outcome = tokio::time::timeout(sender.wall_max, outcome).await;
+            let outcome = outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
+            match outcome {
                 Ok(StreamableHttpPostResponse::Sse(events, _)) => events,
                 Ok(StreamableHttpPostResponse::Json(message, _)) => {
                     let text = serde_json::to_string(&message).unwrap_or_default();
-                    stream::once(async { Ok(sse::event(text)) }).boxed()
+                    stream::once(async { Ok(sse::message_event(text)) }).boxed()
                 }
                 Ok(_) => stream::empty().boxed(),
-                Err(failure) => stream::once(async move { Ok(sse::event(error_message(&id, &failure))) }).boxed(),
+                Err(failure) => {
+                    stream::once(async move { Ok(sse::message_event(error_message(&id, &failure))) }).boxed()
+                }
             }
         };
         response.flatten_stream().boxed()
@@ -287,9 +291,9 @@ impl StreamableHttpClient for HttpSender {
             ClientJsonRpcMessage::Request(_) => self.wall_max,
             _ => NOTIFICATION_WALL_MAX,
         };
-        let posted = self.post(&uri, &message, session_id.as_deref(), custom_headers);
-        let posted = tokio::time::timeout(wall_max, posted).await;
-        posted.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
+        let outcome = self.post(&uri, &message, session_id.as_deref(), custom_headers);
+        let outcome = tokio::time::timeout(wall_max, outcome).await;
+        outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
     }
 
     async fn delete_session(
@@ -328,9 +332,9 @@ impl StreamableHttpClient for HttpSender {
             let beginning = String::new();
             return Err(Failure::Client(HttpFailure::Status { status, beginning }));
         }
-        let kind = header(&response, "content-type").unwrap_or_default();
-        if !kind.starts_with(EVENT_STREAM) {
-            return Err(Failure::UnexpectedContentType(Some(printable(&kind))));
+        let content_type = header(&response, "content-type").unwrap_or_default();
+        if !content_type.starts_with(EVENT_STREAM) {
+            return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
         Ok(sse::events(response.bytes_stream(), self.requests.clone()))
     }

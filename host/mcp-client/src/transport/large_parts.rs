@@ -4,10 +4,10 @@ use rmcp::model::{ContentBlock, ServerJsonRpcMessage, ServerResult, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The parts of a result that can be large, typed one by one.
+/// The parts of a result that can be large. They are deserialized one by one, apart from the rest of the result.
 ///
-/// To find out the type of a result, the protocol library copies all of it once more for each type that it tries. These parts
-/// are taken out before.
+/// The protocol library finds the type of a result by trials, and copies the complete result for each type that it tries. So
+/// the large parts are taken out first.
 #[derive(Default)]
 pub(super) struct LargeParts {
     tools: Option<Vec<Tool>>,
@@ -37,7 +37,7 @@ impl LargeParts {
         })
     }
 
-    /// Puts the parts into the typed message.
+    /// Puts the parts into the deserialized message.
     pub(super) fn put_back(self, message: &mut ServerJsonRpcMessage) {
         let ServerJsonRpcMessage::Response(response) = message else {
             return;

@@ -1,4 +1,4 @@
-//! Messages of a server: their limits, and repairs without which the protocol library would reject a complete message.
+//! Messages of a server: their limits, and repairs without which the protocol library would reject an entire message.
 
 use rmcp::model::{ServerJsonRpcMessage, Tool};
 use serde::Deserialize;
@@ -9,8 +9,8 @@ use super::request_limit::RequestLimit;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_parts, printable};
 
-/// The maximum length of the type of an unsupported block that its replacement names, in characters. A longer one is not cut, because a
-/// secret over the cut would not be recognized later.
+/// The maximum length of the type of an unsupported block that its replacement names, in characters. A longer type is left
+/// out and not cut, because a secret that is cut would not be recognized later.
 const TYPE_CHARS_MAX: usize = 60;
 
 /// The reason why a message is not used.
@@ -26,7 +26,7 @@ pub(crate) enum MessageError {
     NotAMessage,
 }
 
-/// Parses a message. Takes the text, to free its memory before the message is typed.
+/// Parses a message. Takes ownership of the text, to free its memory before the message is deserialized.
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
     let mut value = parse_value(text.as_ref())?;
     drop(text);
@@ -39,12 +39,13 @@ pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, Mess
 /// Checks the text of a message, and returns it in a form that the protocol library can parse.
 ///
 /// # Errors
-/// [`MessageError::TooManyRequests`] for a request beyond the limit.
-pub(super) fn checked(text: String, requests: &RequestLimit) -> Result<String, MessageError> {
+/// [`MessageError::TooManyRequests`] for a request beyond the limit, and [`MessageError::TooManyParts`] or
+/// [`MessageError::NotJson`].
+pub(super) fn checked_text(text: String, requests: &RequestLimit) -> Result<String, MessageError> {
     let value = parse_value(text.as_bytes())?;
     drop(text);
     let is_request = value.get("method").is_some() && value.get("id").is_some();
-    if is_request && !requests.allows_another() {
+    if is_request && !requests.admit() {
         return Err(MessageError::TooManyRequests);
     }
     Ok(value.to_string())
@@ -73,16 +74,16 @@ fn repair(result: &mut Value) {
                 fields.remove("annotations");
                 fields.remove("_meta");
             }
-            if !is_known(block) {
+            if !is_supported(block) {
                 let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-                *block = json!({"type": "text", "text": unsupported(kind)});
+                *block = json!({"type": "text", "text": unsupported_notice(kind)});
             }
         }
     }
 }
 
 /// Returns the replacement of a block with an unknown type.
-fn unsupported(kind: &str) -> String {
+fn unsupported_notice(kind: &str) -> String {
     let kind = printable(kind);
     if kind.chars().nth(TYPE_CHARS_MAX).is_some() {
         return "[content of an unsupported type]".to_owned();
@@ -90,7 +91,7 @@ fn unsupported(kind: &str) -> String {
     format!("[content of the unsupported type `{kind}`]")
 }
 
-/// Cuts the description of a tool. Returns whether the tool is valid.
+/// Removes unused fields of a tool, and cuts its description. Returns whether the tool is valid.
 fn repair_tool(tool: &mut Value) -> bool {
     let Some(fields) = tool.as_object_mut() else {
         return false;
@@ -111,7 +112,7 @@ fn repair_tool(tool: &mut Value) -> bool {
 }
 
 /// Returns whether a block of content has a supported type and the fields of this type.
-fn is_known(block: &Value) -> bool {
+fn is_supported(block: &Value) -> bool {
     let has = |value: &Value, fields: &[&str]| {
         fields
             .iter()

@@ -19,5 +19,5 @@ pub(crate) use http_client::{AUTHORIZATION_REQUIRED, HttpSender, SESSION_LOST, T
 pub use oauth::AuthorizationServer;
 pub(crate) use oauth::{
     Challenge, ClientAuthentication, ClientIdentity, ClientTokens, Form, LoginRules, LoginTokens, OauthCredentials,
-    ProtectedResource, TokenEndpoint, TokenFailure, TokenSource, challenge, identifier, post_json,
+    ProtectedResource, TokenEndpoint, TokenFailure, TokenSource, default_identifier, post_json, request_challenge,
 };

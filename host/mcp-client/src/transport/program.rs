@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-/// Finds a program. A name is looked up in the absolute directories of `path`: in a relative one, the current directory would decide
-/// what is executed.
+/// Finds the file of a program, which must be executable. A path is relative to `directory`. A name is looked up in the
+/// absolute directories of `path`: in a relative one, the current directory would decide what is executed.
 pub(super) fn find(program: &str, path: Option<&str>, directory: Option<&Path>) -> Option<PathBuf> {
-    let written = Path::new(program);
-    if written.components().count() > 1 || written.is_absolute() {
-        let full = directory.map_or_else(|| written.to_owned(), |directory| directory.join(written));
+    let program_path = Path::new(program);
+    if program_path.components().count() > 1 || program_path.is_absolute() {
+        let full = directory.map_or_else(|| program_path.to_owned(), |directory| directory.join(program_path));
         return is_executable(&full).then_some(full);
     }
     let directories = std::env::split_paths(path?).filter(|directory| directory.is_absolute());

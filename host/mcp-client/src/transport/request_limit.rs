@@ -1,4 +1,4 @@
-//! The limit of a server's requests.
+//! The limit on a server's requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,25 +8,26 @@ use tokio::time::Instant;
 /// Maximum number of requests of a server in one window. Questions, inferences and pings are rare.
 const REQUESTS_MAX: u32 = 600;
 
+/// The length of a window.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Counts the requests that a server sends on one connection. Clones share the count.
+/// Limits the requests that a server sends on one connection in each window. Clones share the count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestLimit(Arc<Mutex<RequestWindow>>);
 
 #[derive(Debug, Default)]
 struct RequestWindow {
-    begun: Option<Instant>,
+    start: Option<Instant>,
     requests: u32,
 }
 
 impl RequestLimit {
     /// Counts a request. Returns whether it may be answered; the first excess request of a window is logged.
-    pub(super) fn allows_another(&self) -> bool {
+    pub(super) fn admit(&self) -> bool {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if window.begun.is_none_or(|begun| begun.elapsed() >= WINDOW) {
+        if window.start.is_none_or(|start| start.elapsed() >= WINDOW) {
             *window = RequestWindow {
-                begun: Some(Instant::now()),
+                start: Some(Instant::now()),
                 requests: 0,
             };
         }
@@ -47,10 +48,10 @@ mod tests {
     async fn a_minute_has_a_limited_number_of_requests() {
         let limit = RequestLimit::default();
         for _ in 0..REQUESTS_MAX {
-            assert!(limit.allows_another());
+            assert!(limit.admit());
         }
-        assert!(!limit.allows_another() && !limit.clone().allows_another());
+        assert!(!limit.admit() && !limit.clone().admit());
         tokio::time::advance(WINDOW).await;
-        assert!(limit.allows_another());
+        assert!(limit.admit());
     }
 }

@@ -47,12 +47,12 @@ pub(super) fn events(
         future::ready((!is_over).then_some(piece))
     });
     SseStream::from_bytes_stream(limited)
-        .map(move |event| event.and_then(|event| checked(event, &requests)))
+        .map(move |event| event.and_then(|event| checked_event(event, &requests)))
         .boxed()
 }
 
 /// Returns one event with a message.
-pub(super) fn event(message: String) -> Sse {
+pub(super) fn message_event(message: String) -> Sse {
     Sse {
         data: Some(message),
         ..Sse::default()
@@ -61,10 +61,10 @@ pub(super) fn event(message: String) -> Sse {
 
 /// Checks the message of an event. Text that is not a message is removed, and so is a request beyond the limit. An
 /// event without a message can still carry an id.
-fn checked(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
+fn checked_event(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
     event.retry = event.retry.map(|retry| retry.max(RETRY_MS_MIN));
     let data = event.data.take().filter(|data| !data.trim().is_empty());
-    event.data = match data.map(|data| message::checked(data, requests)) {
+    event.data = match data.map(|data| message::checked_text(data, requests)) {
         None | Some(Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests)) => None,
         Some(Ok(data)) => Some(data),
         Some(Err(error @ MessageError::TooManyParts)) => {
@@ -74,7 +74,7 @@ fn checked(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
     Ok(event)
 }
 
-/// The size of the event that is being read.
+/// The size of the event that is being read, without its line breaks.
 #[derive(Default)]
 struct EventSize {
     bytes: usize,

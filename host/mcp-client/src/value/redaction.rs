@@ -17,8 +17,7 @@ const REDACTED: &str = "[redacted]";
 /// The minimum length of a value that is redacted, in bytes. Shorter texts occur in results by chance.
 const VALUE_BYTES_MIN: usize = 8;
 
-/// The maximum number of obtained tokens that are redacted: the newest ones. Earlier tokens were refused or have
-/// expired.
+/// The maximum number of obtained tokens that are redacted: the newest ones. Older tokens have been replaced.
 const TOKENS_MAX: usize = 16;
 
 /// The secrets that a server received, which must not come back in its results, errors and diagnostics. Clones share them.
@@ -42,12 +41,12 @@ impl Secrets {
 
     fn has(&self, secret: &str) -> bool {
         let mut all = self.configured.iter().chain(&self.tokens);
-        all.any(|known| known.as_str() == secret)
+        all.any(|existing| existing.as_str() == secret)
     }
 }
 
 impl Redaction {
-    /// Adds a secret of the configuration.
+    /// Adds a secret of the configuration. A value that is too short to be redacted is ignored.
     pub(crate) fn add(&self, secret: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if secret.len() >= VALUE_BYTES_MIN && !secrets.has(secret) {
@@ -55,7 +54,8 @@ impl Redaction {
         }
     }
 
-    /// Adds a token that was obtained. The oldest one is removed if there are too many.
+    /// Adds a token that was obtained, unless it is too short to be redacted. The oldest token is removed if there are too
+    /// many.
     pub(crate) fn add_token(&self, token: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if token.len() < VALUE_BYTES_MIN || secrets.has(token) {
@@ -79,7 +79,7 @@ impl Redaction {
     }
 
     /// Replaces all secrets in a text.
-    pub(crate) fn text(&self, text: String) -> String {
+    pub(crate) fn redact_text(&self, text: String) -> String {
         if !self.applies_to(&text) {
             return text;
         }
@@ -91,7 +91,7 @@ impl Redaction {
     /// Returns untrusted text without control characters and secrets.
     pub(crate) fn printable(&self, text: &str) -> String {
         // Invisible characters are removed first, because they could split a secret.
-        self.text(printable(text))
+        self.redact_text(printable(text))
     }
 
     /// Returns the beginning of untrusted text. Secrets are replaced before the text is cut, so that no part of a
@@ -100,12 +100,12 @@ impl Redaction {
         self.printable(text).chars().take(chars_max).collect()
     }
 
-    /// Returns untrusted text for an error; see [`quoted`].
+    /// Returns the beginning of untrusted text for an error, without secrets; see [`quoted`].
     pub(crate) fn quoted(&self, text: &str) -> String {
         quoted(&self.printable(text))
     }
 
-    /// Removes the rest of a secret from the start of a text that was cut there.
+    /// Removes the end of a secret from the start of a text that was cut there. An end that is too short to be redacted stays.
     pub(crate) fn without_cut_beginning<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.ends_with(part);
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -113,7 +113,8 @@ impl Redaction {
             .map_or(text, |part| &text[part.len()..])
     }
 
-    /// Removes the beginning of a secret from the end of a text that was cut there.
+    /// Removes the beginning of a secret from the end of a text that was cut there. A beginning that is too short to be
+    /// redacted stays.
     pub(crate) fn without_cut_end<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.starts_with(part);
         let starts = text.char_indices().map(|(at, _)| at);
@@ -121,7 +122,8 @@ impl Redaction {
             .map_or(text, |part| &text[..text.len() - part.len()])
     }
 
-    /// Returns the longest part of a text that is a part of a secret.
+    /// Returns the longest of the parts at these positions of a text that is a part of a secret, as `is_part(part, secret)`
+    /// decides.
     fn longest_part<'t>(
         &self,
         positions: impl Iterator<Item = usize>,
@@ -140,27 +142,29 @@ impl Redaction {
     }
 
     /// Replaces all secrets in the texts and names of a value.
-    pub(crate) fn value(&self, value: &mut Value) {
+    pub(crate) fn redact_value(&self, value: &mut Value) {
         match value {
-            Value::String(text) if self.applies_to(text) => *text = self.text(std::mem::take(text)),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::String(text) if self.applies_to(text) => *text = self.redact_text(std::mem::take(text)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(fields) => {
                 if fields.keys().any(|name| self.applies_to(name)) {
                     let renamed = std::mem::take(fields).into_iter();
-                    *fields = renamed.map(|(name, field)| (self.text(name), field)).collect();
+                    *fields = renamed.map(|(name, field)| (self.redact_text(name), field)).collect();
                 }
-                fields.values_mut().for_each(|field| self.value(field));
+                fields.values_mut().for_each(|field| self.redact_value(field));
             }
             _ => {}
         }
     }
 
     /// Replaces all secrets in an error.
-    pub(crate) fn error(&self, error: Error) -> Error {
+    pub(crate) fn redact_error(&self, error: Error) -> Error {
         if self.secrets().longest_first().is_empty() {
             return error;
         }
-        error.redacted(&|text| self.text(text.to_owned()), &|value| self.value(value))
+        error.redacted(&|text| self.redact_text(text.to_owned()), &|value| {
+            self.redact_value(value)
+        })
     }
 }
 
@@ -182,9 +186,9 @@ mod tests {
         redaction.add("hunter22");
         redaction.add("Bearer hunter22");
         redaction.add("short");
-        assert_eq!(redaction.text("a hunter22 b".to_owned()), "a [redacted] b");
+        assert_eq!(redaction.redact_text("a hunter22 b".to_owned()), "a [redacted] b");
         let mut value = json!({"hunter22": ["Bearer hunter22", 1, "short"]});
-        redaction.value(&mut value);
+        redaction.redact_value(&mut value);
         assert_eq!(value, json!({"[redacted]": ["[redacted]", 1, "short"]}));
         assert_eq!(format!("{redaction:?}"), "2 secrets");
     }
@@ -207,11 +211,11 @@ mod tests {
             let rest: String = text.chars().skip(length).collect();
             assert!(!has_part(&redaction.beginning(&text, length)), "{length}");
             assert!(
-                !has_part(&redaction.text(redaction.without_cut_end(&cut).to_owned())),
+                !has_part(&redaction.redact_text(redaction.without_cut_end(&cut).to_owned())),
                 "{cut}"
             );
             assert!(
-                !has_part(&redaction.text(redaction.without_cut_beginning(&rest).to_owned())),
+                !has_part(&redaction.redact_text(redaction.without_cut_beginning(&rest).to_owned())),
                 "{rest}"
             );
         }
@@ -233,7 +237,7 @@ mod tests {
         for number in 100..200 {
             redaction.clone().add_token(&format!("token-{number}"));
         }
-        let text = redaction.text("configured token-199 token-100".to_owned());
+        let text = redaction.redact_text("configured token-199 token-100".to_owned());
         assert_eq!(text, "[redacted] [redacted] token-100");
     }
 }

@@ -23,7 +23,7 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Setting(Vec<Part>);
 
-/// A part of a value.
+/// A part of a value, and where it comes from.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Part {
     Text(String),
@@ -67,7 +67,8 @@ impl Setting {
         self
     }
 
-    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`.
+    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. A `${` without a
+    /// `}` is literal text.
     #[must_use]
     pub fn expand(text: &str) -> Self {
         let mut parts = Vec::new();
@@ -103,9 +104,10 @@ impl Setting {
         })
     }
 
-    /// Returns whether a part of the value is not literal text, so that the value must not be shown.
+    /// Returns whether a part of the value comes from a secret, an environment variable or the context. Such a value must not
+    /// be shown.
     #[must_use]
-    pub fn is_secret(&self) -> bool {
+    pub fn is_sensitive(&self) -> bool {
         self.0.iter().any(|part| !matches!(part, Part::Text(_)))
     }
 
@@ -120,7 +122,7 @@ impl Setting {
     /// Returns the value.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingKey`] if a source does not have a part of the value.
+    /// [`ErrorKind::MissingKey`] if a source does not have a part of the value; the error of the source if it cannot be read.
     pub(crate) fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<Zeroizing<String>, Error> {
         let mut value = Zeroizing::new(String::new());
         for part in &self.0 {
@@ -191,14 +193,15 @@ impl Serialize for Setting {
     untagged,
     expecting = "expected text, or a table with one of the keys `secret`, `env` and `context`"
 )]
-enum Written {
+enum SettingForm {
     Text(String),
-    Source(WrittenSource),
+    Source(SourceForm),
 }
 
+/// The table of a setting whose value is not literal text: one of the first three keys, and optionally a prefix.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenSource {
+struct SourceForm {
     secret: Option<String>,
     env: Option<String>,
     context: Option<String>,
@@ -207,9 +210,9 @@ struct WrittenSource {
 
 impl<'de> Deserialize<'de> for Setting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let source = match Written::deserialize(deserializer)? {
-            Written::Text(text) => return Ok(Self::text(text)),
-            Written::Source(source) => source,
+        let source = match SettingForm::deserialize(deserializer)? {
+            SettingForm::Text(text) => return Ok(Self::text(text)),
+            SettingForm::Source(source) => source,
         };
         let setting = match (source.secret, source.env, source.context) {
             (Some(name), None, None) => Self::secret(name),

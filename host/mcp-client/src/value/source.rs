@@ -4,7 +4,8 @@ use zeroize::Zeroizing;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Looks up the secrets and environment variables that the configuration of a server names. The library reads neither by itself.
+/// Looks up the secrets and environment variables that the configuration of a server names. The library reads neither by
+/// itself.
 pub trait ValueSource: Send + Sync {
     /// Returns a secret, or `None` if it does not exist.
     ///

@@ -16,7 +16,7 @@ impl Approver for ClientApprover {
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
         let approval = match McpClient::of(context) {
             Some(client) => ask(&client, &request).await,
-            None => refused(&request, "this client cannot ask its user"),
+            None => unanswered(&request, "this client cannot ask its user"),
         };
         approval.into()
     }
@@ -24,11 +24,11 @@ impl Approver for ClientApprover {
 
 async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
     let Some(form) = form(request) else {
-        return refused(request, "its arguments are too long to be shown to the user");
+        return unanswered(request, "its arguments are too long to be shown to the user");
     };
     let form = InputRequest::Elicitation(form);
     if !client.offers(&form) {
-        return refused(request, "this client cannot ask its user");
+        return unanswered(request, "this client cannot ask its user");
     }
     match client.round() {
         Some(round) => ask_in_round(round, request, form),
@@ -44,26 +44,26 @@ async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
 fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputRequest) -> Approval {
     if !request.callers.is_empty() {
         // The calling tools would run again when the client repeats the call.
-        return refused(
+        return unanswered(
             request,
             "another tool calls it, so that its call cannot be repeated after a question",
         );
     }
-    let subject = serde_json::json!([request.tool, request.digest, request.arguments]);
-    let subject = blake3::hash(subject.to_string().as_bytes()).into();
-    if round.is_approved(&subject) {
+    let call_digest = serde_json::json!([request.tool, request.digest, request.arguments]);
+    let call_digest = blake3::hash(call_digest.to_string().as_bytes()).into();
+    if round.is_approved(&call_digest) {
         return Approval::Approved;
     }
-    match round.decision(&subject) {
+    match round.take_decision(&call_digest) {
         Some(answer) => {
             let approval = decision(&answer);
             if approval == Approval::Approved {
-                round.approve(subject);
+                round.approve(call_digest);
             }
             approval
         }
         None => {
-            round.ask_approval(subject, form);
+            round.ask_approval(call_digest, form);
             Approval::Unanswered {
                 reason: "the user is asked first".to_owned(),
             }
@@ -72,7 +72,7 @@ fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputReques
 }
 
 /// Refuses a call about which no person can be asked, and states how it can be allowed.
-fn refused(request: &ApprovalRequest, why: &str) -> Approval {
+fn unanswered(request: &ApprovalRequest, why: &str) -> Approval {
     Approval::Unanswered {
         reason: format!(
             "it needs an approval, and {why}; the operator of the server can allow it with a rule for `{}` in the approval policy",

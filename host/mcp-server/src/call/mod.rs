@@ -3,4 +3,4 @@
 mod output;
 mod run;
 
-pub(crate) use run::{CallRequest, Called, call};
+pub(crate) use run::{CallOutcome, CallRequest, call};

@@ -28,15 +28,15 @@ pub(super) struct CallOutput {
     notes: Mutex<Notes>,
 }
 
-/// The notifications of a call's progress, which a task sends.
+/// The output of a call, and the task that sends its progress to the client.
 pub(super) struct ProgressTask {
     output: Arc<CallOutput>,
     task: Option<JoinHandle<()>>,
 }
 
 impl CallOutput {
-    /// Returns the output of a call. Progress is sent if the request has a progress token.
-    pub(super) fn of(request: &RequestContext<RoleServer>) -> ProgressTask {
+    /// Creates the output of a call. A task sends its progress if the request has a progress token.
+    pub(super) fn start(request: &RequestContext<RoleServer>) -> ProgressTask {
         let (progress, task) = match request.meta.get_progress_token() {
             Some(token) => {
                 let (sender, receiver) = mpsc::channel(PROGRESS_WAITING_MAX);

@@ -13,8 +13,8 @@ use crate::wire::{MetaContext, Notes, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
 use toolwit::{Arguments, Error};
 
-/// The end of a call.
-pub(crate) struct Called {
+/// The outcome of a call.
+pub(crate) struct CallOutcome {
     /// The answer, or the reason why the call did not run.
     pub(crate) answer: Result<SessionAnswer, Error>,
     /// The messages that the tool sent to the user.
@@ -33,15 +33,20 @@ pub(crate) struct CallRequest<'r> {
 }
 
 /// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
-/// notifications. The text that a guest writes to its standard output is a debug message.
-pub(crate) async fn call(tools: &ToolSession, name: &str, arguments: Arguments, call: CallRequest<'_>) -> Called {
+/// notifications. The text that a guest writes to its standard output becomes a debug message of the client's log.
+pub(crate) async fn call(
+    tools: &ToolSession,
+    name: &str,
+    arguments: Arguments,
+    call_request: CallRequest<'_>,
+) -> CallOutcome {
     let CallRequest {
         principal,
         request,
         round,
         log_min,
-    } = call;
-    let progress = CallOutput::of(request);
+    } = call_request;
+    let progress = CallOutput::start(request);
     let (client, mut outbox) = McpClient::of_request(request, round, log_min);
     let context = call_context(principal.context(), &MetaContext(&request.meta))
         .with_cancel(request.ct.child_token())
@@ -57,7 +62,7 @@ pub(crate) async fn call(tools: &ToolSession, name: &str, arguments: Arguments, 
         client.log(LogLevel::Debug, name, json!(&**log));
     }
     outbox.finish().await;
-    Called {
+    CallOutcome {
         answer,
         notes: progress.finish().await,
     }

@@ -11,11 +11,11 @@ use super::client_request::fits;
 use super::question_state::{QuestionBinding, QuestionState, QuestionStates};
 use crate::wire;
 
-/// The key of the approval in the requests for input.
+/// The key of the question for an approval in the requests for input.
 pub(super) const APPROVAL: &str = "approval";
 
 /// The digest of everything that an approval refers to: the tool, its definition, code and rights, and the arguments.
-pub(crate) type SubjectDigest = [u8; 32];
+pub(crate) type CallDigest = [u8; 32];
 
 /// One round of a request, which the client repeats with answers.
 #[derive(Default)]
@@ -25,14 +25,14 @@ pub(crate) struct InputRound {
 
 #[derive(Default)]
 struct RoundState {
-    /// The answer about a call, which came with the request. It is used once.
-    decision: Option<(SubjectDigest, Value)>,
+    /// The user's decision about a call, which came with the request. It is used once.
+    decision: Option<(CallDigest, Value)>,
     /// The state of the earlier rounds, which the next one continues.
-    carried: QuestionState,
+    question_state: QuestionState,
     /// The requests with which the call ends.
-    asked: InputRequests,
+    requests: InputRequests,
     /// The capabilities that the call needs, and the client does not have.
-    missing: Option<ClientCapabilities>,
+    missing_capabilities: Option<ClientCapabilities>,
 }
 
 impl InputRound {
@@ -40,29 +40,29 @@ impl InputRound {
     /// sealed state.
     ///
     /// # Errors
-    /// If the state was not sealed for this request, was used already, or has expired.
+    /// If the state was not sealed for this request, was used already, or has expired, or if too many states were used.
     pub(crate) fn begin(
         states: &QuestionStates,
         binding: &QuestionBinding<'_>,
         sealed: Option<&str>,
         responses: Option<&InputResponses>,
     ) -> Result<Self, &'static str> {
-        let mut carried = match sealed {
+        let mut question_state = match sealed {
             Some(sealed) => states.redeem(sealed, binding)?,
             None => QuestionState::default(),
         };
         let mut decision = None;
         for (key, answer) in responses.into_iter().flatten() {
             if key != APPROVAL {
-                carried.answers.insert(key.clone(), answer.clone());
-            } else if let Some(subject) = carried.asked {
-                decision = Some((subject, answer.clone()));
+                question_state.answers.insert(key.clone(), answer.clone());
+            } else if let Some(call_digest) = question_state.asked {
+                decision = Some((call_digest, answer.clone()));
             }
         }
-        carried.asked = None;
+        question_state.asked = None;
         let state = RoundState {
             decision,
-            carried,
+            question_state,
             ..RoundState::default()
         };
         Ok(Self {
@@ -70,71 +70,73 @@ impl InputRound {
         })
     }
 
-    /// Returns the user's answer about a call; `None` if it did not come with the request.
-    pub(crate) fn decision(&self, subject: &SubjectDigest) -> Option<Value> {
+    /// Takes the user's decision about a call. `None` if the request has none, or has one about another call.
+    pub(crate) fn take_decision(&self, call_digest: &CallDigest) -> Option<Value> {
         let (answered, answer) = self.state().decision.take()?;
-        (answered == *subject).then_some(answer)
+        (answered == *call_digest).then_some(answer)
     }
 
     /// Returns whether the call was approved in an earlier round.
-    pub(crate) fn is_approved(&self, subject: &SubjectDigest) -> bool {
-        self.state().carried.approved.as_ref() == Some(subject)
+    pub(crate) fn is_approved(&self, call_digest: &CallDigest) -> bool {
+        self.state().question_state.approved.as_ref() == Some(call_digest)
     }
 
     /// Remembers the approval of a call for the next rounds of the same request.
-    pub(crate) fn approve(&self, subject: SubjectDigest) {
-        self.state().carried.approved = Some(subject);
+    pub(crate) fn approve(&self, call_digest: CallDigest) {
+        self.state().question_state.approved = Some(call_digest);
     }
 
-    /// Ends the call with a question about it.
-    pub(crate) fn ask_approval(&self, subject: SubjectDigest, form: InputRequest) {
+    /// Ends the call with the question whether it may run.
+    pub(crate) fn ask_approval(&self, call_digest: CallDigest, form: InputRequest) {
         let mut state = self.state();
-        state.carried.asked = Some(subject);
-        state.asked.insert(APPROVAL.to_owned(), form);
+        state.question_state.asked = Some(call_digest);
+        state.requests.insert(APPROVAL.to_owned(), form);
     }
 
-    /// Returns the answers to requests. `None` if one is missing or has the wrong form: then the call ends with the requests that have
-    /// no answer.
+    /// Returns the answers to requests. `None` if one is missing or has the wrong form: then the call ends with the requests
+    /// that have no answer.
     pub(crate) fn ask(&self, requests: BTreeMap<String, InputRequest>) -> Option<BTreeMap<String, Value>> {
         let mut state = self.state();
         let mut answers = BTreeMap::new();
         for (key, request) in requests {
-            match state.carried.answers.get(&key) {
+            match state.question_state.answers.get(&key) {
                 Some(answer) if fits(&request, answer) => {
                     answers.insert(key, answer.clone());
                 }
                 _ => {
-                    state.asked.insert(key, request);
+                    state.requests.insert(key, request);
                 }
             }
         }
-        state.asked.is_empty().then_some(answers)
+        state.requests.is_empty().then_some(answers)
     }
 
     /// Ends the call because the client lacks capabilities.
     pub(crate) fn require(&self, missing: ClientCapabilities) {
-        self.state().missing = Some(missing);
+        self.state().missing_capabilities = Some(missing);
     }
 
     /// Returns the result that asks the client, if the call ended with a question.
     ///
     /// # Errors
-    /// If the client lacks a capability, or the answers of the earlier rounds are too long.
+    /// If the client lacks a capability, the answers of the earlier rounds are too long, or the system has no randomness.
     pub(crate) fn question(
         &self,
         states: &QuestionStates,
         binding: &QuestionBinding<'_>,
     ) -> Result<Option<InputRequiredResult>, ErrorData> {
         let mut state = self.state();
-        if let Some(missing) = state.missing.take() {
+        if let Some(missing) = state.missing_capabilities.take() {
             return Err(ErrorData::missing_required_client_capability(missing));
         }
-        if state.asked.is_empty() {
+        if state.requests.is_empty() {
             return Ok(None);
         }
-        let sealed = states.seal(&state.carried, binding).map_err(wire::invalid_params)?;
-        let asked = std::mem::take(&mut state.asked);
-        Ok(Some(InputRequiredResult::new(Some(asked), Some(sealed))))
+        let sealed = states
+            .seal(&state.question_state, binding)
+            .map_err(wire::invalid_params)?;
+        let requests = std::mem::take(&mut state.requests);
+        Ok(Some(InputRequiredResult::new(Some(requests), Some(sealed))))
     }
 
     fn state(&self) -> MutexGuard<'_, RoundState> {

@@ -15,12 +15,12 @@ use tokio::sync::{mpsc, oneshot};
 use super::client_request::{ClientRequest, capability_name, fits, missing_capability};
 use super::input_round::{APPROVAL, InputRound};
 use super::log_level::LogLevel;
-use super::outbox::{GONE, LogMessage, Outbox, Outgoing, Question};
+use super::outbox::{GONE, LogMessage, Outbox, OutgoingMessage, Question};
 use super::task_slot::TaskSlot;
 use toolwit::tool::{CallChain, ToolError};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
 
-/// Maximum time that a user has to answer.
+/// Maximum time that the client has to answer a request.
 const ANSWER_MAX: Duration = Duration::from_secs(10 * 60);
 
 const TOO_LATE: &str = "the user did not answer in time";
@@ -49,11 +49,12 @@ const TOO_LATE: &str = "the user did not answer in time";
 pub struct McpClient {
     capabilities: Arc<ClientCapabilities>,
     log_min: Option<LogLevel>,
-    outbox: mpsc::Sender<Outgoing>,
+    outbox: mpsc::Sender<OutgoingMessage>,
     /// The round of a request without a session; otherwise the server sends requests during the call.
     round: Option<Arc<InputRound>>,
     /// The task that the call may become.
     slot: TaskSlot,
+    /// Whether another tool made the call.
     is_nested: bool,
 }
 
@@ -95,13 +96,13 @@ impl McpClient {
 
     /// Sends requests to the client, and returns its answers under the same keys.
     ///
-    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers. The tool then
-    /// runs again from its start: it must ask before it changes anything. An answer to an earlier question is returned at once, so
-    /// that a tool can ask several times, with different keys.
+    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers. The
+    /// tool then runs again from its start: it must ask before it changes anything. An answer to an earlier question is
+    /// returned at once, so that a tool can ask several times, with different keys.
     ///
     /// # Errors
-    /// If the client does not offer a capability that a request needs, does not answer, or answers later. The tool must
-    /// return this error.
+    /// If a request is invalid, the client does not offer a capability that a request needs, it does not answer, or it answers
+    /// when it repeats the call. The tool must return this error.
     pub async fn ask<K: Into<String>>(
         &self,
         requests: impl IntoIterator<Item = (K, ClientRequest)>,
@@ -165,7 +166,7 @@ impl McpClient {
             return answer.map_err(|_| TOO_LATE)?.map_err(|_| "the task was cancelled");
         }
         let (answer, answered) = oneshot::channel();
-        let question = Outgoing::Question(Box::new(Question { request, answer }));
+        let question = OutgoingMessage::Question(Box::new(Question { request, answer }));
         if self.outbox.send(question).await.is_err() {
             return Err(GONE);
         }
@@ -186,14 +187,14 @@ impl McpClient {
         self.round.as_deref().filter(|_| self.slot.task().is_none())
     }
 
-    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client cannot receive
-    /// is dropped, and so is one of a call that became a task.
+    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client cannot
+    /// receive is dropped, and so is one of a call that became a task.
     pub fn log(&self, level: LogLevel, logger: &str, data: Value) {
         let has_stream = self.slot.task().is_none();
         if has_stream && self.log_min.is_some_and(|min| level >= min) {
             let logger = logger.to_owned();
             let message = LogMessage { level, logger, data };
-            drop(self.outbox.try_send(Outgoing::Log(message)));
+            drop(self.outbox.try_send(OutgoingMessage::Log(message)));
         }
     }
 }

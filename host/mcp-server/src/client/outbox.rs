@@ -20,7 +20,7 @@ pub(super) const GONE: &str = "the client is gone";
 const WAITING_MAX: usize = 256;
 
 /// A message to the client of a call.
-pub(super) enum Outgoing {
+pub(super) enum OutgoingMessage {
     Question(Box<Question>),
     Log(LogMessage),
 }
@@ -44,9 +44,9 @@ impl LogMessage {
     }
 }
 
-/// The messages of one call.
+/// The messages of one call that are not sent yet.
 pub(crate) struct Outbox {
-    messages: mpsc::Receiver<Outgoing>,
+    messages: mpsc::Receiver<OutgoingMessage>,
     peer: Peer<RoleServer>,
     /// The open responses of a session over HTTP.
     streams: Option<OpenStreams>,
@@ -54,7 +54,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Creates the outbox of a request. Questions end if its client is gone.
-    pub(super) fn new(request: &RequestContext<RoleServer>) -> (mpsc::Sender<Outgoing>, Self) {
+    pub(super) fn new(request: &RequestContext<RoleServer>) -> (mpsc::Sender<OutgoingMessage>, Self) {
         let (sender, messages) = mpsc::channel(WAITING_MAX);
         let parts = request.extensions.get::<http::request::Parts>();
         let outbox = Self {
@@ -65,13 +65,13 @@ impl Outbox {
         (sender, outbox)
     }
 
-    /// Sends messages in order, one question at a time. It never returns. It must be polled by the task that handles the request, so
-    /// that the messages are sent on the stream of the request.
+    /// Sends messages in order, one question at a time. Never returns. Must be polled by the task that handles the
+    /// request, so that the messages are sent on the stream of the request.
     pub(crate) async fn send(&mut self) -> Infallible {
         while let Some(message) = self.messages.recv().await {
             match message {
-                Outgoing::Question(question) => ask(&self.peer, self.streams.as_ref(), *question).await,
-                Outgoing::Log(message) => drop(self.peer.notify_logging_message(message.into_wire()).await),
+                OutgoingMessage::Question(question) => ask(&self.peer, self.streams.as_ref(), *question).await,
+                OutgoingMessage::Log(message) => drop(self.peer.notify_logging_message(message.into_wire()).await),
             }
         }
         std::future::pending().await
@@ -80,7 +80,7 @@ impl Outbox {
     /// Sends the log messages that are left at the end of the call.
     pub(crate) async fn finish(mut self) {
         while let Ok(message) = self.messages.try_recv() {
-            if let Outgoing::Log(message) = message
+            if let OutgoingMessage::Log(message) = message
                 && self.peer.notify_logging_message(message.into_wire()).await.is_err()
             {
                 return;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::input_round::SubjectDigest;
+use super::input_round::CallDigest;
 use super::redeemed_answers::{NONCE_BYTES, RedeemedAnswers};
 use toolwit::Arguments;
 
@@ -20,7 +20,7 @@ const STATE_TTL: Duration = Duration::from_secs(10 * 60);
 
 const SEAL_BYTES: usize = 32;
 
-/// Maximum size of the answers that a state carries, in bytes.
+/// Maximum size of a state, in bytes. The answers are most of it.
 const STATE_BYTES_MAX: usize = 256 << 10;
 
 const INVALID: &str = "`requestState` is invalid for this request; repeat the request without it";
@@ -31,9 +31,9 @@ const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct QuestionState {
     /// The call about which the user is asked.
-    pub(super) asked: Option<SubjectDigest>,
+    pub(super) asked: Option<CallDigest>,
     /// The call that the user approved in an earlier round.
-    pub(super) approved: Option<SubjectDigest>,
+    pub(super) approved: Option<CallDigest>,
     /// The answers of earlier rounds.
     pub(super) answers: BTreeMap<String, Value>,
 }
@@ -47,11 +47,11 @@ pub(crate) struct QuestionStates {
     redeemed: Mutex<RedeemedAnswers>,
 }
 
-/// The request to which a state is bound. A request of another principal, for another tool or prompt, or with other
+/// The request to which a state is bound by its seal. A request of another principal, for another tool or prompt, or with other
 /// arguments cannot use the state.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
-    /// The token or rule of the principal.
+    /// The group of the principal.
     pub(crate) group: &'b str,
     /// The name of the tool, or `prompts/get` and the name of the prompt.
     pub(crate) tool: &'b str,
@@ -67,7 +67,7 @@ impl fmt::Debug for QuestionStates {
 impl Default for QuestionStates {
     fn default() -> Self {
         Self {
-            key: random(),
+            key: random_bytes(),
             start: Instant::now(),
             redeemed: Mutex::default(),
         }
@@ -80,7 +80,7 @@ impl QuestionStates {
     /// # Errors
     /// If the state is too long, or the system has no randomness.
     pub(super) fn seal(&self, state: &QuestionState, binding: &QuestionBinding<'_>) -> Result<String, &'static str> {
-        let nonce: [u8; NONCE_BYTES] = random().ok_or(NO_RANDOMNESS)?;
+        let nonce: [u8; NONCE_BYTES] = random_bytes().ok_or(NO_RANDOMNESS)?;
         let payload = serde_json::to_vec(state).map_err(|_| NO_RANDOMNESS)?;
         if payload.len() > STATE_BYTES_MAX {
             return Err("the answers of the client are too long");
@@ -96,7 +96,8 @@ impl QuestionStates {
     /// Opens a sealed state. Each state can be opened once.
     ///
     /// # Errors
-    /// If it was not sealed here for this request, was opened already, or has expired.
+    /// If it was not sealed here for this request, was opened already, or has expired, or if too many states of the principal
+    /// or its group were opened.
     pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<QuestionState, &'static str> {
         let state = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
         let (content, seal) = state.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;
@@ -117,9 +118,9 @@ impl QuestionStates {
         Ok(state)
     }
 
-    /// Sets the number of tokens and rules, which share the memory of answered questions.
-    pub(crate) fn share_among(&self, callers: usize) {
-        self.redeemed().share_among(callers);
+    /// Sets the number of groups of principals that share the memory of answered questions equally.
+    pub(crate) fn share_among(&self, groups: usize) {
+        self.redeemed().share_among(groups);
     }
 
     /// Forgets the answered questions that have expired.
@@ -167,7 +168,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-fn random<const N: usize>() -> Option<[u8; N]> {
+fn random_bytes<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
         .inspect_err(|error| tracing::error!(%error, "the system has no randomness for the state of a question"))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Maximum number of states that are remembered. The tokens and rules of a server share it equally.
+/// Maximum number of states that are remembered. The groups of principals (tokens and token rules) share it equally.
 const REDEEMED_MAX: usize = 100_000;
 
 /// Maximum number of states of one principal, such as a subject of a rule.
@@ -20,6 +20,7 @@ type Nonces = HashMap<[u8; NONCE_BYTES], u64>;
 pub(super) struct RedeemedAnswers {
     /// By group and principal.
     groups: HashMap<String, HashMap<String, Nonces>>,
+    /// Maximum number of states of one group.
     group_max: usize,
 }
 

@@ -14,25 +14,24 @@ pub(crate) fn complete(
     argument: &ArgumentInfo,
 ) -> Result<CompletionInfo, String> {
     let values = match reference {
-        Reference::Prompt(prompt) => {
-            let known = content.prompt(&prompt.name);
-            known
-                .ok_or_else(|| format!("no prompt is named `{}`", prompt.name.escape_debug()))?
-                .values(&argument.name)
-        }
+        Reference::Prompt(prompt) => content
+            .prompt(&prompt.name)
+            .ok_or_else(|| format!("no prompt is named `{}`", prompt.name.escape_debug()))?
+            .values(&argument.name),
         Reference::Resource(template) => {
-            let known = content.template(&template.uri);
-            let template = known.ok_or_else(|| format!("no resource has the URI `{}`", template.uri.escape_debug()))?;
-            Some(template.values(&argument.name))
+            let resource = content.template(&template.uri);
+            let resource =
+                resource.ok_or_else(|| format!("no resource has the URI `{}`", template.uri.escape_debug()))?;
+            Some(resource.values(&argument.name))
         }
         _ => None,
     };
     let typed = argument.value.to_lowercase();
-    let fits = |value: &&String| value.to_lowercase().starts_with(&typed);
-    let fitting: Vec<String> = values.unwrap_or_default().iter().filter(fits).cloned().collect();
-    let total = fitting.len();
-    let shown = fitting.into_iter().take(CompletionInfo::MAX_VALUES).collect();
-    let mut info = CompletionInfo::new(shown)?;
+    let is_match = |value: &&String| value.to_lowercase().starts_with(&typed);
+    let matching: Vec<String> = values.unwrap_or_default().iter().filter(is_match).cloned().collect();
+    let total = matching.len();
+    let suggestions = matching.into_iter().take(CompletionInfo::MAX_VALUES).collect();
+    let mut info = CompletionInfo::new(suggestions)?;
     info.total = u32::try_from(total).ok();
     info.has_more = Some(total > CompletionInfo::MAX_VALUES);
     Ok(info)

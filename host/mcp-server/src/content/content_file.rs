@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The content of a file, before its placeholders are checked.
+/// The entries of a content file, before they are checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ContentFile {
@@ -32,6 +32,7 @@ pub(super) struct ArgumentEntry {
     pub(super) required: bool,
     /// The question with which the user is asked for a missing argument.
     pub(super) ask: Option<String>,
+    /// Suggested values.
     #[serde(default)]
     pub(super) values: Vec<String>,
 }
@@ -73,6 +74,7 @@ pub(super) struct ResourceEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct VariableEntry {
     pub(super) name: String,
+    /// The only values that the variable can have; if empty, it can have every value.
     #[serde(default)]
     pub(super) values: Vec<String>,
 }

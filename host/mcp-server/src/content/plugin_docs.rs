@@ -7,7 +7,7 @@ use toolwit::Scope;
 use toolwit::registry::Package;
 
 /// The beginning of the URI of a plugin's documentation.
-const SCHEME: &str = "toolwit://plugin/";
+const URI_PREFIX: &str = "toolwit://plugin/";
 
 /// The documentation of the plugins of a principal: their descriptions, and the tools that it may use.
 pub(crate) struct PluginDocs<'p>(pub(crate) &'p Principal);
@@ -16,19 +16,19 @@ impl PluginDocs<'_> {
     /// Returns the entries of the list of resources, in the order of the plugins.
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let registry = self.0.host().registry();
-        let listed = registry.packages().iter().filter(|package| self.is_visible(package));
-        let listed = listed.map(|package| {
+        let packages = registry.packages().iter().filter(|package| self.is_visible(package));
+        let entries = packages.map(|package| {
             Resource::new(uri(package), package.name.clone())
                 .with_description(format!("Documentation of the plugin {}", package.name))
                 .with_mime_type("text/markdown")
         });
-        listed.collect()
+        entries.collect()
     }
 
     /// Returns the documentation at a URI.
     pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
         let registry = self.0.host().registry();
-        let package = registry.package(uri.strip_prefix(SCHEME)?)?;
+        let package = registry.package(uri.strip_prefix(URI_PREFIX)?)?;
         self.is_visible(package)
             .then(|| ResourceContents::text(self.page(package), uri).with_mime_type("text/markdown"))
     }
@@ -60,5 +60,5 @@ impl PluginDocs<'_> {
 }
 
 fn uri(package: &Package) -> String {
-    format!("{SCHEME}{}", package.name)
+    format!("{URI_PREFIX}{}", package.name)
 }

@@ -8,7 +8,7 @@ use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptArgument, PromptMessag
 use serde_json::Value;
 
 use super::content_file::{ArgumentEntry, MessageEntry, PromptEntry, RoleEntry};
-use super::source::{Source, filled, mime_type_of, placeholders};
+use super::source::{Source, fill_placeholders, mime_type_of, placeholders};
 use super::uri_template::Variables;
 
 /// Maximum length of an argument, in bytes.
@@ -24,6 +24,7 @@ pub(crate) struct ServedPrompt {
     messages: Vec<TemplateMessage>,
 }
 
+/// A message of a prompt, with placeholders for the arguments.
 #[derive(Debug)]
 struct TemplateMessage {
     role: Role,
@@ -55,10 +56,10 @@ impl ServedPrompt {
     /// # Errors
     /// The reason why the entry is invalid.
     pub(super) fn new(entry: PromptEntry, directory: &Path) -> Result<Self, String> {
-        let known = |name: &str| entry.argument.iter().any(|argument| argument.name == name);
+        let is_argument = |name: &str| entry.argument.iter().any(|argument| argument.name == name);
         let mut messages = Vec::with_capacity(entry.message.len());
         for message in entry.message {
-            messages.push(TemplateMessage::new(message, directory, &known)?);
+            messages.push(TemplateMessage::new(message, directory, &is_argument)?);
         }
         if messages.is_empty() {
             return Err("it has no `message`".to_owned());
@@ -82,31 +83,31 @@ impl ServedPrompt {
 
     /// Returns the suggested values of an argument.
     pub(super) fn values(&self, argument: &str) -> Option<&[String]> {
-        let argument = self.arguments.iter().find(|known| known.name == argument)?;
+        let argument = self.arguments.iter().find(|candidate| candidate.name == argument)?;
         Some(&argument.values)
     }
 
     /// Returns the entry of the list of prompts.
-    pub(super) fn listed(&self) -> Prompt {
+    pub(super) fn list_entry(&self) -> Prompt {
         let arguments = self.arguments.iter().map(|argument| {
-            let mut listed = PromptArgument::new(argument.name.clone()).with_required(argument.required);
-            listed.description.clone_from(&argument.description);
-            listed
+            let mut entry = PromptArgument::new(argument.name.clone()).with_required(argument.required);
+            entry.description.clone_from(&argument.description);
+            entry
         });
         let arguments: Vec<_> = arguments.collect();
         let arguments = (!arguments.is_empty()).then_some(arguments);
-        let mut listed = Prompt::new(self.name.clone(), self.description.clone(), arguments);
-        listed.title.clone_from(&self.title);
-        listed
+        let mut entry = Prompt::new(self.name.clone(), self.description.clone(), arguments);
+        entry.title.clone_from(&self.title);
+        entry
     }
 
-    /// Returns the arguments of a request.
+    /// Checks the arguments of a request, and returns their values.
     ///
     /// # Errors
     /// A message for the client, if one is unknown, is not a string or is too long.
-    pub(crate) fn arguments(&self, given: JsonObject) -> Result<Variables, String> {
+    pub(crate) fn check_arguments(&self, arguments: JsonObject) -> Result<Variables, String> {
         let mut values = Variables::new();
-        for (name, value) in given {
+        for (name, value) in arguments {
             let Value::String(value) = value else {
                 return Err(format!("the argument `{}` must be a string", name.escape_debug()));
             };
@@ -128,7 +129,7 @@ impl ServedPrompt {
     }
 
     /// Returns the first required argument that is missing.
-    pub(crate) fn missing(&self, values: &Variables) -> Option<MissingArgument<'_>> {
+    pub(crate) fn first_missing(&self, values: &Variables) -> Option<MissingArgument<'_>> {
         let missing = self
             .arguments
             .iter()
@@ -153,14 +154,14 @@ impl ServedPrompt {
                 TemplateContent::Text(source) => {
                     let bytes = source.bytes()?;
                     let text = String::from_utf8(bytes).map_err(|_| "a message is not UTF-8".to_owned())?;
-                    ContentBlock::text(filled(&text, values, str::to_owned))
+                    ContentBlock::text(fill_placeholders(&text, values, str::to_owned))
                 }
                 TemplateContent::Image { source, mime_type } => {
                     let bytes = source.bytes()?;
                     ContentBlock::image(STANDARD.encode(bytes), *mime_type)
                 }
                 TemplateContent::Resource(uri) => {
-                    ContentBlock::resource(resource(&filled(uri, values, str::to_owned))?)
+                    ContentBlock::resource(resource(&fill_placeholders(uri, values, str::to_owned))?)
                 }
             };
             Ok(PromptMessage::new(message.role.clone(), content))
@@ -170,8 +171,8 @@ impl ServedPrompt {
 }
 
 impl TemplateMessage {
-    fn new(entry: MessageEntry, directory: &Path, known: &dyn Fn(&str) -> bool) -> Result<Self, String> {
-        let check = |text: &str| match placeholders(text).into_iter().find(|name| !known(name)) {
+    fn new(entry: MessageEntry, directory: &Path, is_argument: &dyn Fn(&str) -> bool) -> Result<Self, String> {
+        let check = |text: &str| match placeholders(text).into_iter().find(|name| !is_argument(name)) {
             Some(unknown) => Err(format!("`{{{{{unknown}}}}}` is not an argument")),
             None => Ok(()),
         };
@@ -197,7 +198,7 @@ impl TemplateMessage {
                 check(&uri)?;
                 TemplateContent::Resource(uri)
             }
-            _ => return Err("a message needs one of `text`, `file`, `image` and `resource`".to_owned()),
+            _ => return Err("a message must have exactly one of `text`, `file`, `image` and `resource`".to_owned()),
         };
         let role = match entry.role {
             RoleEntry::User => Role::User,

@@ -39,11 +39,11 @@ impl ServedResource {
             }
             _ => return Err("it needs either `text` or `file`".to_owned()),
         };
-        let known = |name: &str| template.variables().any(|variable| variable == name);
-        if let Some(unknown) = placeholders(&text).into_iter().find(|name| !known(name)) {
+        let is_variable = |name: &str| template.variables().any(|variable| variable == name);
+        if let Some(unknown) = placeholders(&text).into_iter().find(|name| !is_variable(name)) {
             return Err(format!("`{{{{{unknown}}}}}` is not a variable of `uri`"));
         }
-        if let Some(unknown) = entry.variable.iter().find(|variable| !known(&variable.name)) {
+        if let Some(unknown) = entry.variable.iter().find(|variable| !is_variable(&variable.name)) {
             return Err(format!("the variable `{}` is not in `uri`", unknown.name));
         }
         Ok(Self {
@@ -66,19 +66,19 @@ impl ServedResource {
     }
 
     /// Returns the entry of the list of resources.
-    pub(super) fn listed(&self) -> Resource {
-        let mut listed = Resource::new(self.uri(), self.name.clone()).with_mime_type(self.mime_type.clone());
-        listed.title.clone_from(&self.title);
-        listed.description.clone_from(&self.description);
-        listed
+    pub(super) fn list_entry(&self) -> Resource {
+        let mut entry = Resource::new(self.uri(), self.name.clone()).with_mime_type(self.mime_type.clone());
+        entry.title.clone_from(&self.title);
+        entry.description.clone_from(&self.description);
+        entry
     }
 
     /// Returns the entry of the list of templates.
-    pub(super) fn listed_template(&self) -> ResourceTemplate {
-        let mut listed = ResourceTemplate::new(self.uri(), self.name.clone()).with_mime_type(self.mime_type.clone());
-        listed.title.clone_from(&self.title);
-        listed.description.clone_from(&self.description);
-        listed
+    pub(super) fn template_list_entry(&self) -> ResourceTemplate {
+        let mut entry = ResourceTemplate::new(self.uri(), self.name.clone()).with_mime_type(self.mime_type.clone());
+        entry.title.clone_from(&self.title);
+        entry.description.clone_from(&self.description);
+        entry
     }
 
     /// Returns the contents at a URI. `None` if the URI does not match, or a value is not one of the listed values of
@@ -91,10 +91,10 @@ impl ServedResource {
         if values.iter().any(|(name, value)| !self.allows(name, value)) {
             return None;
         }
-        Some(self.filled(uri, &values))
+        Some(self.read_filled(uri, &values))
     }
 
-    fn filled(&self, uri: &str, values: &Variables) -> Result<ResourceContents, String> {
+    fn read_filled(&self, uri: &str, values: &Variables) -> Result<ResourceContents, String> {
         let escape = if self.mime_type.ends_with("json") {
             json_escaped
         } else {
@@ -115,7 +115,7 @@ impl ServedResource {
         variable.map_or(&[], |variable| &variable.values)
     }
 
-    /// Returns the stamp of its file.
+    /// Returns the stamp of its file. `None` for a text, and for a file without metadata.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         self.source.stamp()
     }

@@ -67,7 +67,8 @@ impl ServedContent {
     /// Parses the text of a content file. Paths in it are relative to `directory`.
     ///
     /// # Errors
-    /// If the text is not TOML of this form, a name or URI is repeated, or a placeholder is unknown.
+    /// If the text is not TOML of this form, a name or URI is repeated, or an entry is invalid, such as with an unknown
+    /// placeholder.
     pub fn from_toml(text: &str, directory: &Path) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: ContentFile = toml::from_str(text).map_err(|error| {
@@ -88,7 +89,7 @@ impl ServedContent {
         }
         for entry in file.resource {
             let uri = entry.uri.clone();
-            if content.resources.iter().any(|known| known.uri() == uri) {
+            if content.resources.iter().any(|earlier| earlier.uri() == uri) {
                 return Err(invalid(format!("two resources have the URI `{uri}`")));
             }
             let resource = ServedResource::new(entry, directory);
@@ -100,7 +101,7 @@ impl ServedContent {
     }
 
     pub(crate) fn prompts(&self) -> Vec<Prompt> {
-        self.prompts.iter().map(ServedPrompt::listed).collect()
+        self.prompts.iter().map(ServedPrompt::list_entry).collect()
     }
 
     pub(crate) fn prompt(&self, name: &str) -> Option<&ServedPrompt> {
@@ -120,19 +121,20 @@ impl ServedContent {
 
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let resources = self.resources.iter().filter(|resource| !resource.is_template());
-        resources.map(ServedResource::listed).collect()
+        resources.map(ServedResource::list_entry).collect()
     }
 
     pub(crate) fn templates(&self) -> Vec<ResourceTemplate> {
         let templates = self.resources.iter().filter(|resource| resource.is_template());
-        templates.map(ServedResource::listed_template).collect()
+        templates.map(ServedResource::template_list_entry).collect()
     }
 
     pub(super) fn template(&self, uri: &str) -> Option<&ServedResource> {
         self.resources.iter().find(|resource| resource.uri() == uri)
     }
 
-    /// Returns the contents at a URI. A resource without variables comes before templates.
+    /// Returns the contents at a URI, or `None` if no resource has it. A resource without variables takes precedence over
+    /// templates.
     ///
     /// # Errors
     /// The reason, for the log of the server.

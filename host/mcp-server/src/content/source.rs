@@ -14,10 +14,10 @@ use toolwit::tool::file::read_file;
 /// Maximum size of a served file, in bytes.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The size and time of a file, to notice its changes.
+/// The size and the modification time of a file, to notice its changes.
 pub(crate) type FileStamp = (u64, Option<SystemTime>);
 
-/// The source of some bytes.
+/// The source of the bytes of a resource or a message.
 #[derive(Debug)]
 pub(super) enum Source {
     /// Text with placeholders.
@@ -33,12 +33,12 @@ impl Source {
     /// The reason, for the log of the server, because it can name a path.
     pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Vec<u8>, String> {
         match self {
-            Self::Text(text) => Ok(filled(text, values, escape).into_bytes()),
+            Self::Text(text) => Ok(fill_placeholders(text, values, escape).into_bytes()),
             Self::File { directory, path } => {
                 if let Some(value) = values.values().find(|value| !is_file_name(value)) {
                     return Err(format!("`{}` is not a file name", value.escape_debug()));
                 }
-                read_below(directory, &filled(path, values, str::to_owned))
+                read_below(directory, &fill_placeholders(path, values, str::to_owned))
             }
         }
     }
@@ -54,7 +54,8 @@ impl Source {
         }
     }
 
-    /// Returns the stamp of a file without placeholders.
+    /// Returns the stamp of a file whose path has no placeholders. `None` for text, and for a file whose metadata cannot be
+    /// read.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         let Self::File { directory, path } = self else {
             return None;
@@ -64,8 +65,8 @@ impl Source {
     }
 }
 
-/// Replaces `{{name}}` by values.
-pub(super) fn filled(text: &str, values: &Variables, escape: fn(&str) -> String) -> String {
+/// Replaces each `{{name}}` by its value. A name without a value is removed.
+pub(super) fn fill_placeholders(text: &str, values: &Variables, escape: fn(&str) -> String) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -88,7 +89,7 @@ pub(super) fn placeholders(text: &str) -> Vec<&str> {
     parts.filter_map(|part| Some(part.split_once("}}")?.0.trim())).collect()
 }
 
-/// Reads a file below a directory. A link that leads out of the directory is refused.
+/// Reads a file below a directory. A path or link that leads out of the directory is refused.
 fn read_below(directory: &Path, path: &str) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
     let root = directory.canonicalize().map_err(failed)?;

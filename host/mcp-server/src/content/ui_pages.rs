@@ -10,7 +10,7 @@ use toolwit::registry::Package;
 use toolwit::{Scope, ToolDefinition};
 
 /// The beginning of the URI of a user interface. The names of its plugin and of its document follow.
-const SCHEME: &str = "ui://";
+const URI_PREFIX: &str = "ui://";
 
 /// The key of the link to a user interface in the entry of a tool.
 const META: &str = "ui";
@@ -21,15 +21,15 @@ const MIME_TYPE: &str = "text/html;profile=mcp-app";
 /// The extension that a client declares to show user interfaces.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of resources
-/// mention them. A client may name the types that it shows.
+/// Returns whether the client of a request shows user interfaces. Without the capability, neither the tools nor the list of
+/// resources mention them. A client may name the types that it shows.
 pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
     let capabilities = request.client_capabilities().unwrap_or_default();
     let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {
         return false;
     };
     match settings.get("mimeTypes").and_then(|types| types.as_array()) {
-        Some(types) => types.iter().any(|known| known == MIME_TYPE),
+        Some(types) => types.iter().any(|shown| shown == MIME_TYPE),
         None => true,
     }
 }
@@ -53,7 +53,7 @@ impl UiPages<'_> {
     /// Returns the entries of the list of resources, in the order of the plugins.
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let registry = self.0.host().registry();
-        let listed = registry.packages().iter().flat_map(|package| {
+        let entries = registry.packages().iter().flat_map(|package| {
             let names = self.names(package).into_iter();
             names.map(|name| {
                 Resource::new(uri(&package.name, &name), name)
@@ -61,15 +61,15 @@ impl UiPages<'_> {
                     .with_mime_type(MIME_TYPE)
             })
         });
-        listed.collect()
+        entries.collect()
     }
 
-    /// Reads the user interface at a URI. `None` if there is none, or the principal may not use its tools. Blocks.
+    /// Reads the user interface at a URI. `None` if there is none, or the principal may not use its tools. Blocks the thread.
     pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
-        let (plugin, name) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+        let (plugin, name) = uri.strip_prefix(URI_PREFIX)?.split_once('/')?;
         let registry = self.0.host().registry();
         let package = registry.package(plugin)?;
-        self.names(package).iter().find(|known| *known == name)?;
+        self.names(package).iter().find(|usable| *usable == name)?;
         let document = package.read_interface(name);
         let document = document.inspect_err(|error| tracing::error!(%error, uri, "a user interface cannot be read"));
         Some(ResourceContents::text(document.ok()??, uri).with_mime_type(MIME_TYPE))
@@ -115,5 +115,5 @@ impl UiPages<'_> {
 }
 
 fn uri(plugin: &str, name: &str) -> String {
-    format!("{SCHEME}{plugin}/{name}")
+    format!("{URI_PREFIX}{plugin}/{name}")
 }

@@ -8,7 +8,7 @@ pub(super) type Variables = BTreeMap<String, String>;
 /// Maximum length of the value of a variable, in bytes.
 const VALUE_BYTES_MAX: usize = 1_024;
 
-/// A template with simple variables (RFC 6570, level 1). A variable matches one segment of a path.
+/// A template with simple variables (RFC 6570, level 1). A variable matches a segment of a path, or a part of one.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
     text: String,
@@ -42,7 +42,7 @@ impl UriTemplate {
             }
             if parts
                 .iter()
-                .any(|part| matches!(part, Part::Variable(known) if known == name))
+                .any(|part| matches!(part, Part::Variable(earlier) if earlier == name))
             {
                 return Err(format!("the variable `{name}` is repeated"));
             }
@@ -89,7 +89,7 @@ impl UriTemplate {
                     if value.is_empty() || value.len() > VALUE_BYTES_MAX || value.contains(['/', '?', '#']) {
                         return None;
                     }
-                    values.insert(name.clone(), decoded(value)?);
+                    values.insert(name.clone(), percent_decoded(value)?);
                     rest = after;
                 }
             }
@@ -99,7 +99,7 @@ impl UriTemplate {
 }
 
 /// Decodes percent-encoded bytes. `None` if they are malformed, or not UTF-8.
-fn decoded(value: &str) -> Option<String> {
+fn percent_decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.bytes();
     while let Some(byte) = rest.next() {

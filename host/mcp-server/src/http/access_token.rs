@@ -8,10 +8,10 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Minimum length of a token, in characters. A shorter one could be guessed.
 const TOKEN_CHARS_MIN: usize = 20;
 
-/// A bearer token, and the principal that presents it.
+/// A bearer token, and the principal that it authorises.
 #[derive(Clone)]
 pub struct AccessToken {
-    /// Only the digest is kept.
+    /// The digest of the token. The token itself is not stored.
     digest: blake3::Hash,
     principal: Principal,
     requests_per_minute: Option<u32>,

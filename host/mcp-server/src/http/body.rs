@@ -19,13 +19,15 @@ const BODY_WALL_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
     TooLarge,
+    /// The body has more JSON values and names than a request may have.
     TooManyParts,
     TooSlow,
+    /// The connection failed.
     Broken,
 }
 
-/// Returns the maximum size of a body in bytes: the declared length, at most the limit.
-pub(super) fn bytes_at_most(body: &Incoming) -> usize {
+/// Returns the maximum size of a body that is not read yet, in bytes: its declared length, and at most the limit.
+pub(super) fn size_max(body: &Incoming) -> usize {
     let declared = body.size_hint().exact();
     let declared = declared.and_then(|bytes| usize::try_from(bytes).ok());
     declared.map_or(BODY_BYTES_MAX, |bytes| bytes.min(BODY_BYTES_MAX))

@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 
 use super::options::HttpOptions;
 use super::rate_limit::RateLimit;
-use super::signed_callers::{AppliedRule, SignedCallers};
+use super::signed_callers::{LimitedRule, SignedCallers};
 use crate::pending::PendingRequests;
 use crate::principal::Principal;
 use crate::token::TokenVerifier;
@@ -15,7 +15,7 @@ use crate::token::TokenVerifier;
 /// Maximum memory of the requests of all callers that are not answered yet, in bytes.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
-/// The minimum share of that memory for each caller, in bytes: one request of the largest size.
+/// The minimum share of that memory for each token and rule, in bytes: one request of the largest size.
 const PENDING_BYTES_MIN: usize = 24 << 20;
 
 /// The caller of a request, and its limits.
@@ -29,15 +29,15 @@ pub(super) struct Caller {
 /// The reason why a request has no caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It has no bearer token.
+    /// The request has no bearer token.
     Missing,
-    /// Its token is not valid.
+    /// The token is not valid.
     Invalid(&'static str),
-    /// Its token lacks one of these scopes.
+    /// The token lacks at least one of these scopes.
     Scopes(Vec<String>),
-    /// Its token is valid, but no rule applies to it.
+    /// The token is valid, but no rule applies to it.
     NoRule,
-    /// Its token cannot be checked at the moment.
+    /// The token cannot be checked at the moment.
     Unavailable,
 }
 
@@ -47,19 +47,20 @@ pub(super) struct Callers {
     signed: Option<SignedCallers>,
     /// The caller of requests without a token, if the server has no tokens.
     anonymous: Option<Caller>,
-    number: usize,
+    /// The number of tokens and rules, at least 1.
+    group_count: usize,
 }
 
 impl Callers {
-    /// Creates the callers. Without tokens, `local` makes all requests.
+    /// Creates the callers. Without tokens and rules, `local` makes all requests.
     ///
-    /// Each token and rule has the same share of the connections and of the memory of requests, so that no caller can
-    /// use up all of it.
+    /// Each token and rule has the same share of the unanswered requests and of their memory, so that no caller can use up all
+    /// of it.
     pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
-        let number = (options.tokens.len() + options.token_rules.len()).max(1);
-        let number_max = (options.connections_max / number).max(1);
-        let memory_bytes_max = (PENDING_BYTES_MAX / number).max(PENDING_BYTES_MIN);
-        let pending = || Arc::new(PendingRequests::new(number_max, memory_bytes_max));
+        let group_count = (options.tokens.len() + options.token_rules.len()).max(1);
+        let pending_max = (options.connections_max / group_count).max(1);
+        let memory_bytes_max = (PENDING_BYTES_MAX / group_count).max(PENDING_BYTES_MIN);
+        let pending = || Arc::new(PendingRequests::new(pending_max, memory_bytes_max));
         let default = options.requests_per_minute;
         let caller = |principal: &Principal, requests: Option<u32>| Caller {
             principal: Arc::new(principal.clone()),
@@ -68,12 +69,12 @@ impl Callers {
         };
         let tokens = options.tokens.iter();
         let tokens = tokens.map(|token| (token.digest(), caller(token.principal(), token.requests_per_minute())));
-        let rules = options.token_rules.iter().map(|rule| AppliedRule {
+        let rules = options.token_rules.iter().map(|rule| LimitedRule {
             requests_per_minute: rule.requests_per_minute().unwrap_or(default),
             pending: pending(),
             rule: rule.clone(),
         });
-        let rules: Vec<AppliedRule> = rules.collect();
+        let rules: Vec<LimitedRule> = rules.collect();
         let verifier = options.protected_resource.as_ref().filter(|_| !rules.is_empty());
         let verifier = verifier.map(|resource| TokenVerifier::new(resource.resource.clone(), options.issuers()));
         let has_tokens = !options.tokens.is_empty() || !rules.is_empty();
@@ -81,16 +82,19 @@ impl Callers {
             tokens: tokens.collect(),
             signed: verifier.map(|verifier| SignedCallers::new(verifier, options.required_scopes.clone(), rules)),
             anonymous: (!has_tokens).then(|| caller(local, None)),
-            number,
+            group_count,
         }
     }
 
-    /// Returns the number of tokens and rules, which share the server equally.
-    pub(super) fn len(&self) -> usize {
-        self.number
+    /// Returns the number of tokens and rules, which share the limits of the server equally. At least 1.
+    pub(super) fn group_count(&self) -> usize {
+        self.group_count
     }
 
     /// Returns the caller of a request.
+    ///
+    /// # Errors
+    /// The reason why the request has no caller.
     pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
         if let Some(anonymous) = &self.anonymous {
             return Ok(anonymous.clone());
@@ -98,11 +102,11 @@ impl Callers {
         let token = bearer_token(headers).ok_or(Refusal::Missing)?;
         let digest = blake3::hash(token.as_bytes());
         // Every token is compared, in constant time, so that the time reveals nothing about them.
-        let found = self.tokens.iter().fold(
+        let token_caller = self.tokens.iter().fold(
             None,
-            |found, (known, caller)| if *known == digest { Some(caller) } else { found },
+            |found, (token_digest, caller)| if *token_digest == digest { Some(caller) } else { found },
         );
-        match (found, &self.signed) {
+        match (token_caller, &self.signed) {
             (Some(caller), _) => Ok(caller.clone()),
             (None, Some(signed)) => signed.caller(token).await,
             (None, None) => Err(Refusal::Invalid("it is unknown")),
@@ -110,7 +114,8 @@ impl Callers {
     }
 }
 
-/// Returns the only bearer token of a request.
+/// Returns the bearer token of a request. `None` if the request has no header `Authorization`, several of them, or another
+/// scheme.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {

@@ -5,11 +5,11 @@ use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 
 use super::callers::Refusal;
 use super::options::ProtectedResource;
-use super::router::{MCP, PROTECTED_RESOURCE, Rejection, rejected};
+use super::router::{MCP_PATH, PROTECTED_RESOURCE_PATH, Rejection, rejected};
 
 /// Describes to clients how they can be authorised (RFC 6750, RFC 9728).
 pub(super) struct Challenger {
-    /// The address of the metadata of the server.
+    /// The address of the server's protected resource metadata.
     metadata: Option<String>,
     /// The scopes that every request needs.
     scopes: Vec<String>,
@@ -18,20 +18,22 @@ pub(super) struct Challenger {
 impl Challenger {
     pub(super) fn new(resource: Option<&ProtectedResource>, scopes: Vec<String>) -> Self {
         let metadata = resource.map(|resource| {
-            let server = resource.resource.trim_end_matches('/').trim_end_matches(MCP);
-            format!("{server}{PROTECTED_RESOURCE}{MCP}")
+            let server = resource.resource.trim_end_matches('/').trim_end_matches(MCP_PATH);
+            format!("{server}{PROTECTED_RESOURCE_PATH}{MCP_PATH}")
         });
         Self { metadata, scopes }
     }
 
-    /// Returns the response to a request.
+    /// Returns the response to a request that has no caller.
     pub(super) fn rejection(&self, refusal: &Refusal) -> Rejection {
         let unauthorized = |message: &str| rejected("token", StatusCode::UNAUTHORIZED, message);
         match refusal {
-            Refusal::Missing => self.challenged(unauthorized("a valid bearer token is required"), None, &self.scopes),
+            Refusal::Missing => {
+                self.with_challenge(unauthorized("a valid bearer token is required"), None, &self.scopes)
+            }
             Refusal::Invalid(why) => {
                 let rejection = unauthorized(&format!("a valid bearer token is required: {why}"));
-                self.challenged(rejection, Some("invalid_token"), &self.scopes)
+                self.with_challenge(rejection, Some("invalid_token"), &self.scopes)
             }
             Refusal::Scopes(scopes) => {
                 let rejection = rejected(
@@ -39,7 +41,7 @@ impl Challenger {
                     StatusCode::FORBIDDEN,
                     "the token does not have the required scopes",
                 );
-                self.challenged(rejection, Some("insufficient_scope"), scopes)
+                self.with_challenge(rejection, Some("insufficient_scope"), scopes)
             }
             Refusal::NoRule => rejected("rule", StatusCode::FORBIDDEN, "nothing is permitted to this token"),
             Refusal::Unavailable => {
@@ -49,7 +51,7 @@ impl Challenger {
         }
     }
 
-    fn challenged(&self, rejection: Rejection, error: Option<&str>, scopes: &[String]) -> Rejection {
+    fn with_challenge(&self, rejection: Rejection, error: Option<&str>, scopes: &[String]) -> Rejection {
         let mut parameters = Vec::new();
         parameters.extend(error.map(|error| format!("error=\"{error}\"")));
         if !scopes.is_empty() {

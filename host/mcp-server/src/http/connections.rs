@@ -22,7 +22,7 @@ struct ConnectionsState {
     open: usize,
     /// The connections that are not accepted, by the order in which they were opened.
     pending: BTreeMap<u64, CancellationToken>,
-    next: u64,
+    next_number: u64,
 }
 
 /// One open connection. It counts until it is dropped.
@@ -42,7 +42,7 @@ impl Connections {
         })
     }
 
-    /// Waits until [`Connections::open`] succeeds.
+    /// Waits until [`Connections::open`] can succeed.
     pub(super) async fn wait_for_slot(&self) {
         loop {
             let ended = self.ended.notified();
@@ -65,8 +65,8 @@ impl Connections {
         } else {
             state.open += 1;
         }
-        let number = state.next;
-        state.next += 1;
+        let number = state.next_number;
+        state.next_number += 1;
         let replaced = CancellationToken::new();
         state.pending.insert(number, replaced.clone());
         Some(OpenConnection {

@@ -20,8 +20,8 @@ use super::challenge::Challenger;
 use super::connections::{Connections, OpenConnection};
 use super::options::HttpOptions;
 use super::origin::OriginRules;
-use super::router::{ANSWER_KEPT, MCP, Router};
-use super::session_limits::SessionLimits;
+use super::router::{ANSWER_RETENTION, MCP_PATH, Router};
+use super::session_limits::HttpSessions;
 use crate::server::McpServer;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -72,10 +72,10 @@ impl HttpListener {
         self.address
     }
 
-    /// Returns the URL of the protocol, such as `http://127.0.0.1:8080/mcp`.
+    /// Returns the URL at which the protocol is served, such as `http://127.0.0.1:8080/mcp`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{MCP}", self.address)
+        format!("http://{}{MCP_PATH}", self.address)
     }
 
     /// Answers requests until the token is cancelled. Running requests then have three seconds to end.
@@ -102,8 +102,8 @@ impl HttpListener {
             }
         }
         drop(self.listener);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(SHUTDOWN_MAX, ended).await.is_err() {
+        let all_ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN_MAX, all_ended).await.is_err() {
             tracing::warn!("some requests did not end in time");
         }
     }
@@ -112,10 +112,10 @@ impl HttpListener {
         let mut sessions = LocalSessionManager::default();
         let mut session_config = SessionConfig::default();
         session_config.keep_alive = Some(SESSION_IDLE_MAX);
-        session_config.completed_cache_ttl = ANSWER_KEPT;
+        session_config.completed_cache_ttl = ANSWER_RETENTION;
         sessions.session_config = session_config;
         let sessions = Arc::new(sessions);
-        // The router has checked the host, and the size of the body.
+        // The router checks the host and the size of the body before it passes a request to this service.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_cancellation_token(cancel.child_token());
@@ -123,12 +123,12 @@ impl HttpListener {
         let service = StreamableHttpService::new(move || Ok(handlers.connection()), sessions.clone(), config);
         let options = &self.options;
         let callers = Callers::new(options, server.local());
-        server.share_among(callers.len(), options.sessions_max);
+        server.share_among(callers.group_count(), options.sessions_max);
         Router {
             rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,
             challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
-            owners: SessionLimits::new(sessions, options.sessions_max),
+            sessions: HttpSessions::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),
             metrics: server.metrics().clone(),
             service,
@@ -158,21 +158,21 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Optio
 /// Answers the requests of one connection, until it ends or the server is stopped.
 async fn serve_connection(stream: TcpStream, router: &Router, connection: &OpenConnection, cancel: &CancellationToken) {
     let service = service_fn(async |request| Ok::<_, Infallible>(router.answer(request, connection).await));
-    let served = http1::Builder::new()
+    let http_connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WALL_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut served = std::pin::pin!(served);
-    let ended = tokio::select! {
+    let mut http_connection = std::pin::pin!(http_connection);
+    let outcome = tokio::select! {
         biased;
-        ended = served.as_mut() => ended,
+        outcome = http_connection.as_mut() => outcome,
         () = cancel.cancelled() => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            http_connection.as_mut().graceful_shutdown();
+            http_connection.await
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = outcome {
         tracing::debug!(%error, "a connection ended");
     }
 }

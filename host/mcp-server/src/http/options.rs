@@ -87,8 +87,8 @@ impl HttpOptions {
         self
     }
 
-    /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost` and the loopback addresses are
-    /// always allowed on a loopback address.
+    /// Adds a name under which clients reach the server, such as `tools.example.com`. `localhost` and the loopback addresses
+    /// are always allowed if the server listens on a loopback address.
     #[must_use]
     pub fn with_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
@@ -134,7 +134,10 @@ impl HttpOptions {
 
     /// Returns the addresses of the authorization servers. Those that are not URLs are left out.
     pub(super) fn issuers(&self) -> Vec<Url> {
-        let servers = self.protected_resource.iter().flat_map(|of| &of.authorization_servers);
+        let servers = self
+            .protected_resource
+            .iter()
+            .flat_map(|resource| &resource.authorization_servers);
         servers.filter_map(|server| Url::parse(server).ok()).collect()
     }
 

@@ -36,7 +36,7 @@ impl OriginRules {
         host.is_some_and(|host| self.allows_authority(&host))
     }
 
-    /// Returns whether a request comes from a program, or from a web page that may send it.
+    /// Returns whether a request has no origin, because a program sends it, or the origin of a web page that may send it.
     pub(super) fn allows_origin(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(ORIGIN).iter();
         let origin = match (values.next(), values.next()) {

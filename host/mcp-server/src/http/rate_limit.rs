@@ -8,6 +8,7 @@ use tokio::time::Instant;
 /// A bucket that holds the requests of one minute and is refilled steadily.
 pub(super) struct RateLimit {
     per_minute: f64,
+    /// The requests that the bucket holds, and when it was last refilled.
     bucket: Mutex<(f64, Instant)>,
 }
 
@@ -26,16 +27,16 @@ impl RateLimit {
     /// The time after which the next request is possible.
     pub(super) fn take(&self) -> Result<(), Duration> {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        let (left, since) = *bucket;
+        let (remaining, refilled_at) = *bucket;
         let now = Instant::now();
-        let minutes = now.duration_since(since).as_secs_f64() / 60.0;
-        let left = minutes.mul_add(self.per_minute, left).min(self.per_minute);
-        if left < 1.0 {
-            *bucket = (left, now);
-            let wait = (1.0 - left) / self.per_minute * 60.0;
+        let minutes = now.duration_since(refilled_at).as_secs_f64() / 60.0;
+        let remaining = minutes.mul_add(self.per_minute, remaining).min(self.per_minute);
+        if remaining < 1.0 {
+            *bucket = (remaining, now);
+            let wait = (1.0 - remaining) / self.per_minute * 60.0;
             return Err(Duration::try_from_secs_f64(wait).unwrap_or(Duration::from_secs(60)));
         }
-        *bucket = (left - 1.0, now);
+        *bucket = (remaining - 1.0, now);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Responses that do not come from the protocol.
+//! Responses that do not come from the protocol, and the tracking of pending requests.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -27,8 +27,8 @@ struct PendingBody {
     _stream: Option<OpenStream>,
     /// The number of bytes that were sent.
     bytes: usize,
-    /// How long the session keeps the answer.
-    kept: Duration,
+    /// How long the session keeps the answer after it was sent.
+    retention: Duration,
 }
 
 impl Body for PendingBody {
@@ -57,20 +57,20 @@ impl Body for PendingBody {
 impl Drop for PendingBody {
     fn drop(&mut self) {
         if let Some(request) = self.request.take()
-            && !self.kept.is_zero()
+            && !self.retention.is_zero()
         {
-            request.hold_answer(self.bytes, self.kept);
+            request.hold_answer(self.bytes, self.retention);
         }
     }
 }
 
 /// Returns a response whose request counts as pending until the response was sent. The memory of the answer stays
 /// reserved as long as the session keeps the answer.
-pub(super) fn pending(
+pub(super) fn track_pending(
     response: HttpResponse,
     request: PendingRequest,
     stream: Option<OpenStream>,
-    kept: Duration,
+    retention: Duration,
 ) -> HttpResponse {
     response.map(|body| {
         let body = PendingBody {
@@ -78,7 +78,7 @@ pub(super) fn pending(
             request: Some(request),
             _stream: stream,
             bytes: 0,
-            kept,
+            retention,
         };
         body.boxed()
     })

@@ -20,22 +20,23 @@ use super::connections::OpenConnection;
 use super::options::ProtectedResource;
 use super::origin::OriginRules;
 use super::response::{self, HttpResponse, with_header};
-use super::session_limits::SessionLimits;
+use super::session_limits::HttpSessions;
 use crate::metrics::Metrics;
 use crate::open_streams::OpenStreams;
 use crate::server::Connection;
 use toolwit::tool::text::json_weight;
 
 /// The path of the protocol.
-pub(super) const MCP: &str = "/mcp";
+pub(super) const MCP_PATH: &str = "/mcp";
 
 /// The path of the metadata for OAuth clients. Clients also append the path of the protocol.
-pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+pub(super) const PROTECTED_RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// How long a session keeps an answer for a client that lost its connection. It counts as pending meanwhile.
-pub(super) const ANSWER_KEPT: Duration = Duration::from_secs(10);
+/// How long a session keeps an answer for a client that lost its connection. The memory of the answer counts as pending in this
+/// time.
+pub(super) const ANSWER_RETENTION: Duration = Duration::from_secs(10);
 
-/// Maximum memory of the message that begins a session, in bytes. It contains the name and the capabilities of the
+/// Maximum memory of the message that begins a session, in bytes. The message contains the name and the capabilities of the
 /// client.
 const BEGINNING_BYTES_MAX: usize = 128 << 10;
 
@@ -47,7 +48,7 @@ pub(super) struct Router {
     pub(super) rules: OriginRules,
     pub(super) callers: Callers,
     pub(super) challenger: Challenger,
-    pub(super) owners: SessionLimits,
+    pub(super) sessions: HttpSessions,
     pub(super) protected_resource: Option<ProtectedResource>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) service: StreamableHttpService<Connection, LocalSessionManager>,
@@ -84,19 +85,19 @@ impl Router {
         }
         let path = request.uri().path();
         match path {
-            MCP => self.protocol(request, connection).await,
-            "/healthz" => get(&request, || response::text(StatusCode::OK, "ok\n")),
+            MCP_PATH => self.answer_protocol(request, connection).await,
+            "/healthz" => answer_get(&request, || response::text(StatusCode::OK, "ok\n")),
             "/metrics" => {
                 self.caller(&request, connection).await?;
-                let sessions = self.owners.len().await;
-                get(&request, || response::metrics(self.metrics.render(sessions)))
+                let sessions = self.sessions.len().await;
+                answer_get(&request, || response::metrics(self.metrics.render(sessions)))
             }
             _ if path
-                .strip_prefix(PROTECTED_RESOURCE)
-                .is_some_and(|rest| rest.is_empty() || rest == MCP) =>
+                .strip_prefix(PROTECTED_RESOURCE_PATH)
+                .is_some_and(|rest| rest.is_empty() || rest == MCP_PATH) =>
             {
                 match &self.protected_resource {
-                    Some(metadata) => get(&request, || response::json(metadata)),
+                    Some(metadata) => answer_get(&request, || response::json(metadata)),
                     None => Err(not_found()),
                 }
             }
@@ -104,8 +105,8 @@ impl Router {
         }
     }
 
-    /// Passes a request to the protocol.
-    async fn protocol(
+    /// Passes a request to the protocol, after the checks of its caller, session, rate and size.
+    async fn answer_protocol(
         &self,
         request: Request<Incoming>,
         connection: &OpenConnection,
@@ -118,16 +119,16 @@ impl Router {
         }
         let principal = caller.principal;
         let session = request.headers().get(SESSION_ID).cloned();
-        let owned = |id: &HeaderValue| self.owners.streams(id.to_str().ok()?, principal.name());
+        let streams_of = |id: &HeaderValue| self.sessions.streams(id.to_str().ok()?, principal.name());
         let streams = session.as_ref().map(|id| {
             let unknown = || rejected("session", StatusCode::NOT_FOUND, "the session does not exist");
-            owned(id).ok_or_else(unknown)
+            streams_of(id).ok_or_else(unknown)
         });
         let streams = streams.transpose()?;
         let stream = streams.as_ref().map(OpenStreams::open);
         let can_begin = session.is_none() && *request.method() == Method::POST;
         let (mut parts, body) = request.into_parts();
-        let reserved = caller.pending.reserve(body::bytes_at_most(&body));
+        let reserved = caller.pending.reserve(body::size_max(&body));
         let reserved = reserved.ok_or_else(too_many_pending)?;
         let body = body::read(body).await.map_err(|error| match error {
             BodyError::TooLarge => rejected("body", StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
@@ -140,14 +141,14 @@ impl Router {
             BodyError::Broken => rejected("body", StatusCode::BAD_REQUEST, "the body is incomplete"),
         })?;
         let pending = caller.pending.adjust(reserved, &body).ok_or_else(too_many_pending)?;
-        let beginning = if can_begin && begins_session(&body) {
+        let begin_guard = if can_begin && begins_session(&body) {
             // A session stores the information that the client sends about itself.
             if json_weight(&body) > BEGINNING_BYTES_MAX {
                 let message = "the first message of a session is too large";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
             }
-            let beginning = self.owners.begin(principal.group(), self.callers.len()).await;
-            Some(beginning.ok_or_else(too_many_sessions)?)
+            let guard = self.sessions.begin(principal.group(), self.callers.group_count()).await;
+            Some(guard.ok_or_else(too_many_sessions)?)
         } else {
             None
         };
@@ -159,13 +160,17 @@ impl Router {
             .service
             .handle(Request::from_parts(parts, Full::<Bytes>::new(body)))
             .await;
-        let begun = answer.headers().get(SESSION_ID).filter(|_| session.is_none());
-        if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
-            self.owners.add(id, &principal).await;
+        let new_session = answer.headers().get(SESSION_ID).filter(|_| session.is_none());
+        if let Some(id) = new_session.and_then(|id| id.to_str().ok()) {
+            self.sessions.add(id, &principal).await;
         }
-        drop(beginning);
-        let kept = if session.is_some() { ANSWER_KEPT } else { Duration::ZERO };
-        let answer = response::pending(answer, pending, stream, kept);
+        drop(begin_guard);
+        let retention = if session.is_some() {
+            ANSWER_RETENTION
+        } else {
+            Duration::ZERO
+        };
+        let answer = response::track_pending(answer, pending, stream, retention);
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 
@@ -185,14 +190,14 @@ struct MessageMethod<'m> {
     method: Cow<'m, str>,
 }
 
-/// Returns whether the body of a request without a session may begin one. The protocol decides this by the method
-/// alone, for all revisions. `true` for a body without exactly one method, because another parser might find one.
+/// Returns whether the body of a request without a session may begin one. The protocol library decides this by the
+/// method alone, for all revisions. `true` for a body without exactly one method, because another parser might find one.
 fn begins_session(body: &[u8]) -> bool {
     let message = serde_json::from_slice::<MessageMethod<'_>>(body);
     message.map_or(true, |message| message.method == "initialize")
 }
 
-/// A request that does not reach the protocol.
+/// The response to a request that does not reach the protocol, and the reason that the metrics count.
 pub(super) struct Rejection {
     reason: &'static str,
     response: Box<HttpResponse>,
@@ -230,7 +235,8 @@ fn not_found() -> Rejection {
     )
 }
 
-fn get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse) -> Result<HttpResponse, Rejection> {
+/// Answers a GET or HEAD request, and rejects every other method.
+fn answer_get(request: &Request<Incoming>, answer: impl FnOnce() -> HttpResponse) -> Result<HttpResponse, Rejection> {
     if [Method::GET, Method::HEAD].contains(request.method()) {
         return Ok(answer());
     }

@@ -1,4 +1,4 @@
-//! The principals of sessions.
+//! The sessions over HTTP: their principals, and the limits on their number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use tokio::sync::MutexGuard;
 use crate::open_streams::OpenStreams;
 use crate::principal::Principal;
 
-/// The sessions of a server, and the principal that began each of them.
-pub(super) struct SessionLimits {
+/// The sessions of a server over HTTP, with the principal that began each of them. Limits their number.
+pub(super) struct HttpSessions {
     manager: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, SessionOwner>>,
     sessions_max: usize,
-    /// Held while a session begins.
+    /// Locked while a session begins.
     beginning: tokio::sync::Mutex<()>,
 }
 
@@ -26,7 +26,7 @@ struct SessionOwner {
     streams: OpenStreams,
 }
 
-impl SessionLimits {
+impl HttpSessions {
     pub(super) fn new(manager: Arc<LocalSessionManager>, sessions_max: usize) -> Self {
         Self {
             manager,
@@ -69,7 +69,7 @@ impl SessionLimits {
         owners.insert(session.to_owned(), owner);
     }
 
-    /// Returns the open responses of a session of a principal.
+    /// Returns the open responses of a session. `None` if the session does not exist, or belongs to another principal.
     pub(super) fn streams(&self, session: &str, principal: &str) -> Option<OpenStreams> {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = owners.get(session).filter(|owner| owner.principal == principal);

@@ -19,28 +19,32 @@ const SUBJECTS_MAX: usize = 4_096;
 pub(super) struct SignedCallers {
     verifier: TokenVerifier,
     required_scopes: Vec<String>,
-    rules: Vec<AppliedRule>,
-    known: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
+    rules: Vec<LimitedRule>,
+    /// The caller of each subject of a rule, with the time of its last request.
+    callers_by_subject: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
 }
 
-/// A rule with the limits of its subjects.
-pub(super) struct AppliedRule {
+/// A rule, with the rate limit of each of its subjects and the limits on pending requests that they share.
+pub(super) struct LimitedRule {
     pub(super) rule: TokenRule,
     pub(super) requests_per_minute: u32,
     pub(super) pending: Arc<PendingRequests>,
 }
 
 impl SignedCallers {
-    pub(super) fn new(verifier: TokenVerifier, required_scopes: Vec<String>, rules: Vec<AppliedRule>) -> Self {
+    pub(super) fn new(verifier: TokenVerifier, required_scopes: Vec<String>, rules: Vec<LimitedRule>) -> Self {
         Self {
             verifier,
             required_scopes,
             rules,
-            known: Mutex::default(),
+            callers_by_subject: Mutex::default(),
         }
     }
 
     /// Returns the caller of a token: its subject, with the principal of the first rule that applies to the token.
+    ///
+    /// # Errors
+    /// If the token is refused, lacks a scope, or no rule applies to it.
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let claims = self.verifier.verify(token).await.map_err(|refusal| match refusal {
             TokenRefusal::Invalid(why) => Refusal::Invalid(why),
@@ -51,18 +55,18 @@ impl SignedCallers {
         if self.required_scopes.iter().any(|scope| missing(&scope)) {
             return Err(Refusal::Scopes(self.required_scopes.clone()));
         }
-        let mut needed = None;
-        for (number, applied) in self.rules.iter().enumerate() {
-            match applied
+        let mut missing_scope = None;
+        for (number, limited) in self.rules.iter().enumerate() {
+            match limited
                 .rule
                 .matches(&claims.sub, claims.client(), |scope| scopes.contains(scope))
             {
-                RuleMatch::Applies => return Ok(self.subject(number, applied, &claims)),
-                RuleMatch::NeedsScope(scope) => needed = needed.or(Some(scope)),
+                RuleMatch::Applies => return Ok(self.caller_for(number, limited, &claims)),
+                RuleMatch::NeedsScope(scope) => missing_scope = missing_scope.or(Some(scope)),
                 RuleMatch::No => {}
             }
         }
-        Err(match needed {
+        Err(match missing_scope {
             Some(scope) => {
                 let required = self.required_scopes.iter().cloned();
                 Refusal::Scopes(required.chain([scope.to_owned()]).collect())
@@ -71,30 +75,30 @@ impl SignedCallers {
         })
     }
 
-    /// Returns the caller for the subject of a token. Each subject has its own limit of requests.
-    fn subject(&self, number: usize, applied: &AppliedRule, claims: &Claims) -> Caller {
+    /// Returns the caller for the subject of a token. Each subject has its own rate limit. `number` is the number of the rule.
+    fn caller_for(&self, number: usize, limited: &LimitedRule, claims: &Claims) -> Caller {
         // The length separates the issuer from the subject, so that two pairs never have the same text.
         let identity = format!("{number} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
         let identity = blake3::hash(identity.as_bytes());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.callers_by_subject.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if let Some((caller, last)) = known.get_mut(&identity) {
+        if let Some((caller, last)) = callers.get_mut(&identity) {
             *last = now;
             return caller.clone();
         }
-        if known.len() >= SUBJECTS_MAX {
-            let oldest = known
+        if callers.len() >= SUBJECTS_MAX {
+            let oldest = callers
                 .iter()
                 .min_by_key(|(_, (_, last))| *last)
                 .map(|(identity, _)| *identity);
-            oldest.and_then(|oldest| known.remove(&oldest));
+            oldest.and_then(|oldest| callers.remove(&oldest));
         }
         let caller = Caller {
-            principal: Arc::new(applied.rule.principal().of_subject(&identity.to_hex())),
-            rate: Arc::new(RateLimit::per_minute(applied.requests_per_minute)),
-            pending: applied.pending.clone(),
+            principal: Arc::new(limited.rule.principal().of_subject(&identity.to_hex())),
+            rate: Arc::new(RateLimit::per_minute(limited.requests_per_minute)),
+            pending: limited.pending.clone(),
         };
-        known.insert(identity, (caller.clone(), now));
+        callers.insert(identity, (caller.clone(), now));
         caller
     }
 }

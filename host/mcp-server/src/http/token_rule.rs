@@ -1,11 +1,12 @@
-//! The callers whose access tokens an authorization server signs.
+//! The rules for access tokens that an authorization server signs.
 
 use crate::principal::Principal;
 
-/// The tokens of an authorization server that authorise a principal: those with a subject, a client, a scope, or all of them.
+/// A rule by which access tokens of an authorization server authorise a principal. It applies to all tokens, or only to those
+/// with a certain subject, client or scope.
 ///
-/// Each subject is a caller of its own, with sessions, handles and a limit of requests. The subjects of a rule share its part of the connections
-/// and of the memory of requests.
+/// Each subject is a caller of its own, with sessions, handles and a rate limit. The subjects of a rule share its part of the
+/// unanswered requests, of their memory and of the sessions.
 #[derive(Clone, Debug)]
 pub struct TokenRule {
     principal: Principal,
@@ -18,9 +19,11 @@ pub struct TokenRule {
 /// How far a rule applies to a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleMatch<'r> {
+    /// The rule applies.
     Applies,
     /// The rule would apply if the token had this scope.
     NeedsScope(&'r str),
+    /// The rule is for another subject or client.
     No,
 }
 
@@ -80,8 +83,8 @@ impl TokenRule {
         client: Option<&str>,
         has_scope: impl Fn(&str) -> bool,
     ) -> RuleMatch<'_> {
-        let is_subject = self.subject.as_ref().is_none_or(|own| own == subject);
-        let is_client = self.client.as_ref().is_none_or(|own| client == Some(own));
+        let is_subject = self.subject.as_ref().is_none_or(|required| required == subject);
+        let is_client = self.client.as_ref().is_none_or(|required| client == Some(required));
         match &self.scope {
             _ if !is_subject || !is_client => RuleMatch::No,
             Some(scope) if !has_scope(scope) => RuleMatch::NeedsScope(scope),

@@ -33,7 +33,7 @@ use crate::wire::{self, Revision};
 const NAME: &str = "toolwit";
 
 /// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
-const METHODS: [&str; 16] = [
+const STANDARD_METHODS: [&str; 16] = [
     "tools/call",
     "tools/list",
     "prompts/get",
@@ -55,11 +55,12 @@ const METHODS: [&str; 16] = [
 /// The method that begins a session. Revision 2026-07-28 has none.
 const INITIALIZE: &str = "initialize";
 
-/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their own.
+/// The method that sets the severity of log messages of a session. Requests of revision 2026-07-28 have a severity of their
+/// own.
 const SET_LEVEL: &str = "logging/setLevel";
 
 /// The methods that revision 2026-07-28 does not have.
-const REMOVED: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
+const REMOVED_METHODS: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
 
 /// The handler of a connection, of a session over HTTP, or of one request without a session.
 pub(crate) struct Connection {
@@ -78,8 +79,8 @@ impl Connection {
     /// Returns the principal of a request.
     fn principal<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> &'r Principal {
         let parts = request.extensions.get::<http::request::Parts>();
-        let authorised = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
-        authorised.map_or(self.shared.local(), |principal| principal)
+        let token_principal = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
+        token_principal.map_or(self.shared.local(), |principal| principal)
     }
 
     /// Returns the prompts and resources for a request.
@@ -90,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Returns the session of the connection. It begins with the first request that needs it.
+    /// Returns the session of the connection. The session begins with the first request that needs it.
     async fn session(&self, request: &RequestContext<RoleServer>) -> Result<&Arc<ClientSession>, ErrorData> {
         let principal = self.principal(request);
         let begin = || async {
@@ -145,8 +146,8 @@ impl ServerHandler for Connection {
         let requested = request.protocol_version.clone();
         // A later version has no `initialize`. A client that requests it continues with the newest version that has
         // `initialize`.
-        let is_known = self.supported_protocol_versions().contains(&requested) && requested <= newest;
-        let negotiated = if is_known { requested } else { newest };
+        let is_supported = self.supported_protocol_versions().contains(&requested) && requested <= newest;
+        let negotiated = if is_supported { requested } else { newest };
         let mut client = request;
         client.protocol_version = negotiated.clone();
         context.peer.set_peer_info(client);
@@ -160,7 +161,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let mut listed = match Revision::of(&context) {
+        let mut page = match Revision::of(&context) {
             Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await?,
             Revision::Stateless => {
                 let principal = self.principal(&context);
@@ -168,9 +169,9 @@ impl ServerHandler for Connection {
             }
         };
         if !supports_ui(&context) {
-            listed.tools = listed.tools.into_iter().map(without_ui).collect();
+            page.tools = page.tools.into_iter().map(without_ui).collect();
         }
-        Ok(listed)
+        Ok(page)
     }
 
     async fn call_tool(
@@ -184,8 +185,8 @@ impl ServerHandler for Connection {
             Revision::Session => {
                 let session = self.session(&context).await?;
                 let arguments = request.arguments.unwrap_or_default();
-                let called = session.call(&request.name, arguments, &context).await;
-                called.map(CallToolResponse::from)
+                let outcome = session.call(&request.name, arguments, &context).await;
+                outcome.map(CallToolResponse::from)
             }
             Revision::Stateless => task_call::call(&self.shared, principal, request, &context).await,
         };
@@ -246,8 +247,8 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.content(&context).resource(request.uri).await;
-        read.map(ReadResourceResponse::Complete)
+        let contents = self.content(&context).resource(request.uri).await;
+        contents.map(ReadResourceResponse::Complete)
     }
 
     async fn complete(
@@ -338,8 +339,9 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let is_removed = REMOVED.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
-        if METHODS.contains(&request.method.as_str()) && !is_removed {
+        let is_removed =
+            REMOVED_METHODS.contains(&request.method.as_str()) && Revision::of(&context) == Revision::Stateless;
+        if STANDARD_METHODS.contains(&request.method.as_str()) && !is_removed {
             return Err(wire::invalid_params(format!(
                 "the parameters of `{}` are invalid",
                 request.method

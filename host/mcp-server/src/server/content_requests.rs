@@ -20,7 +20,7 @@ use crate::wire::{self, Revision};
 /// How long a client may use a list, in milliseconds. A notification reports a change earlier.
 const CONTENT_TTL_MS: u64 = 60_000;
 
-/// The content of a server for one principal.
+/// Answers the requests of one principal for prompts, resources and completion.
 pub(super) struct ContentRequests<'p> {
     pub(super) content: Arc<ServedContent>,
     pub(super) principal: &'p Principal,
@@ -46,12 +46,14 @@ impl ContentRequests<'_> {
             wire::invalid_params(format!("no prompt is named `{}`", name.escape_debug()))
         })?;
         let arguments = request.arguments.unwrap_or_default();
-        let values = prompt.arguments(arguments.clone()).map_err(wire::invalid_params)?;
-        let subject = format!("prompts/get {}", prompt.name());
+        let values = prompt
+            .check_arguments(arguments.clone())
+            .map_err(wire::invalid_params)?;
+        let request_name = format!("prompts/get {}", prompt.name());
         let binding = QuestionBinding {
             principal: self.principal.name(),
             group: self.principal.group(),
-            tool: &subject,
+            tool: &request_name,
             arguments: &arguments,
         };
         let round = match Revision::of(context) {
@@ -64,7 +66,7 @@ impl ContentRequests<'_> {
         };
         let (client, mut outbox) = McpClient::of_request(context, round.clone(), None);
         let completed = tokio::select! {
-            completed = completed(prompt, values, &client) => completed,
+            completed = ask_missing_arguments(prompt, values, &client) => completed,
             never = outbox.send() => match never {},
         };
         if let Some(round) = round
@@ -82,9 +84,9 @@ impl ContentRequests<'_> {
 
     /// Returns the messages of a prompt. Files are read on the threads for blocking tasks.
     async fn messages(&self, name: &str, values: BTreeMap<String, String>) -> Result<Vec<PromptMessage>, ErrorData> {
-        let (content, of) = (self.content.clone(), name.to_owned());
+        let (content, prompt_name) = (self.content.clone(), name.to_owned());
         let read = tokio::task::spawn_blocking(move || {
-            let prompt = content.prompt(&of).ok_or("it does not exist")?;
+            let prompt = content.prompt(&prompt_name).ok_or("it does not exist")?;
             content.messages(prompt, &values)
         });
         let messages = read.await.map_err(|_panic| unreadable())?;
@@ -124,7 +126,7 @@ impl ContentRequests<'_> {
 
     pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
         let (content, principal) = (self.content.clone(), self.principal.clone());
-        let read = tokio::task::spawn_blocking(move || read(&content, &principal, &uri));
+        let read = tokio::task::spawn_blocking(move || read_resource(&content, &principal, &uri));
         let contents = read.await.map_err(|_panic| unreadable())??;
         let result = ReadResourceResult::new(vec![contents]);
         Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
@@ -136,8 +138,8 @@ impl ContentRequests<'_> {
     }
 }
 
-/// Reads a resource. Blocks.
-fn read(content: &ServedContent, principal: &Principal, uri: &str) -> Result<ResourceContents, ErrorData> {
+/// Reads a resource. Blocks the thread.
+fn read_resource(content: &ServedContent, principal: &Principal, uri: &str) -> Result<ResourceContents, ErrorData> {
     match content.resource(uri) {
         Some(Ok(contents)) => Ok(contents),
         Some(Err(problem)) => {
@@ -152,16 +154,16 @@ fn read(content: &ServedContent, principal: &Principal, uri: &str) -> Result<Res
     }
 }
 
-/// Asks the user for the missing arguments of a prompt.
+/// Asks the user for the missing arguments of a prompt, and returns all arguments.
 ///
 /// # Errors
 /// If the client cannot be asked for a required argument, or the user does not give it.
-async fn completed(
+async fn ask_missing_arguments(
     prompt: &ServedPrompt,
     mut values: BTreeMap<String, String>,
     client: &McpClient,
 ) -> Result<BTreeMap<String, String>, ErrorData> {
-    while let Some(MissingArgument { name, question }) = prompt.missing(&values) {
+    while let Some(MissingArgument { name, question }) = prompt.first_missing(&values) {
         let refused = |problem: &str| wire::invalid_params(format!("the argument `{name}` is missing{problem}"));
         let question = question.ok_or_else(|| refused(""))?;
         let form = ClientRequest::Form {

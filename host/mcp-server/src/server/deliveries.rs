@@ -7,16 +7,17 @@ use rmcp::model::ServerNotification;
 use rmcp::service::{Peer, SubscriptionSendError, SubscriptionSink};
 use tokio::task::JoinSet;
 
-/// The time in which a client takes notifications. They are small, so that only a client that has stopped reading exceeds it.
+/// The maximum time in which a client takes notifications. They are small, so that only a client that has stopped reading
+/// exceeds it.
 const DELIVERY_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// Notifications that are being sent, each client's by a task of its own: a client that stopped reading delays no other. It misses
-/// what it does not take in time. Dropping ends the tasks.
+/// The tasks that send notifications, one for each delivery to a client, so that a client that has stopped reading delays no
+/// other. Such a client misses the notifications that it does not take in time. Dropping this value ends the tasks.
 #[derive(Default)]
 pub(super) struct Deliveries(JoinSet<()>);
 
 impl Deliveries {
-    /// Begins a delivery.
+    /// Begins a delivery, and removes the tasks that have ended.
     pub(super) fn begin(&mut self, delivery: impl Future<Output = ()> + Send + 'static) {
         while self.0.try_join_next().is_some() {}
         self.0.spawn(delivery);
@@ -24,10 +25,10 @@ impl Deliveries {
 }
 
 /// Sends notifications to the client of a session, in order.
-pub(super) async fn to_session(peer: &Peer<RoleServer>, notifications: Vec<ServerNotification>) {
+pub(super) async fn send_to_session(peer: &Peer<RoleServer>, notifications: Vec<ServerNotification>) {
     let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
         for notification in notifications {
-            // A client without an open stream has no place to receive it.
+            // Fails if the client has no open stream. Such a client misses the notification.
             drop(peer.send_notification(notification).await);
         }
     });
@@ -37,7 +38,7 @@ pub(super) async fn to_session(peer: &Peer<RoleServer>, notifications: Vec<Serve
 }
 
 /// Sends notifications to a subscription, in order. Returns whether the subscription still exists.
-pub(super) async fn to_subscription(sink: &SubscriptionSink, notifications: Vec<ServerNotification>) -> bool {
+pub(super) async fn send_to_subscription(sink: &SubscriptionSink, notifications: Vec<ServerNotification>) -> bool {
     let sent = tokio::time::timeout(DELIVERY_WALL_MAX, async {
         for notification in notifications {
             match sink.send(notification).await {

@@ -9,13 +9,13 @@ use rmcp::model::{ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
 use rmcp::service::{Peer, SubscriptionSink};
 use tokio::sync::watch;
 
-use super::deliveries::{Deliveries, to_session, to_subscription};
+use super::deliveries::{Deliveries, send_to_session, send_to_subscription};
 use crate::content::{FileStamp, ServedContent};
 use crate::session::ClientSession;
 use toolwit::Toolwit;
 use toolwit::registry::Registry;
 
-/// The interval at which the files behind resources are compared.
+/// The interval at which changes of the files behind resources are looked for.
 const FILES_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The sessions and subscriptions of a server.
@@ -25,7 +25,8 @@ pub(super) struct Listeners {
     subscriptions: Mutex<Subscriptions>,
 }
 
-/// The subscriptions of all clients, in the order of their beginning. Their own ids are unique for each client only.
+/// The subscriptions of all clients, in the order in which they began. They have keys of their own, because their ids in the
+/// protocol are unique for each client only.
 #[derive(Default)]
 struct Subscriptions {
     sinks: BTreeMap<SubscriptionKey, SubscriptionSink>,
@@ -77,15 +78,16 @@ impl Listeners {
         key
     }
 
-    pub(super) fn remove_subscription(&self, ended: SubscriptionKey) {
-        lock(&self.subscriptions).sinks.remove(&ended);
+    pub(super) fn remove_subscription(&self, key: SubscriptionKey) {
+        lock(&self.subscriptions).sinks.remove(&key);
     }
 
-    /// Notifies all clients that the tools changed, and with them the documentation of plugins.
+    /// Notifies all clients that the tools changed, and with them the documentation of plugins. A session is notified of the
+    /// tools only if its own list has changed.
     fn announce_tools(self: &Arc<Self>, deliveries: &mut Deliveries) {
         let tools = ServerNotification::ToolListChangedNotification(Default::default());
         let resources = ServerNotification::ResourceListChangedNotification(Default::default());
-        self.to_subscriptions(&[tools.clone(), resources.clone()], deliveries);
+        self.notify_subscriptions(&[tools.clone(), resources.clone()], deliveries);
         for listener in self.sessions() {
             let (tools, resources) = (tools.clone(), resources.clone());
             deliveries.begin(async move {
@@ -93,7 +95,7 @@ impl Listeners {
                 if listener.follow().await {
                     notifications.insert(0, tools);
                 }
-                to_session(&listener.peer, notifications).await;
+                send_to_session(&listener.peer, notifications).await;
             });
         }
     }
@@ -104,10 +106,10 @@ impl Listeners {
             ServerNotification::PromptListChangedNotification(Default::default()),
             ServerNotification::ResourceListChangedNotification(Default::default()),
         ];
-        self.to_subscriptions(&notifications, deliveries);
+        self.notify_subscriptions(&notifications, deliveries);
         for listener in self.sessions() {
             let notifications = notifications.to_vec();
-            deliveries.begin(async move { to_session(&listener.peer, notifications).await });
+            deliveries.begin(async move { send_to_session(&listener.peer, notifications).await });
         }
     }
 
@@ -117,22 +119,22 @@ impl Listeners {
             let parameters = ResourceUpdatedNotificationParam::new(*uri);
             ServerNotification::ResourceUpdatedNotification(ResourceUpdatedNotification::new(parameters))
         };
-        self.to_subscriptions(&uris.iter().map(updated).collect::<Vec<_>>(), deliveries);
+        self.notify_subscriptions(&uris.iter().map(updated).collect::<Vec<_>>(), deliveries);
         for listener in self.sessions() {
             let subscribed = uris.iter().filter(|uri| listener.is_subscribed(uri));
             let notifications: Vec<_> = subscribed.map(updated).collect();
             if !notifications.is_empty() {
-                deliveries.begin(async move { to_session(&listener.peer, notifications).await });
+                deliveries.begin(async move { send_to_session(&listener.peer, notifications).await });
             }
         }
     }
 
-    fn to_subscriptions(self: &Arc<Self>, notifications: &[ServerNotification], deliveries: &mut Deliveries) {
+    fn notify_subscriptions(self: &Arc<Self>, notifications: &[ServerNotification], deliveries: &mut Deliveries) {
         let sinks = lock(&self.subscriptions).sinks.clone();
         for (key, sink) in sinks {
             let (listeners, notifications) = (self.clone(), notifications.to_vec());
             deliveries.begin(async move {
-                if !to_subscription(&sink, notifications).await {
+                if !send_to_subscription(&sink, notifications).await {
                     listeners.remove_subscription(key);
                 }
             });
@@ -167,7 +169,7 @@ pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedConten
         }
         let changed = newest
             .iter()
-            .filter(|(uri, stamp)| stamps.get(*uri).is_some_and(|known| known != *stamp));
+            .filter(|(uri, stamp)| stamps.get(*uri).is_some_and(|earlier| earlier != *stamp));
         let changed: Vec<_> = changed.map(|(uri, _)| uri.as_str()).collect();
         if !changed.is_empty() {
             listeners.announce_resources(&changed, &mut deliveries);
@@ -179,21 +181,21 @@ pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedConten
 /// Returns the stamps of the files of a content, by URI.
 async fn stamps_of(content: Arc<ServedContent>) -> BTreeMap<String, FileStamp> {
     let stamps = tokio::task::spawn_blocking(move || content.stamps());
-    // A file without a stamp is one that has not changed.
+    // After a panic there are no stamps, so that no file counts as changed.
     stamps.await.unwrap_or_default()
 }
 
 /// Announces the changes of a host's packages, as long as the listeners exist.
-pub(super) async fn follow(host: Toolwit, listeners: Weak<Listeners>) {
+pub(super) async fn follow_packages(host: Toolwit, listeners: Weak<Listeners>) {
     let mut changes = host.live_registry().changes();
-    let mut known: Registry = host.registry();
+    let mut announced: Registry = host.registry();
     drop(host);
     let mut deliveries = Deliveries::default();
     while changes.changed().await.is_ok() {
         let Some(listeners) = listeners.upgrade() else { return };
         let current = changes.borrow_and_update().clone();
-        if !current.is_same(&known) {
-            known = current;
+        if !current.is_same(&announced) {
+            announced = current;
             listeners.announce_tools(&mut deliveries);
         }
     }

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::listeners::{Listeners, follow, follow_content};
+use super::listeners::{Listeners, follow_content, follow_packages};
 use crate::content::ServedContent;
 use crate::metrics::Metrics;
 use crate::principal::Principal;
@@ -23,7 +23,7 @@ const LOCAL: &str = "local";
 /// The interval between checks for expired handles, sessions and tasks.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Serves the tools of a host to MCP clients. Clones share everything.
+/// Serves the tools of a host to MCP clients. Clones share all state.
 #[derive(Clone)]
 pub struct McpServer {
     shared: Arc<ServerState>,
@@ -74,7 +74,7 @@ impl McpServer {
     pub fn for_principal(principal: Principal) -> Self {
         let listeners = Arc::new(Listeners::default());
         let (content, changes) = watch::channel(Arc::default());
-        let tools = tokio::spawn(follow(principal.host().clone(), Arc::downgrade(&listeners)));
+        let tools = tokio::spawn(follow_packages(principal.host().clone(), Arc::downgrade(&listeners)));
         let files = tokio::spawn(follow_content(changes, Arc::downgrade(&listeners)));
         let shared = Arc::new_cyclic(|shared| {
             let expiry = tokio::spawn(end_expired(shared.clone()));
@@ -109,7 +109,7 @@ impl McpServer {
     /// input, running calls have a second to be answered.
     ///
     /// # Errors
-    /// If the connection fails before a client has begun a session.
+    /// If the connection fails before a client has begun a session, or the task that serves it panics.
     pub async fn serve_stdio(&self, cancel: CancellationToken) -> Result<(), toolwit::Error> {
         crate::stdio::serve(self.connection(), cancel).await
     }
@@ -123,16 +123,16 @@ impl McpServer {
         &self.shared.metrics
     }
 
-    /// Sets the maximum number of live sessions of the stateless protocol, and the number of tokens and rules among which they
-    /// are divided equally.
-    pub(crate) fn share_among(&self, callers: usize, sessions_max: usize) {
-        self.shared.stateless.share_among(callers, sessions_max);
+    /// Sets the number of groups of principals (tokens and token rules), and the maximum number of live sessions of the
+    /// stateless protocol. Each group gets an equal share of the sessions.
+    pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
+        self.shared.stateless.share_among(groups, sessions_max);
     }
 
     /// Serves one client over two streams, such as the ends of a pipe, like [`McpServer::serve_stdio`].
     ///
     /// # Errors
-    /// If the connection fails before a client has begun a session.
+    /// If the connection fails before a client has begun a session, or the task that serves it panics.
     pub async fn serve_streams<R, W>(
         &self,
         input: R,

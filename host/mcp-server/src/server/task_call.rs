@@ -21,7 +21,7 @@ pub(super) async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let support = shared.stateless().task_support(principal, &request.name);
     let client = context.client_capabilities().unwrap_or_default();
-    CallTasks::check(support, &client)?;
+    CallTasks::check_support(support, &client)?;
     if !client.supports_tasks() {
         return shared.stateless().call(principal, request, context).await;
     }
@@ -29,8 +29,8 @@ pub(super) async fn call(
     let mut context = context.clone();
     context.ct = stop.clone();
     context.extensions.insert(slot.clone());
-    let (own, owner) = (shared.clone(), principal.clone());
-    let answer = Box::pin(async move { own.stateless().call(&owner, request, &context).await });
+    let (state, owner) = (shared.clone(), principal.clone());
+    let answer = Box::pin(async move { state.stateless().call(&owner, request, &context).await });
     let call = TaskCall {
         answer,
         stop: stop.clone(),

@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
-use crate::call::{CallRequest, Called, call};
+use crate::call::{CallOutcome, CallRequest, call};
 use crate::client::LogLevel;
 use crate::content::UiPages;
 use crate::principal::Principal;
@@ -26,7 +26,7 @@ pub(crate) struct ClientSession {
     /// The packages whose tools the session has.
     packages: Mutex<Registry>,
     /// The URIs of the resources whose changes the client follows.
-    subscribed: Mutex<BTreeSet<String>>,
+    subscriptions: Mutex<BTreeSet<String>>,
     /// The lowest severity of the messages that the client receives.
     log_min: Mutex<LogLevel>,
 }
@@ -41,7 +41,7 @@ impl ClientSession {
         Ok(Self {
             tools: ToolSession::begin(principal.conversation()).await?,
             packages: Mutex::new(packages),
-            subscribed: Mutex::default(),
+            subscriptions: Mutex::default(),
             log_min: Mutex::new(LogLevel::Info),
             principal,
         })
@@ -62,27 +62,27 @@ impl ClientSession {
     /// # Errors
     /// If the session has too many subscriptions.
     pub(crate) fn subscribe(&self, uri: String) -> Result<(), ErrorData> {
-        let mut subscribed = self.subscribed();
-        if subscribed.len() >= SUBSCRIPTIONS_MAX && !subscribed.contains(&uri) {
+        let mut subscriptions = self.subscriptions();
+        if subscriptions.len() >= SUBSCRIPTIONS_MAX && !subscriptions.contains(&uri) {
             let message = format!("a session can subscribe to {SUBSCRIPTIONS_MAX} resources");
             return Err(ErrorData::invalid_request(message, None));
         }
-        subscribed.insert(uri);
+        subscriptions.insert(uri);
         Ok(())
     }
 
     /// Ends the subscription to a resource.
     pub(crate) fn unsubscribe(&self, uri: &str) {
-        self.subscribed().remove(uri);
+        self.subscriptions().remove(uri);
     }
 
     /// Returns whether the session subscribed to a resource.
     pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
-        self.subscribed().contains(uri)
+        self.subscriptions().contains(uri)
     }
 
-    fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn subscriptions(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves to the newest packages. Returns whether the list of tools changed.
@@ -110,10 +110,10 @@ impl ClientSession {
             tracing::warn!(%error, "the tools of a session cannot be updated");
         }
         let tools = self.tools.tools_with_effects().await;
-        let interfaces = UiPages(&self.principal);
+        let ui_pages = UiPages(&self.principal);
         let tools = tools.iter().map(|(tool, effect)| {
             let listed = wire::tool(tool.name.as_str(), &tool.definition, Revision::Session);
-            let listed = interfaces.link(listed, &tool.definition);
+            let listed = ui_pages.link(listed, &tool.definition);
             listed.with_annotations(wire::annotations(*effect))
         });
         wire::page(tools.collect::<Vec<Tool>>(), cursor)
@@ -129,7 +129,7 @@ impl ClientSession {
         arguments: Arguments,
         request: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        // The definition before the call, because the call may change it.
+        // The shape follows the definition before the call, because the call may change the definition.
         let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
             wire::result_shape(&tool.definition, Revision::Session)
         });
@@ -139,7 +139,7 @@ impl ClientSession {
             round: None,
             log_min: Some(*self.log_min.lock().unwrap_or_else(PoisonError::into_inner)),
         };
-        let Called { answer, notes } = call(&self.tools, name, arguments, call_request).await;
+        let CallOutcome { answer, notes } = call(&self.tools, name, arguments, call_request).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return wire::call_error(&error),

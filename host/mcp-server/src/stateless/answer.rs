@@ -16,7 +16,7 @@ use super::handles_in_json::{entities_in, write_handles};
 use super::live_session::{BoundMethod, LiveSession};
 use super::live_sessions::LiveSessions;
 use super::meta_tools;
-use crate::call::{CallRequest, Called, call};
+use crate::call::{CallOutcome, CallRequest, call};
 use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionStates};
 use crate::principal::Principal;
 use crate::tasks::TaskSupport;
@@ -35,8 +35,8 @@ pub(crate) struct Stateless {
     questions: QuestionStates,
 }
 
-/// One call of a principal.
-struct Caller<'c> {
+/// The values that all steps of one call of a principal need.
+struct CallScope<'c> {
     catalog: &'c Catalog,
     principal: &'c Principal,
     request: &'c RequestContext<RoleServer>,
@@ -61,7 +61,7 @@ impl Stateless {
         Some(wire::tool(name, &tool.definition, Revision::Stateless))
     }
 
-    /// Returns whether the calls of a tool become tasks.
+    /// Returns which calls of a tool become tasks: none if no tool has the name.
     pub(crate) fn task_support(&self, principal: &Principal, name: &str) -> TaskSupport {
         let catalog = self.catalogs.of(principal);
         let tool = catalog.tool(name);
@@ -70,10 +70,10 @@ impl Stateless {
         })
     }
 
-    /// Calls a tool. If the user must approve it first, the result requests the approval.
+    /// Calls a tool. If the user must answer a question first, such as one for an approval, the result is the question.
     ///
     /// # Errors
-    /// If no tool has the name, the state of a question is invalid, or the server fails.
+    /// If no tool has the name, the state of a question is invalid, the client lacks a capability, or the server fails.
     pub(crate) async fn call(
         &self,
         principal: &Principal,
@@ -90,14 +90,14 @@ impl Stateless {
         let (state, responses) = (params.request_state.as_deref(), params.input_responses.as_ref());
         let round = InputRound::begin(&self.questions, &binding, state, responses).map_err(wire::invalid_params)?;
         let catalog = self.catalogs.of(principal);
-        let caller = Caller {
+        let scope = CallScope {
             catalog: &catalog,
             principal,
             request,
             round: Arc::new(round),
         };
-        let result = self.call_named(&caller, &params.name, arguments.clone()).await?;
-        let question = caller.round.question(&self.questions, &binding)?;
+        let result = self.call_named(&scope, &params.name, arguments.clone()).await?;
+        let question = scope.round.question(&self.questions, &binding)?;
         Ok(question.map_or_else(|| result.into(), CallToolResponse::from))
     }
 
@@ -108,38 +108,39 @@ impl Stateless {
 
     async fn call_named(
         &self,
-        caller: &Caller<'_>,
+        scope: &CallScope<'_>,
         name: &str,
         arguments: Arguments,
     ) -> Result<CallToolResult, ErrorData> {
-        let catalog = caller.catalog;
-        let tool = known(catalog, name)?;
+        let catalog = scope.catalog;
+        let tool = required_tool(catalog, name)?;
         match &tool.target {
             Target::Call => {
-                let (name, arguments) = match meta_tools::target(arguments) {
+                let (name, arguments) = match meta_tools::parse_call(arguments) {
                     Ok(target) => target,
                     Err(message) => return Ok(refused(message)),
                 };
-                match known(catalog, &name) {
+                match required_tool(catalog, &name) {
                     // The model reads a result, and not an error of the protocol.
                     Err(error) => Ok(refused(error.message.into_owned())),
                     Ok(FixedTool {
                         target: Target::Call, ..
                     }) => Ok(refused("/name: this tool does not call itself".to_owned())),
-                    Ok(tool) => self.run(caller, tool, arguments, ResultShape::Untyped).await,
+                    Ok(tool) => self.run(scope, tool, arguments, ResultShape::Untyped).await,
                 }
             }
             _ => {
                 let shape = wire::result_shape(&tool.definition, Revision::Stateless);
-                self.run(caller, tool, arguments, shape).await
+                self.run(scope, tool, arguments, shape).await
             }
         }
     }
 
-    /// Sets the number of tokens and rules that share the server equally, and the maximum number of live sessions.
-    pub(crate) fn share_among(&self, callers: usize, sessions_max: usize) {
-        self.sessions.shares.limit(sessions_max, callers);
-        self.questions.share_among(callers);
+    /// Sets the number of groups of principals that share the live sessions and the memory of answered questions equally, and
+    /// the maximum number of live sessions.
+    pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
+        self.sessions.counter.set_limits(sessions_max, groups);
+        self.questions.share_among(groups);
     }
 
     /// Ends the sessions whose handles have expired, and forgets expired answers.
@@ -150,33 +151,33 @@ impl Stateless {
 
     async fn run(
         &self,
-        caller: &Caller<'_>,
+        scope: &CallScope<'_>,
         tool: &FixedTool,
         arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
-        let Caller { catalog, principal, .. } = caller;
+        let CallScope { catalog, principal, .. } = scope;
         let plain = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
         match &tool.target {
             Target::Search => plain(meta_tools::search(catalog, principal, &arguments)),
             Target::Facade(names) => plain(meta_tools::unfold(catalog, names)),
             Target::Call => plain(ToolResult::error("/name: this tool does not call itself")),
-            Target::Tool(id) => self.run_tool(caller, id, arguments, shape).await,
-            Target::Method(method) => self.run_method(caller, tool, method, arguments, shape).await,
+            Target::Tool(id) => self.run_tool(scope, id, arguments, shape).await,
+            Target::Method(method) => self.run_method(scope, tool, method, arguments, shape).await,
         }
     }
 
     /// Calls a tool, in the session of the handles in its arguments, or in the current one.
     async fn run_tool(
         &self,
-        caller: &Caller<'_>,
+        scope: &CallScope<'_>,
         id: &ToolId,
         mut arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
-        let session = match self.replace_handles(caller, &mut arguments, None) {
+        let session = match self.replace_handles(scope, &mut arguments, None) {
             Ok(Some(entity)) => entity.session,
-            Ok(None) => match self.sessions.current(caller.principal, &caller.catalog.packages).await {
+            Ok(None) => match self.sessions.current(scope.principal, &scope.catalog.packages).await {
                 Ok(session) => session,
                 Err(error) if error.kind == ErrorKind::Busy => return Ok(refused(error.message.clone())),
                 Err(error) => return Err(wire::internal(&error)),
@@ -185,7 +186,7 @@ impl Stateless {
         };
         match session.tools.find_or_restore(id).await {
             Some(tool) => {
-                self.finish(caller, &session, tool.name.as_str(), arguments, shape)
+                self.call_in_session(scope, &session, tool.name.as_str(), arguments, shape)
                     .await
             }
             None => Ok(refused("the tool is no longer available".to_owned())),
@@ -195,7 +196,7 @@ impl Stateless {
     /// Calls a method of the entity of a handle.
     async fn run_method(
         &self,
-        caller: &Caller<'_>,
+        scope: &CallScope<'_>,
         tool: &FixedTool,
         method: &FixedMethod,
         mut arguments: Arguments,
@@ -208,7 +209,7 @@ impl Stateless {
                 method.kind.name
             )));
         };
-        let entity = match self.sessions.handles.entity(&handle, caller.principal.name()) {
+        let entity = match self.sessions.handles.entity(&handle, scope.principal.name()) {
             Some(entity) if entity.kind == method.kind => entity,
             Some(other) => {
                 let message = format!("/{parameter}: it is the handle of a `{}`", other.kind.name);
@@ -220,11 +221,11 @@ impl Stateless {
             None => {
                 return Ok(refused(format!(
                     "/{parameter}: {}",
-                    unknown_handle(caller.catalog, &method.kind)
+                    unknown_handle(scope.catalog, &method.kind)
                 )));
             }
         };
-        if let Err(message) = self.replace_handles(caller, &mut arguments, Some(&entity)) {
+        if let Err(message) = self.replace_handles(scope, &mut arguments, Some(&entity)) {
             return Ok(refused(message));
         }
         match entity.session.method(method, &tool.definition, &entity.id).await {
@@ -232,83 +233,91 @@ impl Stateless {
                 if let Some(parameter) = id_parameter {
                     arguments.insert(parameter, Value::String(entity.id.clone()));
                 }
-                self.finish(caller, &entity.session, tool.name.as_str(), arguments, shape)
+                self.call_in_session(scope, &entity.session, tool.name.as_str(), arguments, shape)
                     .await
             }
             None => Ok(refused(format!(
                 "/{parameter}: {}",
-                unknown_handle(caller.catalog, &method.kind)
+                unknown_handle(scope.catalog, &method.kind)
             ))),
         }
     }
 
     /// Calls a tool of a session, and issues handles for the entities in its result.
-    async fn finish(
+    async fn call_in_session(
         &self,
-        caller: &Caller<'_>,
+        scope: &CallScope<'_>,
         session: &Arc<LiveSession>,
         name: &str,
         arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
         let request = CallRequest {
-            principal: caller.principal,
-            request: caller.request,
-            round: Some(caller.round.clone()),
-            log_min: caller.request.meta.log_level().map(LogLevel::of_wire),
+            principal: scope.principal,
+            request: scope.request,
+            round: Some(scope.round.clone()),
+            log_min: scope.request.meta.log_level().map(LogLevel::of_wire),
         };
-        let Called { answer, notes } = call(&session.tools, name, arguments, request).await;
+        let CallOutcome { answer, notes } = call(&session.tools, name, arguments, request).await;
         let mut result = match answer {
             Ok(answer) => answer.result,
             Err(error) => return wire::call_error(&error),
         };
-        let entities = entities_in(&result, caller.catalog);
+        let entities = entities_in(&result, scope.catalog);
         if !entities.is_empty() {
-            let handles = self.sessions.handles.issue(session, caller.principal.name(), entities);
-            write_handles(&mut result, handles, caller.catalog);
+            let handles = self.sessions.handles.issue(session, scope.principal.name(), entities);
+            write_handles(&mut result, handles, scope.catalog);
         }
         Ok(wire::call_result(&result, shape, notes))
     }
 
-    /// Replaces the handles in arguments by the ids of their entities. Returns one of these entities. All of them
-    /// belong to one session.
+    /// Replaces the handles in arguments by the ids of their entities. Returns the last of these entities, or `target` if there
+    /// are none. All of them belong to one session, which is that of `target`.
     ///
     /// # Errors
-    /// A message for the model, if a handle is unknown or belongs to another session than the others.
+    /// A message for the model, if a handle is unknown or belongs to another session.
     fn replace_handles(
         &self,
-        caller: &Caller<'_>,
+        scope: &CallScope<'_>,
         arguments: &mut Arguments,
-        known: Option<&Entity>,
+        target: Option<&Entity>,
     ) -> Result<Option<Entity>, String> {
-        let mut used = known.cloned();
+        let mut last_entity = target.cloned();
         for (name, value) in arguments.iter_mut() {
-            self.replace_in(caller, value, &mut used)
+            self.replace_in(scope, value, &mut last_entity)
                 .map_err(|message| format!("/{name}: {message}"))?;
         }
-        Ok(used)
+        Ok(last_entity)
     }
 
-    fn replace_in(&self, caller: &Caller<'_>, value: &mut Value, used: &mut Option<Entity>) -> Result<(), String> {
+    fn replace_in(
+        &self,
+        scope: &CallScope<'_>,
+        value: &mut Value,
+        last_entity: &mut Option<Entity>,
+    ) -> Result<(), String> {
         match value {
             Value::String(text) => {
-                let Some(entity) = self.sessions.handles.entity(text, caller.principal.name()) else {
-                    let kind = caller.catalog.kinds().find(|kind| looks_like_handle(text, &kind.name));
-                    return kind.map_or(Ok(()), |kind| Err(unknown_handle(caller.catalog, kind)));
+                let Some(entity) = self.sessions.handles.entity(text, scope.principal.name()) else {
+                    let kind = scope.catalog.kinds().find(|kind| looks_like_handle(text, &kind.name));
+                    return kind.map_or(Ok(()), |kind| Err(unknown_handle(scope.catalog, kind)));
                 };
-                if used.as_ref().is_some_and(|used| !used.shares_session_with(&entity)) {
-                    return Err(apart(caller.catalog, &entity.kind));
+                if last_entity
+                    .as_ref()
+                    .is_some_and(|last| !last.shares_session_with(&entity))
+                {
+                    return Err(other_session(scope.catalog, &entity.kind));
                 }
                 text.clone_from(&entity.id);
-                *used = Some(entity);
+                *last_entity = Some(entity);
                 Ok(())
             }
             Value::Array(items) => items
                 .iter_mut()
-                .try_for_each(|item| self.replace_in(caller, item, used)),
+                .try_for_each(|item| self.replace_in(scope, item, last_entity)),
             Value::Object(fields) => fields
                 .values_mut()
-                .try_for_each(|field| self.replace_in(caller, field, used)),
+                .try_for_each(|field| self.replace_in(scope, field, last_entity)),
             _ => Ok(()),
         }
     }
@@ -318,7 +327,7 @@ impl Stateless {
 ///
 /// # Errors
 /// If no tool has it.
-fn known<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c FixedTool, ErrorData> {
+fn required_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c FixedTool, ErrorData> {
     catalog.tool(name).ok_or_else(|| {
         let shown: String = name.chars().take(80).collect();
         let nearest = catalog.nearest(name);
@@ -339,7 +348,8 @@ fn unknown_handle(catalog: &Catalog, kind: &EntityKind) -> String {
     }
 }
 
-fn apart(catalog: &Catalog, kind: &EntityKind) -> String {
+/// Returns the message for a handle whose entity lives in another session than the target and the earlier handles.
+fn other_session(catalog: &Catalog, kind: &EntityKind) -> String {
     let message = "the handle belongs to other objects than the handles before it".to_owned();
     match catalog.sources(kind) {
         [] => message,

@@ -17,7 +17,7 @@ use toolwit::tool::{AddOutcome, ToolId, ToolName, ToolSet};
 use toolwit::{Exposure, Scope, Tool, ToolDefinition};
 
 /// Maximum number of tools that a description names as sources of handles.
-const SOURCES_SHOWN: usize = 3;
+const SOURCES_SHOWN_MAX: usize = 3;
 
 /// A tool of the list, or one that a facade or a search reveals.
 pub(super) struct FixedTool {
@@ -48,11 +48,12 @@ pub(super) struct Catalog {
     pub(super) packages: Registry,
     tools: HashMap<String, FixedTool>,
     names_by_id: HashMap<ToolId, String>,
-    /// The names of the methods of each type of entities, which results list.
+    /// The names of the methods of each type of entities. A result lists those of its entities.
     methods: HashMap<EntityKind, Vec<String>>,
     /// The tools that return handles of a type.
     sources: HashMap<EntityKind, Vec<String>>,
     listed: Vec<WireTool>,
+    /// The tool set that assigns the names.
     names: ToolSet,
 }
 
@@ -83,10 +84,10 @@ impl Catalog {
         if has_facade || exposure == Exposure::Search {
             listed.push(catalog.add_meta(meta_tools::call_tool(), Target::Call));
         }
-        let interfaces = UiPages(principal);
+        let ui_pages = UiPages(principal);
         let listed = listed.iter().filter_map(|name| catalog.tools.get(name)).map(|tool| {
             let listed = wire::tool(&tool.name, &tool.definition, Revision::Stateless);
-            interfaces.link(listed, &tool.definition)
+            ui_pages.link(listed, &tool.definition)
         });
         catalog.listed = listed.collect();
         catalog
@@ -122,7 +123,7 @@ impl Catalog {
         self.methods.keys()
     }
 
-    /// Returns names similar to an unknown one.
+    /// Returns the names of tools that are similar to an unknown name.
     pub(super) fn nearest(&self, name: &str) -> Vec<String> {
         self.names.nearest(name).iter().map(ToString::to_string).collect()
     }
@@ -130,22 +131,22 @@ impl Catalog {
     /// Adds the tools of the host and its plugins, and those behind facades. Returns the names to list.
     fn add_tools(&mut self, principal: &Principal, exposure: Exposure) -> Vec<String> {
         let rule = principal.rule();
-        let shown = RegistryTools::among(principal.host().live_registry().clone(), Scope::new(), move |id| {
+        let registry_tools = RegistryTools::among(principal.host().live_registry().clone(), Scope::new(), move |id| {
             rule(id)
         });
-        let shown = if exposure == Exposure::Facade {
-            shown.as_facades()
+        let registry_tools = if exposure == Exposure::Facade {
+            registry_tools.as_facades()
         } else {
-            shown
+            registry_tools
         };
         let native = principal.host().native_tools().iter().cloned();
         let native = native.filter(|tool| principal.may_use(tool.definition().id.as_str()));
-        let shown: Vec<_> = native.chain(shown.tools()).collect();
+        let tools: Vec<_> = native.chain(registry_tools.tools()).collect();
         let mut listed = Vec::new();
-        for tool in &shown {
+        for tool in &tools {
             listed.extend(self.add(tool, None));
         }
-        for inner in shown
+        for inner in tools
             .iter()
             .filter_map(|tool| tool.facade())
             .flat_map(|facade| facade.folded())
@@ -165,15 +166,15 @@ impl Catalog {
                     plugin: plugin.name().to_owned(),
                     name: entity.name.clone(),
                 };
-                let entries = entity.entry_tools.iter().filter(|id| principal.may_use(id.as_str()));
-                let sources: Vec<_> = entries.filter_map(|id| self.names_by_id.get(id).cloned()).collect();
+                let entry_ids = entity.entry_tools.iter().filter(|id| principal.may_use(id.as_str()));
+                let sources: Vec<_> = entry_ids.filter_map(|id| self.names_by_id.get(id).cloned()).collect();
                 let usable = entity
                     .methods
                     .iter()
                     .filter(|method| principal.may_use(method.id.as_str()));
                 for method in usable.filter_map(|method| FixedMethod::new(kind.clone(), method)) {
                     let method = Arc::new(method);
-                    let shown = &sources[..sources.len().min(SOURCES_SHOWN)];
+                    let shown = &sources[..sources.len().min(SOURCES_SHOWN_MAX)];
                     let definition = method.describe(shown);
                     let tool: Arc<dyn Tool> = method.clone();
                     let Some(name) = self.add(&tool, Some((definition, Target::Method(method)))) else {
@@ -226,7 +227,7 @@ impl Catalog {
         let (definition, target) = fixed.unwrap_or_else(|| {
             let definition = tool.definition().clone();
             let target = match tool.facade() {
-                Some(facade) => Target::Facade(self.names_of(facade.folded())),
+                Some(facade) => Target::Facade(self.add_folded(facade.folded())),
                 None => Target::Tool(definition.id.clone()),
             };
             (definition, target)
@@ -243,8 +244,8 @@ impl Catalog {
         Some(name)
     }
 
-    /// Adds the tools behind a facade, and returns their names.
-    fn names_of(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
+    /// Adds the tools behind a facade that the catalog does not have yet. Returns the names of all of them.
+    fn add_folded(&mut self, inner: &[Arc<dyn Tool>]) -> Vec<String> {
         let name = |tool: &Arc<dyn Tool>| {
             self.add(tool, None)
                 .or_else(|| self.names_by_id.get(&tool.definition().id).cloned())
@@ -252,6 +253,7 @@ impl Catalog {
         inner.iter().filter_map(name).collect()
     }
 
+    /// Adds `search_tools` or `call_tool`. Returns its name.
     fn add_meta(&mut self, definition: ToolDefinition, target: Target) -> String {
         let name = definition.name().to_owned();
         let tool = FixedTool {

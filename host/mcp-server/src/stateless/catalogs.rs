@@ -16,8 +16,8 @@ impl Catalogs {
     /// Returns the catalog of a principal, which is built again after its packages have changed.
     pub(super) fn of(&self, principal: &Principal) -> Arc<Catalog> {
         let packages = principal.host().registry();
-        let known = self.lock().get(principal.group()).cloned();
-        match known.filter(|catalog| catalog.packages.is_same(&packages)) {
+        let cached = self.lock().get(principal.group()).cloned();
+        match cached.filter(|catalog| catalog.packages.is_same(&packages)) {
             Some(catalog) => catalog,
             None => {
                 let catalog = Arc::new(Catalog::of(principal));

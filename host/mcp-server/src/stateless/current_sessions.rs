@@ -10,8 +10,8 @@ use super::live_session::LiveSession;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 
-/// How long calls without a handle share a session. Objects of one session can be used together, but a trap of a guest
-/// ends all of them; a shorter time limits their number.
+/// How long calls without a handle share a session. Objects of one session can be used together, but if a guest traps, all of
+/// its objects in the session end. A limited time limits how many those are.
 const AGE_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Maximum number of calls without a handle in one session.
@@ -26,20 +26,20 @@ pub(super) struct CurrentSessions {
 struct CurrentSession {
     session: Arc<LiveSession>,
     packages: Registry,
-    begun: Instant,
+    start: Instant,
     calls: u32,
 }
 
 impl CurrentSessions {
-    /// Returns the session for a call of a principal, if it can still be used.
-    pub(super) fn of(&self, principal: &Principal, packages: &Registry) -> Option<Arc<LiveSession>> {
+    /// Returns the current session of a principal, and counts a call. `None` if there is none that can still be used.
+    pub(super) fn for_call(&self, principal: &Principal, packages: &Registry) -> Option<Arc<LiveSession>> {
         let mut sessions = self.lock();
         let current = sessions.get_mut(principal.name())?;
         if !current.is_usable(packages) {
             return None;
         }
         current.calls += 1;
-        current.session.used();
+        current.session.record_use();
         Some(current.session.clone())
     }
 
@@ -48,7 +48,7 @@ impl CurrentSessions {
         let current = CurrentSession {
             session,
             packages,
-            begun: Instant::now(),
+            start: Instant::now(),
             calls: 1,
         };
         // The earlier session is dropped after the lock is released.
@@ -67,7 +67,7 @@ impl CurrentSessions {
 
     /// Drops the sessions that are too old for further calls.
     pub(super) fn expire(&self) {
-        self.lock().retain(|_, current| current.begun.elapsed() < AGE_MAX);
+        self.lock().retain(|_, current| current.start.elapsed() < AGE_MAX);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, CurrentSession>> {
@@ -77,6 +77,6 @@ impl CurrentSessions {
 
 impl CurrentSession {
     fn is_usable(&self, packages: &Registry) -> bool {
-        self.begun.elapsed() < AGE_MAX && self.calls < CALLS_MAX && self.packages.is_same(packages)
+        self.start.elapsed() < AGE_MAX && self.calls < CALLS_MAX && self.packages.is_same(packages)
     }
 }

@@ -37,8 +37,8 @@ impl FixedMethod {
         while properties.contains_key(&parameter) {
             parameter.push_str("_handle");
         }
-        let described = json!({"type": "string", "description": format!("The `handle` of a `{}`.", kind.name)});
-        properties.shift_insert(0, parameter.clone(), described);
+        let handle_schema = json!({"type": "string", "description": format!("The `handle` of a `{}`.", kind.name)});
+        properties.shift_insert(0, parameter.clone(), handle_schema);
         if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
             let others = required.drain(..).filter(|name| *name != json!(by_id_name));
             let others: Vec<_> = others.collect();

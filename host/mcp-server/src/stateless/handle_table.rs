@@ -17,7 +17,8 @@ pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 /// The random bytes of a handle: 144 bits cannot be guessed.
 const RANDOM_BYTES: usize = 18;
 
-/// Maximum number of live sessions of one principal. Beyond it, the least recently used session ends with its handles.
+/// Maximum number of live sessions with handles of one principal. Beyond it, the least recently used session ends with its
+/// handles.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 100;
 
 /// Maximum number of handles of one session.
@@ -71,20 +72,21 @@ impl HandleTable {
         state.expire();
         let HandleState { sessions, handles, .. } = &*state;
         let handle = handles.get(handle)?;
-        let kept = sessions.get(&handle.session)?;
-        if kept.principal != principal {
+        let session_handles = sessions.get(&handle.session)?;
+        if session_handles.principal != principal {
             return None;
         }
-        kept.session.used();
+        session_handles.session.record_use();
         Some(Entity {
             kind: handle.kind.clone(),
             id: handle.id.clone(),
-            session: kept.session.clone(),
+            session: session_handles.session.clone(),
             session_number: handle.session,
         })
     }
 
-    /// Returns the handles of entities of a session. An entity without a handle gets a new one.
+    /// Returns the handles of entities of a session, in the order of the entities. An entity without a handle gets a new one,
+    /// unless the session has too many or the system has no randomness: then it has `None`.
     pub(super) fn issue(
         &self,
         session: &Arc<LiveSession>,
@@ -93,21 +95,27 @@ impl HandleTable {
     ) -> Vec<Option<String>> {
         let mut state = self.state();
         state.expire();
-        let number = state.number_of(session, principal);
+        let number = state.number_or_add(session, principal);
         entities.into_iter().map(|entity| state.issue(number, entity)).collect()
     }
 
     /// Returns the sessions.
     pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
         let state = self.state();
-        state.sessions.values().map(|kept| kept.session.clone()).collect()
+        state
+            .sessions
+            .values()
+            .map(|session_handles| session_handles.session.clone())
+            .collect()
     }
 
     /// Removes a session with its handles, if it has handles.
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         let mut state = self.state();
-        let mut kept = state.sessions.iter();
-        if let Some(number) = kept.find_map(|(number, kept)| Arc::ptr_eq(&kept.session, session).then_some(*number)) {
+        let mut entries = state.sessions.iter();
+        if let Some(number) = entries
+            .find_map(|(number, session_handles)| Arc::ptr_eq(&session_handles.session, session).then_some(*number))
+        {
             state.remove(number);
         }
     }
@@ -130,40 +138,46 @@ impl HandleTable {
 impl HandleState {
     fn expire(&mut self) {
         let now = Instant::now();
-        let is_live = |kept: &SessionHandles| now.duration_since(kept.session.last_use()) < HANDLE_TTL;
+        let is_live =
+            |session_handles: &SessionHandles| now.duration_since(session_handles.session.last_use()) < HANDLE_TTL;
         if self.sessions.values().all(is_live) {
             return;
         }
-        self.sessions.retain(|_, kept| is_live(kept));
+        self.sessions.retain(|_, session_handles| is_live(session_handles));
         let sessions = &self.sessions;
         self.handles.retain(|_, handle| sessions.contains_key(&handle.session));
     }
 
     /// Returns the number of a session. A session that is not in the table is added.
-    fn number_of(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
-        let kept = self
+    fn number_or_add(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
+        let session_handles = self
             .sessions
             .iter()
-            .find(|(_, kept)| Arc::ptr_eq(&kept.session, session));
-        if let Some((number, kept)) = kept {
-            kept.session.used();
+            .find(|(_, session_handles)| Arc::ptr_eq(&session_handles.session, session));
+        if let Some((number, session_handles)) = session_handles {
+            session_handles.session.record_use();
             return *number;
         }
         self.make_room(principal);
         self.next_session += 1;
-        let kept = SessionHandles {
+        let session_handles = SessionHandles {
             session: session.clone(),
             principal: principal.to_owned(),
             handles: HashMap::new(),
         };
-        self.sessions.insert(self.next_session, kept);
+        self.sessions.insert(self.next_session, session_handles);
         self.next_session
     }
 
     /// Ends the least recently used session of a principal that has too many.
     fn make_room(&mut self, principal: &str) {
-        let own = self.sessions.iter().filter(|(_, kept)| kept.principal == principal);
-        let mut own: Vec<_> = own.map(|(number, kept)| (kept.session.last_use(), *number)).collect();
+        let own = self
+            .sessions
+            .iter()
+            .filter(|(_, session_handles)| session_handles.principal == principal);
+        let mut own: Vec<_> = own
+            .map(|(number, session_handles)| (session_handles.session.last_use(), *number))
+            .collect();
         if own.len() < SESSIONS_PER_PRINCIPAL_MAX {
             return;
         }
@@ -179,15 +193,15 @@ impl HandleState {
     }
 
     fn issue(&mut self, session: u64, entity: (EntityKind, String)) -> Option<String> {
-        let kept = self.sessions.get_mut(&session)?;
-        if let Some(handle) = kept.handles.get(&entity) {
+        let session_handles = self.sessions.get_mut(&session)?;
+        if let Some(handle) = session_handles.handles.get(&entity) {
             return Some(handle.clone());
         }
-        if kept.handles.len() >= HANDLES_PER_SESSION_MAX {
+        if session_handles.handles.len() >= HANDLES_PER_SESSION_MAX {
             return None;
         }
         let handle = random_handle(&entity.0.name)?;
-        kept.handles.insert(entity.clone(), handle.clone());
+        session_handles.handles.insert(entity.clone(), handle.clone());
         let (kind, id) = entity;
         self.handles.insert(handle.clone(), Handle { session, kind, id });
         Some(handle)

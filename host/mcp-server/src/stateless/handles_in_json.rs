@@ -1,4 +1,4 @@
-//! Handles in arguments and results.
+//! Handles in the JSON of results.
 
 use serde_json::{Map, Value, json};
 
@@ -12,12 +12,12 @@ const HANDLE: &str = "handle";
 
 /// Returns the entities in a result: the JSON objects that represent live objects of the result.
 pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, String)> {
-    let mut found = Vec::new();
+    let mut entities = Vec::new();
     let kinds = kinds_of(result, catalog);
     if let Some(value) = result.value.as_ref().filter(|_| !kinds.is_empty()) {
-        collect(value, &kinds, &mut found);
+        collect(value, &kinds, &mut entities);
     }
-    found
+    entities
 }
 
 /// Writes handles into the entities of a result, and the names of the tools that take them. `handles` are in the order of
@@ -46,32 +46,33 @@ fn kinds_of(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, Option<S
 fn entity<'k>(value: &Value, kinds: &'k [(EntityKind, Option<String>)]) -> Option<(&'k EntityKind, String)> {
     let fields = value.as_object()?;
     let (name, id) = (fields.get("type")?.as_str()?, fields.get("id")?.as_str()?);
-    let is_it = |(kind, known): &&(EntityKind, Option<String>)| {
-        kind.name == name && known.as_ref().is_none_or(|known| known == id)
+    let is_match = |(kind, required_id): &&(EntityKind, Option<String>)| {
+        kind.name == name && required_id.as_ref().is_none_or(|required_id| required_id == id)
     };
-    kinds.iter().find(is_it).map(|(kind, _)| (kind, id.to_owned()))
+    kinds.iter().find(is_match).map(|(kind, _)| (kind, id.to_owned()))
 }
 
 /// Returns whether the server writes a field of an entity. Objects inside such a field are not entities of the result.
-fn is_written(name: &str) -> bool {
+fn is_server_field(name: &str) -> bool {
     name == HANDLE || name == AVAILABLE_TOOLS
 }
 
-fn collect(value: &Value, kinds: &[(EntityKind, Option<String>)], found: &mut Vec<(EntityKind, String)>) {
+/// Collects the entities in a value.
+fn collect(value: &Value, kinds: &[(EntityKind, Option<String>)], entities: &mut Vec<(EntityKind, String)>) {
     let entity = entity(value, kinds);
     let is_entity = entity.is_some();
-    found.extend(entity.map(|(kind, id)| (kind.clone(), id)));
+    entities.extend(entity.map(|(kind, id)| (kind.clone(), id)));
     match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, kinds, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, kinds, entities)),
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| !(is_entity && is_written(name)))
-            .for_each(|(_, field)| collect(field, kinds, found)),
+            .filter(|(name, _)| !(is_entity && is_server_field(name)))
+            .for_each(|(_, field)| collect(field, kinds, entities)),
         _ => {}
     }
 }
 
-/// Visits the entities in the order of [`collect`].
+/// Writes the handles, and visits the entities in the order of [`collect`]. Returns whether the value has changed.
 fn write(
     value: &mut Value,
     kinds: &[(EntityKind, Option<String>)],
@@ -81,7 +82,7 @@ fn write(
     let mut has_changed = false;
     let kind = entity(value, kinds).map(|(kind, _)| kind);
     if let (Some(kind), Some(fields)) = (kind, value.as_object_mut()) {
-        // A field `handle` that the guest wrote is not valid.
+        // A field `handle` that the guest wrote is not a handle of the server.
         has_changed = fields.shift_remove(HANDLE).is_some();
         if let Some(handle) = handles.next().flatten() {
             write_handle(fields, handle, || methods(kind));
@@ -94,7 +95,7 @@ fn write(
             .fold(has_changed, |any, item| write(item, kinds, handles, methods) | any),
         Value::Object(fields) => fields
             .iter_mut()
-            .filter(|(name, _)| !(kind.is_some() && is_written(name)))
+            .filter(|(name, _)| !(kind.is_some() && is_server_field(name)))
             .fold(has_changed, |any, (_, field)| {
                 write(field, kinds, handles, methods) | any
             }),
@@ -104,8 +105,8 @@ fn write(
 
 fn write_handle(fields: &mut Map<String, Value>, handle: String, methods: impl FnOnce() -> Value) {
     let id = fields.keys().position(|key| key == "id");
-    let at = id.map_or(fields.len(), |at| at + 1);
-    fields.shift_insert(at, HANDLE.to_owned(), Value::String(handle));
+    let position = id.map_or(fields.len(), |id| id + 1);
+    fields.shift_insert(position, HANDLE.to_owned(), Value::String(handle));
     if fields.contains_key(AVAILABLE_TOOLS) {
         fields.insert(AVAILABLE_TOOLS.to_owned(), methods());
     }

@@ -44,17 +44,18 @@ impl LiveSession {
         self.permit.group()
     }
 
-    /// Returns when it was used last.
+    /// Returns when the session was last used.
     pub(super) fn last_use(&self) -> Instant {
         *self.last_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a use.
-    pub(super) fn used(&self) {
+    /// Records a use of the session.
+    pub(super) fn record_use(&self) {
         *self.last_use.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns the tool that calls a method of an entity: one that is bound to the entity, or shared by its type.
+    /// Returns the tool that calls a method of an entity: one that is bound to the entity, or one that the entities of its type
+    /// share. `None` if the session has neither.
     pub(super) async fn method(
         &self,
         method: &FixedMethod,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::current_sessions::CurrentSessions;
 use super::handle_table::HandleTable;
 use super::live_session::LiveSession;
-use super::live_session_limits::LiveSessionLimits;
+use super::live_session_limits::LiveSessionCounter;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 use toolwit::{Error, ErrorKind, Phase};
@@ -16,21 +16,22 @@ use toolwit::{Error, ErrorKind, Phase};
 pub(super) struct LiveSessions {
     current: CurrentSessions,
     pub(super) handles: HandleTable,
-    pub(super) shares: LiveSessionLimits,
+    pub(super) counter: LiveSessionCounter,
 }
 
 impl LiveSessions {
-    /// Returns the session for a call without a handle. If the principal's group has too many sessions, the least
-    /// recently used session without a running call ends.
+    /// Returns the session for a call without a handle. If there are too many sessions to begin one, the least recently used
+    /// session of the principal's group that runs no call ends.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if all sessions of the group run calls, and an error if a new session cannot be built.
+    /// [`ErrorKind::Busy`] if there are too many sessions, and the group has none without a running call; otherwise an error if
+    /// a new session cannot be built.
     pub(super) async fn current(&self, principal: &Principal, packages: &Registry) -> Result<Arc<LiveSession>, Error> {
-        if let Some(session) = self.current.of(principal, packages) {
+        if let Some(session) = self.current.for_call(principal, packages) {
             return Ok(session);
         }
         let permit = loop {
-            if let Some(permit) = self.shares.permit(principal.group()) {
+            if let Some(permit) = self.counter.permit(principal.group()) {
                 break permit;
             }
             if !self.end_idle(principal.group()) {
@@ -51,13 +52,13 @@ impl LiveSessions {
 
     /// Ends the session of a group that was used least recently and runs no call. Returns whether a session was ended.
     fn end_idle(&self, group: &str) -> bool {
-        let mut kept: HashMap<*const LiveSession, (Arc<LiveSession>, usize)> = HashMap::new();
+        let mut sessions: HashMap<*const LiveSession, (Arc<LiveSession>, usize)> = HashMap::new();
         for session in self.current.sessions().into_iter().chain(self.handles.sessions()) {
-            kept.entry(Arc::as_ptr(&session)).or_insert((session, 0)).1 += 1;
+            sessions.entry(Arc::as_ptr(&session)).or_insert((session, 0)).1 += 1;
         }
-        // A call holds its session, in addition to the tables.
+        // The tables and this map hold a session; a running call holds it, too.
         let is_idle = |(session, tables): &(Arc<LiveSession>, usize)| Arc::strong_count(session) == tables + 1;
-        let own = kept.into_values().filter(|(session, _)| session.group() == group);
+        let own = sessions.into_values().filter(|(session, _)| session.group() == group);
         let oldest = own.filter(is_idle).min_by_key(|(session, _)| session.last_use());
         let Some((session, _)) = oldest else { return false };
         self.current.remove(&session);
@@ -85,7 +86,7 @@ mod tests {
             Principal::new("other", host.clone()),
         );
         let sessions = LiveSessions::default();
-        sessions.shares.limit(4, 2);
+        sessions.counter.set_limits(4, 2);
         let begin = async |principal: &Principal| {
             tokio::time::advance(Duration::from_millis(1)).await;
             sessions.current(principal, &packages).await
@@ -111,15 +112,15 @@ mod tests {
     async fn all_sessions_end_with_their_permits() {
         let host = Toolwit::builder().build().await.unwrap();
         let sessions = LiveSessions::default();
-        sessions.shares.limit(1, 1);
+        sessions.counter.set_limits(1, 1);
         let ann = Principal::new("ann", host.clone());
         for _ in 0..3 {
             // Another registry needs another session.
             let packages = Toolwit::builder().build().await.unwrap().registry();
             assert!(sessions.current(&ann, &packages).await.is_ok());
         }
-        assert!(sessions.shares.permit("bob").is_none());
+        assert!(sessions.counter.permit("bob").is_none());
         sessions.current.remove(&sessions.current.sessions()[0]);
-        assert!(sessions.shares.permit("bob").is_some());
+        assert!(sessions.counter.permit("bob").is_some());
     }
 }

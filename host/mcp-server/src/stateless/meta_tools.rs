@@ -42,10 +42,10 @@ pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Argum
         return ToolResult::error("`need` must describe the tool: `a tool that …`");
     };
     let query = Query::new(need).with_task(text("task").unwrap_or_default());
-    let found = catalog.packages.search(&query, |id| principal.may_use(id));
+    let search_hits = catalog.packages.search(&query, |id| principal.may_use(id));
     let mut names: Vec<&str> = Vec::new();
     let mut hits = Vec::new();
-    for hit in found {
+    for hit in search_hits {
         let inner = hit.leads_to.as_ref().map(|inner| inner.id.as_str());
         for tool in [Some(hit.id.as_str()), inner]
             .into_iter()
@@ -54,7 +54,7 @@ pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Argum
         {
             if !names.contains(&tool.name.as_str()) && hits.len() < HITS_MAX {
                 names.push(&tool.name);
-                hits.push(described(tool));
+                hits.push(describe(tool));
             }
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
     let tools: Vec<_> = names
         .iter()
         .filter_map(|name| catalog.tool(name))
-        .map(described)
+        .map(describe)
         .collect();
     ToolResult::value(json!({"tools": tools, "note": "call the one that fits with `call_tool`"}))
 }
@@ -79,8 +79,8 @@ pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
 /// Returns the tool and the arguments of a call of `call_tool`. Arguments that a model wrote as text are accepted.
 ///
 /// # Errors
-/// A message for the model.
-pub(super) fn target(mut arguments: Arguments) -> Result<(String, Arguments), String> {
+/// A message for the model, if the name is missing or the arguments are not an object.
+pub(super) fn parse_call(mut arguments: Arguments) -> Result<(String, Arguments), String> {
     let Some(Value::String(name)) = arguments.remove("name") else {
         return Err("/name: it must be the name of a tool".to_owned());
     };
@@ -98,7 +98,7 @@ pub(super) fn target(mut arguments: Arguments) -> Result<(String, Arguments), St
     Ok((name, inner))
 }
 
-fn described(tool: &FixedTool) -> Value {
+fn describe(tool: &FixedTool) -> Value {
     json!({
         "name": tool.name,
         "description": tool.definition.description,

@@ -9,11 +9,11 @@ use toolwit::tool::text::json_parts;
 
 /// A line of the input, after its checks.
 #[derive(Debug)]
-pub(super) enum Incoming {
-    /// A message for the server, with the id of its request as JSON text.
+pub(super) enum IncomingLine {
+    /// A message for the server. If it is a request, `request_id` is its id as JSON text.
     Message {
         message: Box<ClientJsonRpcMessage>,
-        request: Option<String>,
+        request_id: Option<String>,
     },
     /// A message that is refused with this answer.
     Refused(Value),
@@ -26,13 +26,13 @@ pub(super) fn refusal(id: Value, code: ErrorCode, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code.0, "message": message}})
 }
 
-/// Parses a line.
-pub(super) fn parse(line: &[u8]) -> Incoming {
+/// Parses and checks a line.
+pub(super) fn parse(line: &[u8]) -> IncomingLine {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.iter().all(u8::is_ascii_whitespace) {
-        return Incoming::Ignored;
+        return IncomingLine::Ignored;
     }
-    let refused = |id: &Value, code, message: &str| Incoming::Refused(refusal(id.clone(), code, message));
+    let refused = |id: &Value, code, message: &str| IncomingLine::Refused(refusal(id.clone(), code, message));
     if json_parts(line) > MCP_REQUEST_PARTS_MAX {
         let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} values and names");
         return refused(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
@@ -69,21 +69,21 @@ pub(super) fn parse(line: &[u8]) -> Incoming {
         return if is_request {
             refused(&answer_id, ErrorCode::INVALID_PARAMS, "`params` must be an object")
         } else {
-            Incoming::Ignored
+            IncomingLine::Ignored
         };
     }
-    let request = is_request.then(|| answer_id.to_string());
+    let request_id = is_request.then(|| answer_id.to_string());
     let converted = match value.as_object_mut().and_then(tool_call) {
         Some(call) => Ok(call),
         None => serde_json::from_value::<ClientJsonRpcMessage>(value),
     };
     match converted {
-        Ok(message) => Incoming::Message {
+        Ok(message) => IncomingLine::Message {
             message: Box::new(message),
-            request,
+            request_id,
         },
         Err(_) if is_request => refused(&answer_id, ErrorCode::INVALID_REQUEST, "the request is invalid"),
-        Err(_) => Incoming::Ignored,
+        Err(_) => IncomingLine::Ignored,
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     fn code(line: &str) -> Value {
         match parse(line.as_bytes()) {
-            Incoming::Refused(answer) => answer["error"]["code"].clone(),
+            IncomingLine::Refused(answer) => answer["error"]["code"].clone(),
             other => panic!("{other:?}"),
         }
     }
@@ -147,7 +147,7 @@ mod tests {
         let nested = "[".repeat(100_000);
         assert_eq!(code(&nested), -32700);
         match parse(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}") {
-            Incoming::Refused(answer) => assert_eq!(answer["error"]["code"], -32700),
+            IncomingLine::Refused(answer) => assert_eq!(answer["error"]["code"], -32700),
             other => panic!("{other:?}"),
         }
     }
@@ -161,7 +161,7 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{{"a":[{items}]}}}}}}"#
             )
         };
-        assert!(matches!(parse(call(60_000).as_bytes()), Incoming::Message { .. }));
+        assert!(matches!(parse(call(60_000).as_bytes()), IncomingLine::Message { .. }));
         assert_eq!(code(&call(70_000)), -32600);
         let broken = "[".repeat(MCP_REQUEST_PARTS_MAX + 1);
         assert_eq!(code(&broken), -32600, "it is counted, and not parsed");
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn requests_notifications_and_answers_pass() {
         let passes = |line: &str| match parse(line.as_bytes()) {
-            Incoming::Message { request, .. } => request,
+            IncomingLine::Message { request_id, .. } => request_id,
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
             None
         );
         assert_eq!(passes(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#), None);
-        assert!(matches!(parse(b"  \r"), Incoming::Ignored));
+        assert!(matches!(parse(b"  \r"), IncomingLine::Ignored));
     }
 
     // attack: G2

@@ -12,7 +12,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Serves a client over standard input and output, until the input ends or the token is cancelled.
 ///
 /// # Errors
-/// If the connection fails before it has begun.
+/// If the connection fails before it has begun, or the task that serves it panics.
 pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
     let (input, output) = standard_streams();
     serve_streams(connection, input, output, cancel).await

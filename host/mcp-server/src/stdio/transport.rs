@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::line_reader::{Line, LineReader};
-use super::message::{Incoming, beginning_error, parse, refusal};
+use super::message::{IncomingLine, beginning_error, parse, refusal};
 use crate::pending::{PendingRequest, PendingRequests};
 
 /// Maximum length of a message, in bytes. The arguments of a call are limited to less.
@@ -28,11 +28,12 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 /// The time that running requests have to be answered after the end of the input.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
-/// The messages of one client.
+/// The transport of the messages of one client, one message a line.
 pub(super) struct LineTransport<R, W> {
     input: LineReader<R>,
     output: Arc<AsyncMutex<W>>,
-    open: Arc<OpenRequests>,
+    unanswered: Arc<UnansweredRequests>,
+    /// The limits on the number and the memory of unanswered requests.
     pending: PendingRequests,
     /// Whether a request has begun the connection.
     has_begun: bool,
@@ -40,24 +41,24 @@ pub(super) struct LineTransport<R, W> {
 
 /// The requests that are not answered yet, by their ids as JSON text.
 #[derive(Default)]
-struct OpenRequests {
+struct UnansweredRequests {
     ids: Mutex<HashMap<String, PendingRequest>>,
     answered: Notify,
 }
 
-impl OpenRequests {
+impl UnansweredRequests {
     fn ids(&self) -> MutexGuard<'_, HashMap<String, PendingRequest>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self, id: &RequestId) {
+    fn remove(&self, id: &RequestId) {
         let id = serde_json::to_string(id).unwrap_or_default();
         self.ids().remove(&id);
         self.answered.notify_one();
     }
 
     /// Waits until every request is answered.
-    async fn wait(&self) {
+    async fn wait_until_empty(&self) {
         while !self.ids().is_empty() {
             self.answered.notified().await;
         }
@@ -69,7 +70,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         Self {
             input: LineReader::new(input, MESSAGE_BYTES_MAX),
             output: Arc::new(AsyncMutex::new(output)),
-            open: Arc::default(),
+            unanswered: Arc::default(),
             pending: PendingRequests::new(PENDING_MAX, PENDING_BYTES_MAX),
             has_begun: false,
         }
@@ -77,36 +78,36 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
 
     /// Checks a line, and returns the message for the server. The error is the answer to the line, if it needs one.
     fn accept(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
-        let (message, request) = match parse(line) {
-            Incoming::Message { message, request } => (*message, request),
-            Incoming::Refused(answer) => return Err(Some(answer)),
-            Incoming::Ignored => return Err(None),
+        let (message, request_id) = match parse(line) {
+            IncomingLine::Message { message, request_id } => (*message, request_id),
+            IncomingLine::Refused(answer) => return Err(Some(answer)),
+            IncomingLine::Ignored => return Err(None),
         };
         if !self.has_begun {
             // The protocol library would end the connection at any other message.
-            let Some(id) = &request else { return Err(None) };
+            let Some(id) = &request_id else { return Err(None) };
             if let Some(error) = beginning_error(line) {
                 return Err(Some(refusal(json_of(id), error.code, &error.message)));
             }
             self.has_begun = !is_ping(line);
         }
-        if let Some(id) = request {
+        if let Some(id) = request_id {
             let refused = |message| Err(Some(refusal(json_of(&id), ErrorCode::INVALID_REQUEST, message)));
-            if self.open.ids().contains_key(&id) {
+            if self.unanswered.ids().contains_key(&id) {
                 return refused("a request with this id is not answered yet");
             }
             let reserved = self.pending.reserve(0);
             let Some(reserved) = reserved.and_then(|request| self.pending.adjust(request, line)) else {
                 return refused("too many requests are not answered yet; repeat it later");
             };
-            self.open.ids().insert(id, reserved);
+            self.unanswered.ids().insert(id, reserved);
         }
         if let ClientJsonRpcMessage::Notification(notification) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(id) = &cancelled.params.request_id
         {
             // A cancelled request is not answered.
-            self.open.close(id);
+            self.unanswered.remove(id);
         }
         Ok(message)
     }
@@ -120,7 +121,7 @@ where
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (output, open) = (self.output.clone(), self.open.clone());
+        let (output, unanswered) = (self.output.clone(), self.unanswered.clone());
         async move {
             let answered = match &item {
                 ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -129,7 +130,7 @@ where
             };
             let sent = write(&output, &item).await;
             if let Some(id) = answered {
-                open.close(id);
+                unanswered.remove(id);
             }
             sent
         }
@@ -148,7 +149,7 @@ where
                 }
                 Ok(Line::End) | Err(_) => {
                     // The client may still wait for the answers to requests that it piped in.
-                    drop(tokio::time::timeout(DRAIN_MAX, self.open.wait()).await);
+                    drop(tokio::time::timeout(DRAIN_MAX, self.unanswered.wait_until_empty()).await);
                     return None;
                 }
             };

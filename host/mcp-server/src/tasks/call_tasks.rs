@@ -27,13 +27,13 @@ const TASK_TTL: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of running tasks of a principal. Further calls are answered directly.
 const RUNNING_MAX: usize = 100;
 
-/// Maximum number of tasks that a principal creates within twice [`TASK_TTL`], in which a task runs and its result is
+/// Maximum number of tasks that a principal creates within twice [`TASK_TTL`], the time in which a task runs and its result is
 /// kept.
-const KEPT_MAX: usize = 1_000;
+const TASKS_MAX: usize = 1_000;
 
 /// Maximum memory of the results of a principal's tasks, in bytes. A result that exceeds it becomes an error of its
 /// task.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// The interval at which a client should request the state of a task, in milliseconds.
 const POLL_MS: u64 = 1_000;
@@ -106,9 +106,9 @@ impl ResultBytes {
         }
     }
 
-    /// Adds the size of the result, unless the sum would exceed its limit.
+    /// Adds the size of the result, unless the sum would exceed its limit. Returns whether it was added.
     fn keep(&self, bytes: usize) -> bool {
-        let add = |sum: usize| Some(sum.saturating_add(bytes)).filter(|sum| *sum <= KEPT_BYTES_MAX);
+        let add = |sum: usize| Some(sum.saturating_add(bytes)).filter(|sum| *sum <= RESULT_BYTES_MAX);
         let is_kept = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
         if is_kept {
             self.own.store(bytes, Ordering::Relaxed);
@@ -123,11 +123,11 @@ impl ResultBytes {
 }
 
 impl CallTasks {
-    /// Refuses a call of a tool that needs tasks.
+    /// Refuses a call of a tool that requires tasks, if the client does not support them.
     ///
     /// # Errors
     /// If the client does not declare the extension.
-    pub(crate) fn check(support: TaskSupport, client: &ClientCapabilities) -> Result<(), ErrorData> {
+    pub(crate) fn check_support(support: TaskSupport, client: &ClientCapabilities) -> Result<(), ErrorData> {
         if support == TaskSupport::Required && !client.supports_tasks() {
             let required = ClientCapabilities::builder().enable_tasks().build();
             return Err(ErrorData::missing_required_client_capability(required));
@@ -169,7 +169,7 @@ impl CallTasks {
         let tasks = principals.entry(principal.to_owned()).or_default();
         let now = Instant::now();
         tasks.forget_expired(now, self.ttl);
-        if tasks.created.len() >= KEPT_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
+        if tasks.created.len() >= TASKS_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
             return None;
         }
         let bytes = ResultBytes::of(&tasks.bytes);
@@ -209,7 +209,7 @@ impl CallTasks {
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         self.lock().retain(|_, tasks| {
-            // The count also ends the tasks whose time is over.
+            // Counting the running tasks also ends those whose time is over.
             let running = tasks.manager.running_task_count();
             tasks.forget_expired(now, self.ttl);
             running > 0 || !tasks.created.is_empty()
@@ -358,7 +358,7 @@ mod tests {
     #[tokio::test]
     async fn call_beyond_the_limit_is_answered_directly() {
         let tasks = CallTasks::default();
-        for _ in 0..KEPT_MAX {
+        for _ in 0..TASKS_MAX {
             assert!(task_id(&tasks, "ann").await.is_some());
             tokio::task::yield_now().await;
         }

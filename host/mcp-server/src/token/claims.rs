@@ -20,10 +20,10 @@ pub(crate) struct Claims {
     exp: f64,
     nbf: Option<f64>,
     scope: Option<Texts>,
-    /// The scopes, in the form of some issuers.
+    /// The scopes, under the name that some issuers use.
     scp: Option<Texts>,
     client_id: Option<String>,
-    /// The client, in the form of OpenID Connect.
+    /// The id of the client, under the name of OpenID Connect.
     azp: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Claims {
         texts.flat_map(|text| text.split_ascii_whitespace()).collect()
     }
 
-    /// Returns the client to which the token was given.
+    /// Returns the id of the client to which the token was given.
     pub(crate) fn client(&self) -> Option<&str> {
         self.client_id.as_deref().or(self.azp.as_deref())
     }

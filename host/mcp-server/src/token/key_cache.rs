@@ -42,7 +42,7 @@ pub(super) struct IssuerKeys {
     /// The issuer, as its metadata and its tokens state it.
     pub(super) issuer: String,
     keys: Vec<SigningKey>,
-    since: Instant,
+    requested_at: Instant,
 }
 
 /// The reason why there is no key for a token.
@@ -57,12 +57,12 @@ pub(super) enum KeyError {
 impl IssuerKeys {
     /// Returns the key of a token: the one that it names, or the only one of its algorithm.
     pub(super) fn key(&self, token: &SignedToken<'_>) -> Option<&SigningKey> {
-        let mut fitting = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
+        let mut candidates = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
         match &token.key_id {
-            Some(id) => fitting.find(|key| key.id.as_ref() == Some(id)),
+            Some(id) => candidates.find(|key| key.id.as_ref() == Some(id)),
             None => {
-                let only = fitting.next();
-                only.filter(|_| fitting.next().is_none())
+                let only = candidates.next();
+                only.filter(|_| candidates.next().is_none())
             }
         }
     }
@@ -83,15 +83,15 @@ impl KeyCache {
         stated.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
     }
 
-    /// Returns keys that contain the key of a token.
+    /// Returns keys of the issuer that contain the key of a token. They are requested if the cached ones are too old, or lack
+    /// the key.
     pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
-        let has_key = |keys: &Arc<IssuerKeys>| keys.since.elapsed() < STALE_MAX && keys.key(token).is_some();
-        let known = self.current();
-        let found = known.filter(has_key);
-        if let Some(keys) = found.as_ref().filter(|keys| keys.since.elapsed() < AGE_MAX) {
+        let has_key = |keys: &Arc<IssuerKeys>| keys.requested_at.elapsed() < STALE_MAX && keys.key(token).is_some();
+        let usable = self.cached_keys().filter(has_key);
+        if let Some(keys) = usable.as_ref().filter(|keys| keys.requested_at.elapsed() < AGE_MAX) {
             return Ok(keys.clone());
         }
-        match found {
+        match usable {
             // Only one token waits while cached keys are requested again. The others use the cached keys.
             Some(keys) => match self.requests.try_lock() {
                 Ok(mut requests) => self.request(&mut requests).await,
@@ -102,14 +102,14 @@ impl KeyCache {
                 self.request(&mut requests).await;
             }
         }
-        match self.current() {
+        match self.cached_keys() {
             Some(keys) if has_key(&keys) => Ok(keys),
-            Some(keys) if keys.since.elapsed() < STALE_MAX => Err(KeyError::Unknown),
+            Some(keys) if keys.requested_at.elapsed() < STALE_MAX => Err(KeyError::Unknown),
             _ => Err(KeyError::Unavailable),
         }
     }
 
-    fn current(&self) -> Option<Arc<IssuerKeys>> {
+    fn cached_keys(&self) -> Option<Arc<IssuerKeys>> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -137,8 +137,8 @@ impl IssuerKeys {
         let keys = server.signing_keys().await?;
         Ok(Self {
             issuer: server.issuer().to_owned(),
-            keys: keys.iter().filter_map(SigningKey::read).collect(),
-            since: Instant::now(),
+            keys: keys.iter().filter_map(SigningKey::parse).collect(),
+            requested_at: Instant::now(),
         })
     }
 }

@@ -11,9 +11,9 @@ use super::signing_key::{SignatureAlgorithm, SigningKey};
 /// The maximum length of a token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// The types of an access token. Some issuers state no type, or the type of any token. Other types, such as that of a
-/// logout token, are refused.
-const TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
+/// The accepted types of a token. Some issuers state no type, or `jwt`, which is the type of any token. Other types, such as
+/// that of a logout token, are refused.
+const ACCEPTED_TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
 
 /// The header of a token. Keys and addresses of keys in it are not read.
 #[derive(Deserialize)]
@@ -62,7 +62,11 @@ impl<'t> SignedToken<'t> {
         if header.crit.is_some() {
             return Err("it has extensions that are not supported");
         }
-        let is_type = |stated: &String| TYPES.iter().any(|known| known.eq_ignore_ascii_case(stated));
+        let is_type = |stated: &String| {
+            ACCEPTED_TYPES
+                .iter()
+                .any(|accepted| accepted.eq_ignore_ascii_case(stated))
+        };
         if !header.typ.as_ref().is_none_or(is_type) {
             return Err("it is not an access token");
         }
@@ -82,11 +86,11 @@ impl<'t> SignedToken<'t> {
             .map(|stated| stated.iss)
     }
 
-    /// Returns the claims, if a key has signed them with its own algorithm.
+    /// Returns the claims, if `key` has signed them with its own algorithm.
     ///
     /// # Errors
     /// The reason why the token is refused.
-    pub(super) fn verified(&self, key: &SigningKey) -> Result<Claims, &'static str> {
+    pub(super) fn verified_claims(&self, key: &SigningKey) -> Result<Claims, &'static str> {
         if key.algorithm() != self.algorithm || !key.has_signed(self.message.as_bytes(), &self.signature) {
             return Err("its signature is invalid");
         }

@@ -35,9 +35,9 @@ enum KeyMaterial {
     Ed25519(Vec<u8>),
 }
 
-/// A key in a set of keys.
+/// A key in a key set (RFC 7517).
 #[derive(Deserialize)]
-struct WrittenKey {
+struct JsonWebKey {
     kty: String,
     kid: Option<String>,
     #[serde(rename = "use")]
@@ -52,9 +52,9 @@ struct WrittenKey {
 }
 
 impl SigningKey {
-    /// Reads a key. `None` for one that is not for signatures, or whose algorithm is not accepted.
-    pub(super) fn read(key: &Value) -> Option<Self> {
-        let key = WrittenKey::deserialize(key).ok()?;
+    /// Parses a key of a key set. `None` for one that is not for signatures, or whose algorithm is not accepted.
+    pub(super) fn parse(key: &Value) -> Option<Self> {
+        let key = JsonWebKey::deserialize(key).ok()?;
         let is_for_signatures = key.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
         let verifies = key
             .key_ops
@@ -76,10 +76,11 @@ impl SigningKey {
             ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(coordinate(&key.x)?),
             _ => return None,
         };
-        let read = Self { id: key.kid, material };
-        let is_own =
-            |algorithm: Value| SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == read.algorithm());
-        key.alg.is_none_or(is_own).then_some(read)
+        let signing_key = Self { id: key.kid, material };
+        let is_own = |algorithm: Value| {
+            SignatureAlgorithm::deserialize(algorithm).is_ok_and(|own| own == signing_key.algorithm())
+        };
+        key.alg.is_none_or(is_own).then_some(signing_key)
     }
 
     /// Returns its algorithm.
@@ -91,7 +92,7 @@ impl SigningKey {
         }
     }
 
-    /// Returns whether a signature of a message is valid.
+    /// Returns whether a signature of a message was made with this key.
     pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match &self.material {
             KeyMaterial::Rsa { modulus, exponent } => {
@@ -120,7 +121,7 @@ mod tests {
     fn only_keys_of_accepted_algorithms_are_read() {
         let coordinate = URL_SAFE_NO_PAD.encode([1; COORDINATE_BYTES]);
         let ed25519 = json!({"kty": "OKP", "crv": "Ed25519", "x": coordinate, "kid": "a"});
-        assert!(SigningKey::read(&ed25519).is_some());
+        assert!(SigningKey::parse(&ed25519).is_some());
         for (name, value) in [
             ("use", json!("enc")),
             ("key_ops", json!(["sign"])),
@@ -132,12 +133,12 @@ mod tests {
         ] {
             let mut key = ed25519.clone();
             key[name] = value;
-            assert!(SigningKey::read(&key).is_none(), "{key}");
+            assert!(SigningKey::parse(&key).is_none(), "{key}");
         }
-        assert!(SigningKey::read(&json!({"kty": "oct", "k": "c2VjcmV0"})).is_none());
+        assert!(SigningKey::parse(&json!({"kty": "oct", "k": "c2VjcmV0"})).is_none());
         assert!(
-            SigningKey::read(&json!({"kty": "EC", "crv": "secp256k1", "x": coordinate, "y": coordinate})).is_none()
+            SigningKey::parse(&json!({"kty": "EC", "crv": "secp256k1", "x": coordinate, "y": coordinate})).is_none()
         );
-        assert!(SigningKey::read(&json!("text")).is_none());
+        assert!(SigningKey::parse(&json!("text")).is_none());
     }
 }

@@ -8,7 +8,7 @@ use super::signed_token::SignedToken;
 
 /// Checks access tokens for one resource.
 pub(crate) struct TokenVerifier {
-    /// The identifier of this server, which a token must be for.
+    /// The identifier of this server, which must be the audience of a token.
     resource: String,
     issuers: Vec<KeyCache>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct TokenVerifier {
 /// The reason why an access token is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TokenRefusal {
-    /// It is not valid.
+    /// The token is not valid.
     Invalid(&'static str),
     /// The token cannot be checked, because the keys of its issuer cannot be requested.
     Unavailable,
@@ -28,7 +28,10 @@ impl TokenVerifier {
         Self { resource, issuers }
     }
 
-    /// Returns the claims of a token.
+    /// Verifies a token for this server, and returns its claims.
+    ///
+    /// # Errors
+    /// The reason why the token is refused.
     pub(crate) async fn verify(&self, text: &str) -> Result<Claims, TokenRefusal> {
         let token = SignedToken::parse(text).map_err(TokenRefusal::Invalid)?;
         let stated = token.stated_issuer();
@@ -40,7 +43,7 @@ impl TokenVerifier {
             KeyError::Unavailable => TokenRefusal::Unavailable,
         })?;
         let key = keys.key(&token).ok_or(TokenRefusal::Invalid("its key is unknown"))?;
-        let claims = token.verified(key).map_err(TokenRefusal::Invalid)?;
+        let claims = token.verified_claims(key).map_err(TokenRefusal::Invalid)?;
         claims
             .check(&keys.issuer, &self.resource)
             .map_err(TokenRefusal::Invalid)?;

@@ -18,15 +18,15 @@ const RESOURCE_LINK: &str = "resource_link";
 /// - The kinds `image/…` and `audio/…` are media types. The value is base64, or an object with base64 under `data`.
 /// - `resource` is an object with `uri`, `mime_type` and `text` or base64 under `blob`.
 /// - `resource_link` is an object with `uri`, `name`, `description` and `mime_type`.
-/// - Every other artifact, and one whose value does not have this form, is a resource with its JSON. `number` makes its URI unique in
-///   the result.
+/// - Every other artifact, and one whose value does not have this form, becomes a resource with its JSON. `number` makes the
+///   URI of the resource unique in the result.
 pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
-    let known = match artifact.kind.as_str() {
+    let converted = match artifact.kind.as_str() {
         RESOURCE => resource(&artifact.value).map(ContentBlock::resource),
         RESOURCE_LINK => link(&artifact.value).map(ContentBlock::resource_link),
         kind => media(kind, &artifact.value),
     };
-    known.unwrap_or_else(|| {
+    converted.unwrap_or_else(|| {
         let name: String = artifact.kind.chars().map(uri_character).collect();
         let contents = ResourceContents::text(artifact.value.to_string(), format!("artifact:{name}/{number}"));
         ContentBlock::resource(contents.with_mime_type("application/json"))

@@ -10,7 +10,8 @@ const TRACE_BYTES_MAX: usize = 1_024;
 pub(crate) struct MetaContext<'m>(pub(crate) &'m RequestMetaObject);
 
 impl MetaContext<'_> {
-    /// Returns the trace context: `traceparent`, `tracestate` and `baggage`. A malformed value is left out.
+    /// Returns the trace context: `traceparent`, `tracestate` and `baggage`. A malformed value is left out, and
+    /// so is `tracestate` without a valid `traceparent`.
     fn trace(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let parent = self.0.get_traceparent().filter(|value| is_traceparent(value));
         let has_parent = parent.is_some();

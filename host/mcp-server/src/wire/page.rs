@@ -24,8 +24,8 @@ pub(crate) fn page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListToolsRe
     Ok(result)
 }
 
-/// Returns the items of a list at a cursor, and the cursor of the next ones. A cursor holds the digest of the names of its list, so
-/// that all pages come from one list.
+/// Returns the items of a list at a cursor, and the cursor of the next ones. A cursor holds the digest of the names of its
+/// list, so that all pages come from one list.
 ///
 /// # Errors
 /// If the cursor was not issued by the server, or the list has changed.
@@ -38,8 +38,8 @@ pub(crate) fn slice<T>(
     let start = match cursor {
         None => 0,
         Some(cursor) => {
-            let (known, start) = parse(cursor).ok_or_else(|| invalid_params("the cursor is invalid"))?;
-            if known != digest() {
+            let (cursor_digest, start) = parse_cursor(cursor).ok_or_else(|| invalid_params("the cursor is invalid"))?;
+            if cursor_digest != digest() {
                 return Err(invalid_params("the list has changed; list it from the start"));
             }
             start
@@ -49,18 +49,18 @@ pub(crate) fn slice<T>(
         return Err(invalid_params("the cursor is invalid"));
     }
     let end = items.len().min(start + PAGE_ITEMS_MAX);
-    let next_cursor = (end < items.len()).then(|| format(digest(), end));
+    let next_cursor = (end < items.len()).then(|| format_cursor(digest(), end));
     items.truncate(end);
     Ok((items.split_off(start), next_cursor))
 }
 
-fn format(digest: [u8; DIGEST_BYTES], start: usize) -> String {
+fn format_cursor(digest: [u8; DIGEST_BYTES], start: usize) -> String {
     let mut bytes = digest.to_vec();
     bytes.extend(u32::try_from(start).unwrap_or(u32::MAX).to_be_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn parse(cursor: &str) -> Option<([u8; DIGEST_BYTES], usize)> {
+fn parse_cursor(cursor: &str) -> Option<([u8; DIGEST_BYTES], usize)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let (digest, start) = bytes.split_at_checked(DIGEST_BYTES)?;
     let start = u32::from_be_bytes(start.try_into().ok()?);
@@ -117,7 +117,7 @@ mod tests {
         for garbage in ["", "x", "../../etc/passwd", "\u{0}", &"A".repeat(100_000)] {
             assert!(refused(garbage, 3).contains("invalid"));
         }
-        let beyond = format(digest_of(tools(3).iter().map(|tool| &*tool.name)), 4);
+        let beyond = format_cursor(digest_of(tools(3).iter().map(|tool| &*tool.name)), 4);
         assert!(refused(&beyond, 3).contains("invalid"));
     }
 }

@@ -1,10 +1,10 @@
-//! The two lifecycles of the protocol.
+//! The two kinds of protocol revisions: with sessions, and without.
 
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 
-/// The lifecycle of a request.
+/// The kind of protocol revision that a request uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Revision {
     /// Up to 2025-11-25: a session with its own list of tools, which changes.
@@ -14,7 +14,7 @@ pub(crate) enum Revision {
 }
 
 impl Revision {
-    /// Returns the lifecycle that a request uses. A request of 2026-07-28 declares its version itself.
+    /// Returns the kind of revision that a request uses. A request of 2026-07-28 declares its version itself.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let declared = context.meta.protocol_version();
         match declared {

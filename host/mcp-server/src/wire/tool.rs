@@ -14,7 +14,7 @@ pub(crate) const RESULT: &str = "result";
 /// The form of the structured content of a tool's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultShape {
-    /// The tool has no output schema.
+    /// The client receives no output schema for the tool.
     Untyped,
     /// The value itself.
     Plain,
@@ -47,7 +47,7 @@ pub(crate) fn tool(name: &str, definition: &ToolDefinition, revision: Revision) 
             Some(schema) => tool.with_raw_output_schema(schema),
             None => tool,
         },
-        (ResultShape::Wrapped, Some(schema)) => tool.with_raw_output_schema(Arc::new(wrapped(schema))),
+        (ResultShape::Wrapped, Some(schema)) => tool.with_raw_output_schema(Arc::new(wrapper_schema(schema))),
         _ => tool,
     }
 }
@@ -62,8 +62,8 @@ fn empty_input() -> JsonObject {
     schema
 }
 
-/// Returns the schema of an object whose field [`RESULT`] has another schema.
-fn wrapped(schema: &Value) -> JsonObject {
+/// Returns the schema of an object whose field [`RESULT`] has the given schema.
+fn wrapper_schema(schema: &Value) -> JsonObject {
     let mut outer = JsonObject::new();
     outer.insert("type".to_owned(), json!("object"));
     outer.insert("properties".to_owned(), json!({RESULT: schema}));

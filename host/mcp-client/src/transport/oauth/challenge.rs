@@ -11,14 +11,15 @@ const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 pub(crate) struct Challenge {
     /// The scopes that the request needs.
     pub(crate) scopes: Vec<String>,
-    /// The address of the metadata of the server (RFC 9728).
+    /// The address of the server's protected resource metadata (RFC 9728).
     pub(crate) resource_metadata: Option<String>,
     /// Whether the token is valid, but has too few scopes.
     pub(super) is_insufficient_scope: bool,
 }
 
 impl Challenge {
-    /// Returns the challenge of a response: with the status 401, or with 403 because of the scopes. `None` for other responses.
+    /// Returns the challenge of a response with the status 401, or with 403 because of the scopes. `None` for other responses.
+    /// The challenge is empty if no header states any requirements.
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return None;

@@ -1,4 +1,4 @@
-//! The access token of a client with credentials of its own.
+//! The access token of a configured OAuth client, which needs no login of a user.
 
 use std::collections::BTreeSet;
 use std::sync::{self, Arc, PoisonError};
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::challenge::Challenge;
 use super::issuer::{AuthorizationServer, TokenEndpoint};
-use super::resource::resource;
+use super::resource::resource_identifier;
 use super::token_request::{AccessToken, ClientIdentity, Form};
 use crate::value::Redaction;
 
@@ -24,7 +24,7 @@ pub(crate) struct OauthCredentials {
     pub(crate) refresh_token: Option<Zeroizing<String>>,
     /// The scopes of the first token.
     pub(crate) scopes: Vec<String>,
-    /// The scopes that are requested in addition if the server requires them.
+    /// Further scopes, which are requested only if the server requires them.
     pub(crate) step_up_scopes: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ClientTokens {
     redaction: Redaction,
     on_rotation: OnRotation,
     state: Mutex<TokenState>,
-    /// The reason why there is no token.
+    /// The reason why the last request for a token failed, or `None` if it succeeded.
     failure: sync::Mutex<Option<String>>,
 }
 
@@ -43,18 +43,21 @@ pub(crate) struct ClientTokens {
 #[derive(Default)]
 struct TokenState {
     token: Option<AccessToken>,
-    /// The refresh token that the issuer gave last.
-    rotated: Option<Zeroizing<String>>,
-    /// Whether that refresh token still has to be stored.
+    /// The refresh token with which the issuer last replaced the previous one.
+    newest_refresh_token: Option<Zeroizing<String>>,
+    /// Whether the newest refresh token still has to be stored.
     is_unstored: bool,
-    step_up: BTreeSet<String>,
+    /// The scopes of `step_up_scopes` that the server has required.
+    required_step_up_scopes: BTreeSet<String>,
+    /// The resource identifier of the server.
     resource: Option<String>,
     endpoint: Option<TokenEndpoint>,
 }
 
 impl ClientTokens {
-    /// Creates a source for a server. Tokens become redacted, and a new refresh token is passed to `on_rotation`.
-    /// There is no access token until `on_rotation` succeeds: a refresh token that is not stored ends with the process.
+    /// Creates a source for a server. Its tokens are added to the redaction, and a new refresh token is passed to
+    /// `on_rotation`. While `on_rotation` fails, no access token is returned, because a refresh token that is not stored is
+    /// lost when the process ends.
     pub(crate) fn new(
         server: Url,
         credentials: OauthCredentials,
@@ -102,14 +105,14 @@ impl ClientTokens {
         let task = tokio::spawn(async move {
             let mut state = source.state.lock().await;
             if let Some((refused, challenge)) = refusal {
-                source.refuse(&mut state, &refused, &challenge).await?;
+                source.handle_refusal(&mut state, &refused, &challenge).await?;
             }
             let token = match state.token.take().filter(AccessToken::is_fresh) {
                 Some(token) => Ok(token),
                 None => source.request(&mut state).await,
             };
             // A response without a usable token may still have replaced the refresh token.
-            let stored = source.store(&mut state);
+            let stored = source.store_refresh_token(&mut state);
             let header = state.token.insert(token?).header.clone();
             stored.map(|()| header)
         });
@@ -120,13 +123,19 @@ impl ClientTokens {
     }
 
     /// Removes a token that the server refused, and adds the scopes that it requires.
-    async fn refuse(&self, state: &mut TokenState, refused: &HeaderValue, challenge: &Challenge) -> Result<(), String> {
+    async fn handle_refusal(
+        &self,
+        state: &mut TokenState,
+        refused: &HeaderValue,
+        challenge: &Challenge,
+    ) -> Result<(), String> {
         let is_current = state.token.as_ref().is_some_and(|token| token.header == *refused);
         if !is_current {
             // Another request has renewed the token.
             return Ok(());
         }
-        let has = |scope: &String| self.credentials.scopes.contains(scope) || state.step_up.contains(scope);
+        let has =
+            |scope: &String| self.credentials.scopes.contains(scope) || state.required_step_up_scopes.contains(scope);
         let missing: Vec<String> = challenge.scopes.iter().filter(|scope| !has(scope)).cloned().collect();
         if let Some(scope) = missing
             .iter()
@@ -141,10 +150,11 @@ impl ClientTokens {
             return Err("the issuer gives fewer scopes than the server requires".to_owned());
         }
         if let Some(url) = &challenge.resource_metadata {
-            let identifier = resource(&self.server, &self.credentials.issuer, Some(url), &self.redaction).await?;
+            let identifier =
+                resource_identifier(&self.server, &self.credentials.issuer, Some(url), &self.redaction).await?;
             state.resource = Some(identifier);
         }
-        state.step_up.extend(missing);
+        state.required_step_up_scopes.extend(missing);
         state.token = None;
         Ok(())
     }
@@ -153,7 +163,7 @@ impl ClientTokens {
     async fn request(&self, state: &mut TokenState) -> Result<AccessToken, String> {
         let issuer = &self.credentials.issuer;
         if state.resource.is_none() {
-            state.resource = Some(resource(&self.server, issuer, None, &self.redaction).await?);
+            state.resource = Some(resource_identifier(&self.server, issuer, None, &self.redaction).await?);
         }
         let endpoint = match state.endpoint.take() {
             Some(endpoint) => endpoint,
@@ -163,36 +173,43 @@ impl ClientTokens {
         };
         let endpoint = state.endpoint.insert(endpoint).clone();
         let credentials = &self.credentials;
-        let mut form = match state.rotated.as_ref().or(credentials.refresh_token.as_ref()) {
+        let mut form = match state
+            .newest_refresh_token
+            .as_ref()
+            .or(credentials.refresh_token.as_ref())
+        {
             Some(token) => Form::grant("refresh_token").with("refresh_token", token),
             None => Form::grant("client_credentials"),
         };
         if let Some(resource) = &state.resource {
             form = form.with("resource", resource);
         }
-        let scopes = credentials.scopes.iter().chain(&state.step_up);
+        let scopes = credentials.scopes.iter().chain(&state.required_step_up_scopes);
         let scopes: Vec<&str> = scopes.map(String::as_str).collect();
         if !scopes.is_empty() {
             form = form.with("scope", &scopes.join(" "));
         }
-        let issued = credentials
+        let issued_tokens = credentials
             .client
             .request_tokens(&endpoint, form, &self.redaction)
             .await;
-        let issued = issued.map_err(|error| error.to_string())?;
-        if let Some(token) = issued.refresh_token {
-            let previous = state.rotated.as_ref().or(credentials.refresh_token.as_ref());
+        let issued_tokens = issued_tokens.map_err(|error| error.to_string())?;
+        if let Some(token) = issued_tokens.refresh_token {
+            let previous = state
+                .newest_refresh_token
+                .as_ref()
+                .or(credentials.refresh_token.as_ref());
             if previous.is_some_and(|previous| *previous != token) {
-                state.rotated = Some(token);
+                state.newest_refresh_token = Some(token);
                 state.is_unstored = true;
             }
         }
-        AccessToken::new(&issued.access?, issued.validity)
+        AccessToken::new(&issued_tokens.access?, issued_tokens.validity)
     }
 
     /// Stores the newest refresh token, if it is not stored yet. After a failure, the next call tries again.
-    fn store(&self, state: &mut TokenState) -> Result<(), String> {
-        if let Some(token) = state.rotated.as_ref().filter(|_| state.is_unstored) {
+    fn store_refresh_token(&self, state: &mut TokenState) -> Result<(), String> {
+        if let Some(token) = state.newest_refresh_token.as_ref().filter(|_| state.is_unstored) {
             let stored = (self.on_rotation)(token);
             stored.map_err(|why| format!("the new refresh token is not stored: {why}"))?;
             state.is_unstored = false;

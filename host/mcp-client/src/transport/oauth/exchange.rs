@@ -56,8 +56,9 @@ pub(crate) async fn post_json(url: &Url, document: &Value, redaction: &Redaction
     send(request.body(document.to_string()), url, redaction).await
 }
 
-/// Posts a message to a server without a token. Returns the challenge with which the server requires one.
-pub(crate) async fn challenge(
+/// Posts a message to a server without a token. Returns the challenge with which the server requires one, or `None` if it
+/// requires none.
+pub(crate) async fn request_challenge(
     url: &Url,
     message: &Value,
     headers: HeaderMap,

@@ -67,6 +67,7 @@ impl ClientAuthentication {
         }
     }
 
+    /// Returns the supported method with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [Self::None, Self::Basic, Self::Post];
         all.into_iter().find(|method| method.name() == name)
@@ -96,7 +97,7 @@ impl AuthorizationServer {
         &self.metadata.issuer
     }
 
-    /// Requests the public keys with which the issuer signs (RFC 7517), unchecked.
+    /// Requests the public keys with which the issuer signs (RFC 7517), at most 64. The keys are not checked.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if the issuer names no address of keys, or they cannot be read.
@@ -112,7 +113,7 @@ impl AuthorizationServer {
         Ok(set.keys)
     }
 
-    /// Requests the metadata of an issuer, as [`Self::discover`] does. The error is the unformatted reason.
+    /// Requests the metadata of an issuer, as [`Self::discover`] does, for a caller with secrets.
     ///
     /// # Errors
     /// The reason why it cannot be used, without secrets.
@@ -129,7 +130,7 @@ impl AuthorizationServer {
         }
         for candidate in candidates {
             if let Some(metadata) = get::<IssuerMetadata>(&candidate, redaction).await? {
-                return Self::checked(metadata, issuer, redaction);
+                return Self::with_checked_issuer(metadata, issuer, redaction);
             }
         }
         Err(format!(
@@ -138,8 +139,8 @@ impl AuthorizationServer {
         ))
     }
 
-    fn checked(metadata: IssuerMetadata, issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
-        if !is_same(&metadata.issuer, issuer) {
+    fn with_checked_issuer(metadata: IssuerMetadata, issuer: &Url, redaction: &Redaction) -> Result<Self, String> {
+        if !is_same_issuer(&metadata.issuer, issuer) {
             let other = redaction.quoted(&metadata.issuer);
             return Err(format!("the metadata of the issuer is that of another one, `{other}`"));
         }
@@ -150,7 +151,8 @@ impl AuthorizationServer {
         })
     }
 
-    /// Returns the endpoint of token requests.
+    /// Returns the endpoint of token requests, with the first supported method of `client_secret_basic`, `client_secret_post`
+    /// and `none`. If the issuer lists none of them, the method is `client_secret_basic`.
     ///
     /// # Errors
     /// If the issuer does not have this endpoint, or it cannot be used.
@@ -182,7 +184,8 @@ impl AuthorizationServer {
     /// Returns the URL at which a user logs in.
     ///
     /// # Errors
-    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC 7636).
+    /// If the issuer does not have this endpoint, it cannot be used, or the issuer does not support PKCE with SHA-256 (RFC
+    /// 7636).
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, String> {
         let methods = &self.metadata.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {
@@ -226,7 +229,7 @@ impl AuthorizationServer {
         self.metadata.authorization_response_iss_parameter_supported
     }
 
-    /// Returns whether the id of a client can be the address of its metadata.
+    /// Returns whether the issuer accepts the address of a client id metadata document as the id of a client.
     pub(crate) fn reads_client_metadata(&self) -> bool {
         self.metadata.client_id_metadata_document_supported
     }
@@ -251,7 +254,8 @@ fn failed(issuer: &Url, redaction: &Redaction, why: &str) -> Error {
     Error::new(ErrorKind::Io, Phase::Load, message)
 }
 
-/// Returns the addresses of a well-known document: that of the path, and that of the origin unless the path is required.
+/// Returns the possible addresses of a well-known document: with the path of `base` and, unless the path is required, without
+/// it.
 pub(super) fn well_known(base: &Url, name: &str, is_path_required: bool) -> Vec<Url> {
     let path = base.path().trim_end_matches('/');
     let mut paths = vec![format!("/.well-known/{name}{path}")];
@@ -268,8 +272,8 @@ pub(super) fn well_known(base: &Url, name: &str, is_path_required: bool) -> Vec<
     paths.into_iter().map(address).collect()
 }
 
-/// Compares an issuer with the configured one. A slash at the end is ignored.
-pub(super) fn is_same(text: &str, issuer: &Url) -> bool {
+/// Returns whether a text names an issuer. Slashes at the end are ignored.
+pub(super) fn is_same_issuer(text: &str, issuer: &Url) -> bool {
     text.trim_end_matches('/') == issuer.as_str().trim_end_matches('/')
 }
 
@@ -307,7 +311,7 @@ mod tests {
                 code_challenge_methods_supported: vec!["S256".to_owned()],
                 ..IssuerMetadata::default()
             };
-            let server = AuthorizationServer::checked(metadata, &issuer, &Redaction::default());
+            let server = AuthorizationServer::with_checked_issuer(metadata, &issuer, &Redaction::default());
             server.is_ok_and(|server| {
                 let is_ok = server.token_endpoint().is_ok();
                 assert_eq!(is_ok, server.authorization_endpoint().is_ok());
@@ -336,7 +340,7 @@ mod tests {
             code_challenge_methods_supported: vec!["plain".to_owned()],
             ..IssuerMetadata::default()
         };
-        let server = AuthorizationServer::checked(metadata, &url("https://i"), &Redaction::default());
+        let server = AuthorizationServer::with_checked_issuer(metadata, &url("https://i"), &Redaction::default());
         let server = server.ok().unwrap();
         assert!(server.authorization_endpoint().unwrap_err().contains("PKCE"));
     }

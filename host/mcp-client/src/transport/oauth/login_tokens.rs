@@ -8,8 +8,8 @@ use url::Url;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::challenge::Challenge;
-use super::issuer::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is_same};
-use super::resource::resource;
+use super::issuer::{AuthorizationServer, ClientAuthentication, TokenEndpoint, is_same_issuer};
+use super::resource::resource_identifier;
 use super::token_request::{AccessToken, ClientIdentity, Form, IssuedTokens, TokenRequestError};
 use super::token_source::TokenFailure;
 use crate::login::{LoginSlot, StoredLogin};
@@ -31,7 +31,8 @@ pub(crate) struct LoginRules {
     pub(crate) client_secret: Option<Zeroizing<String>>,
 }
 
-/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a time.
+/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process at a
+/// time.
 ///
 /// A newer login of another process is used when the current token expires, or the server refuses it.
 pub(crate) struct LoginTokens {
@@ -40,7 +41,7 @@ pub(crate) struct LoginTokens {
     rules: LoginRules,
     redaction: Redaction,
     state: Mutex<LoginState>,
-    /// The reason why there is no token.
+    /// The reason why the last request for a token failed, or `None` if it succeeded.
     failure: sync::Mutex<Option<TokenFailure>>,
 }
 
@@ -90,7 +91,7 @@ impl LoginTokens {
     /// Returns the failure of a request whose renewed token the server has refused, too.
     pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
         let failure = if challenge.is_insufficient_scope {
-            self.lacks_scopes(challenge)
+            self.scope_failure(challenge)
         } else {
             TokenFailure::login("it refuses the tokens of its login")
         };
@@ -115,7 +116,7 @@ impl LoginTokens {
         let tokens = self.clone();
         let task = tokio::spawn(async move {
             let mut state = tokens.state.lock().await;
-            tokens.current(&mut state, refusal).await
+            tokens.current_header(&mut state, refusal).await
         });
         let renewed = task.await;
         let renewed = renewed.unwrap_or_else(|_| Err(TokenFailure::from("the token request ended".to_owned())));
@@ -123,7 +124,8 @@ impl LoginTokens {
         renewed
     }
 
-    async fn current(
+    /// Returns the header of the current token, after renewing the token if it has expired or the server has refused it.
+    async fn current_header(
         &self,
         state: &mut LoginState,
         refusal: Option<(Option<HeaderValue>, Challenge)>,
@@ -132,7 +134,7 @@ impl LoginTokens {
             self.store(current).await?;
         }
         if refusal.is_none() && !state.is_read {
-            state.current = self.stored().await?;
+            state.current = self.read_stored().await?;
             state.is_read = true;
         }
         let current = state.current.as_ref();
@@ -148,25 +150,26 @@ impl LoginTokens {
                 // Another request has renewed the token.
                 return Ok(Some(current.token.header.clone()));
             }
-            self.check(&current.login, &challenge).await?;
+            self.check_challenge(&current.login, &challenge).await?;
         }
         self.renew(state).await.map(Some)
     }
 
     /// Checks that a new token of a login could satisfy a challenge.
-    async fn check(&self, login: &StoredLogin, challenge: &Challenge) -> Result<(), TokenFailure> {
+    async fn check_challenge(&self, login: &StoredLogin, challenge: &Challenge) -> Result<(), TokenFailure> {
         if challenge.is_insufficient_scope {
-            return Err(self.lacks_scopes(challenge));
+            return Err(self.scope_failure(challenge));
         }
         let Some(url) = &challenge.resource_metadata else {
             return Ok(());
         };
-        let another = |why: String| TokenFailure::login(why);
-        let issuer = Url::parse(&login.issuer).map_err(|_| another("the login has no valid issuer".to_owned()))?;
-        let identifier = resource(&self.server, &issuer, Some(url), &self.redaction).await;
-        let identifier = identifier.map_err(another)?;
+        let login_failure = |why: String| TokenFailure::login(why);
+        let issuer =
+            Url::parse(&login.issuer).map_err(|_| login_failure("the login has no valid issuer".to_owned()))?;
+        let identifier = resource_identifier(&self.server, &issuer, Some(url), &self.redaction).await;
+        let identifier = identifier.map_err(login_failure)?;
         if identifier != login.resource {
-            return Err(another(format!(
+            return Err(login_failure(format!(
                 "it is now the resource `{}`, and the login is for `{}`",
                 self.redaction.quoted(&identifier),
                 self.redaction.quoted(&login.resource)
@@ -177,9 +180,9 @@ impl LoginTokens {
 
     /// Takes a newer login from the store, or requests a token with the refresh token.
     async fn renew(&self, state: &mut LoginState) -> Result<HeaderValue, TokenFailure> {
-        // Held until the new login is stored.
+        // The guard is held until the new login is stored.
         let _renewal = self.slot.begin_renewal().await?;
-        let Some(stored) = self.stored().await? else {
+        let Some(stored) = self.read_stored().await? else {
             state.current = None;
             return Err(TokenFailure::login(NO_LOGIN));
         };
@@ -196,25 +199,25 @@ impl LoginTokens {
         };
         let endpoint = match state.endpoint.take() {
             Some(endpoint) => endpoint,
-            None => self.endpoint(&current.login).await?,
+            None => self.request_endpoint(&current.login).await?,
         };
         let endpoint = state.endpoint.insert(endpoint);
         let form = Form::grant("refresh_token")
             .with("refresh_token", &refresh_token)
             .with("resource", &current.login.resource);
-        let client = self.client(&current.login);
-        let issued = client.request_tokens(endpoint, form, &self.redaction).await;
-        let issued = issued.map_err(|error| match error {
+        let client = self.client_identity(&current.login);
+        let issued_tokens = client.request_tokens(endpoint, form, &self.redaction).await;
+        let issued_tokens = issued_tokens.map_err(|error| match error {
             TokenRequestError::Refused(code) if code == INVALID_GRANT => {
                 TokenFailure::login("its issuer has ended the login")
             }
             error => TokenFailure::from(error.to_string()),
         })?;
-        replace_tokens(&mut current.login, &issued);
+        replace_tokens(&mut current.login, &issued_tokens);
         current.is_unstored = true;
-        let token = issued
+        let token = issued_tokens
             .access
-            .and_then(|token| AccessToken::new(&token, issued.validity));
+            .and_then(|token| AccessToken::new(&token, issued_tokens.validity));
         // A response without a usable token may still have replaced the refresh token.
         self.store(current).await?;
         current.token = token?;
@@ -228,13 +231,13 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Returns the stored login. Its tokens are added to the redaction.
-    async fn stored(&self) -> Result<Option<CurrentLogin>, TokenFailure> {
+    /// Reads the stored login, which must be for the configured issuer and client. Its tokens are added to the redaction.
+    async fn read_stored(&self) -> Result<Option<CurrentLogin>, TokenFailure> {
         let Some(login) = self.slot.read().await? else {
             return Ok(None);
         };
         let rules = &self.rules;
-        let is_issuer = |issuer: &Url| is_same(&login.issuer, issuer);
+        let is_issuer = |issuer: &Url| is_same_issuer(&login.issuer, issuer);
         let is_client = |client: &String| *client == login.client_id;
         if !rules.issuer.as_ref().is_none_or(is_issuer) || !rules.client_id.as_ref().is_none_or(is_client) {
             let why = "its login is for another issuer or client than the configured one";
@@ -249,19 +252,20 @@ impl LoginTokens {
         }))
     }
 
-    async fn endpoint(&self, login: &StoredLogin) -> Result<TokenEndpoint, TokenFailure> {
+    async fn request_endpoint(&self, login: &StoredLogin) -> Result<TokenEndpoint, TokenFailure> {
         let issuer = Url::parse(&login.issuer);
         let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer"))?;
         let server = AuthorizationServer::request_metadata(&issuer, &self.redaction).await?;
         let mut endpoint = server.token_endpoint()?;
-        let registered = login.client_authentication.as_deref();
-        if let Some(method) = registered.and_then(ClientAuthentication::named) {
+        let method_name = login.client_authentication.as_deref();
+        if let Some(method) = method_name.and_then(ClientAuthentication::named) {
             endpoint.authentication = method;
         }
         Ok(endpoint)
     }
 
-    fn lacks_scopes(&self, challenge: &Challenge) -> TokenFailure {
+    /// Returns the failure of a login whose scopes do not satisfy a challenge.
+    fn scope_failure(&self, challenge: &Challenge) -> TokenFailure {
         let scopes = self.redaction.quoted(&challenge.scopes.join(" "));
         let why = format!("it requires the scopes `{scopes}`, which its login does not have");
         // A scope with a secret in it is not one that a user could request.
@@ -275,27 +279,27 @@ impl LoginTokens {
         }
     }
 
-    fn client(&self, login: &StoredLogin) -> ClientIdentity {
-        let registered = login.client_secret.clone().map(Zeroizing::new);
+    fn client_identity(&self, login: &StoredLogin) -> ClientIdentity {
+        let registered_secret = login.client_secret.clone().map(Zeroizing::new);
         ClientIdentity {
             id: login.client_id.clone(),
-            secret: self.rules.client_secret.clone().or(registered),
+            secret: self.rules.client_secret.clone().or(registered_secret),
         }
     }
 }
 
 /// Puts issued tokens in place of those of a login. Without a new refresh token, the previous one stays valid.
-fn replace_tokens(login: &mut StoredLogin, issued: &IssuedTokens) {
-    if let Ok(token) = &issued.access {
+fn replace_tokens(login: &mut StoredLogin, issued_tokens: &IssuedTokens) {
+    if let Ok(token) = &issued_tokens.access {
         login.access_token.zeroize();
         login.access_token.push_str(token);
-        login.expire_after(issued.validity);
+        login.expire_after(issued_tokens.validity);
     }
-    if let Some(token) = &issued.refresh_token {
+    if let Some(token) = &issued_tokens.refresh_token {
         login.refresh_token.zeroize();
         login.refresh_token = Some(token.as_str().to_owned());
     }
-    if let Some(scopes) = &issued.scopes {
+    if let Some(scopes) = &issued_tokens.scopes {
         login.scopes.clone_from(scopes);
     }
 }

@@ -14,10 +14,10 @@ mod token_source;
 
 pub(crate) use challenge::Challenge;
 pub(crate) use client_tokens::{ClientTokens, OauthCredentials};
-pub(crate) use exchange::{challenge, post_json};
+pub(crate) use exchange::{post_json, request_challenge};
 pub use issuer::AuthorizationServer;
 pub(crate) use issuer::{ClientAuthentication, TokenEndpoint};
 pub(crate) use login_tokens::{LoginRules, LoginTokens};
-pub(crate) use resource::{ProtectedResource, identifier};
+pub(crate) use resource::{ProtectedResource, default_identifier};
 pub(crate) use token_request::{ClientIdentity, Form};
 pub(crate) use token_source::{TokenFailure, TokenSource};

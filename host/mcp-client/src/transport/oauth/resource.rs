@@ -1,18 +1,18 @@
-//! Metadata of servers (RFC 9728).
+//! Protected resource metadata of MCP servers (RFC 9728).
 //!
-//! It is untrusted: it can only confirm a configured issuer, or name the one to which a user is asked to log in.
+//! The metadata is untrusted: it can only confirm a configured issuer, or name the one to which a user is asked to log in.
 
 use serde::Deserialize;
 use url::Url;
 
 use super::exchange::get;
-use super::issuer::{is_same, well_known};
+use super::issuer::{is_same_issuer, well_known};
 use crate::value::Redaction;
 
 /// The maximum number of issuers and scopes that are read from metadata.
 const LISTED_MAX: usize = 64;
 
-/// The metadata of a server.
+/// The protected resource metadata of an MCP server.
 #[derive(Deserialize)]
 struct ResourceMetadata {
     resource: String,
@@ -22,13 +22,13 @@ struct ResourceMetadata {
     scopes_supported: Vec<String>,
 }
 
-/// A server that requires tokens, as its metadata describes it.
+/// An MCP server that requires tokens, as its protected resource metadata describes it.
 pub(crate) struct ProtectedResource {
     /// The identifier for which a token is requested (RFC 8707).
     pub(crate) identifier: String,
     /// The issuers of the tokens.
     pub(crate) issuers: Vec<String>,
-    /// The scopes that a client requests if the server names no others.
+    /// The scopes that a client requests if a challenge of the server names no others.
     pub(crate) scopes: Vec<String>,
 }
 
@@ -56,11 +56,11 @@ impl ProtectedResource {
                     "the metadata of the server is for another server, `{resource}`"
                 ));
             }
-            let limited = |texts: Vec<String>| texts.into_iter().take(LISTED_MAX).collect();
+            let truncated = |texts: Vec<String>| texts.into_iter().take(LISTED_MAX).collect();
             return Ok(Some(Self {
                 identifier: metadata.resource,
-                issuers: limited(metadata.authorization_servers),
-                scopes: limited(metadata.scopes_supported),
+                issuers: truncated(metadata.authorization_servers),
+                scopes: truncated(metadata.scopes_supported),
             }));
         }
         Ok(None)
@@ -71,7 +71,7 @@ impl ProtectedResource {
     /// # Errors
     /// If the metadata does not name it.
     pub(crate) fn check_issuer(&self, issuer: &Url, redaction: &Redaction) -> Result<(), String> {
-        if self.issuers.iter().any(|url| is_same(url, issuer)) {
+        if self.issuers.iter().any(|url| is_same_issuer(url, issuer)) {
             return Ok(());
         }
         let other = redaction.quoted(&self.issuers.join(", "));
@@ -82,11 +82,12 @@ impl ProtectedResource {
     }
 }
 
-/// Returns the identifier of a server for which a token is requested (RFC 8707).
+/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707): the identifier in its metadata, or
+/// the default identifier if it has no metadata.
 ///
 /// # Errors
-/// If the metadata of the server is for another server, or does not name the issuer.
-pub(crate) async fn resource(
+/// If the metadata cannot be read, is for another server, or does not name the issuer.
+pub(crate) async fn resource_identifier(
     server: &Url,
     issuer: &Url,
     metadata_url: Option<&str>,
@@ -94,11 +95,14 @@ pub(crate) async fn resource(
 ) -> Result<String, String> {
     match ProtectedResource::discover(server, metadata_url, redaction).await? {
         Some(resource) => resource.check_issuer(issuer, redaction).map(|()| resource.identifier),
-        None => Ok(identifier(server)),
+        None => Ok(default_identifier(server)),
     }
 }
 
 /// Returns the address of the metadata that a server names in a challenge.
+///
+/// # Errors
+/// If it is not a URL, or is at another origin than the server.
 fn metadata_address(server: &Url, url: &str, redaction: &Redaction) -> Result<Url, String> {
     let refused = |why: &str| format!("the server names metadata {why}, `{}`", redaction.quoted(url));
     let parsed = Url::parse(url).map_err(|_| refused("at an invalid URL"))?;
@@ -119,8 +123,8 @@ fn is_resource_of(resource: &str, server: &Url) -> bool {
     resource.origin() == server.origin() && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
 }
 
-/// Returns the identifier of a server without metadata.
-pub(crate) fn identifier(server: &Url) -> String {
+/// Returns the resource identifier of a server without metadata: its URL without query and fragment.
+pub(crate) fn default_identifier(server: &Url) -> String {
     let mut server = server.clone();
     server.set_query(None);
     server.set_fragment(None);
@@ -161,6 +165,6 @@ mod tests {
         let address = |url: &str| metadata_address(&server, url, &Redaction::default());
         assert!(address("https://h/m").is_ok());
         assert!(address("https://evil.example/m").is_err());
-        assert_eq!(identifier(&url("https://h/?q")), "https://h");
+        assert_eq!(default_identifier(&url("https://h/?q")), "https://h");
     }
 }

@@ -73,10 +73,10 @@ impl Form {
 pub(crate) struct IssuedTokens {
     /// The access token, or the reason why it cannot be used.
     pub(crate) access: Result<Zeroizing<String>, String>,
-    /// How long it is valid, if the issuer states it.
+    /// How long the access token is valid, if the issuer states it.
     pub(crate) validity: Option<Duration>,
     pub(crate) refresh_token: Option<Zeroizing<String>>,
-    /// The granted scopes, if they are not the requested ones.
+    /// The granted scopes, if the issuer states them. Otherwise, they are the requested ones.
     pub(crate) scopes: Option<Vec<String>>,
 }
 
@@ -122,14 +122,14 @@ impl AccessToken {
         })
     }
 
-    /// Returns whether it does not have to be renewed yet.
+    /// Returns whether the token does not have to be renewed yet.
     pub(super) fn is_fresh(&self) -> bool {
         self.renewal > Instant::now()
     }
 }
 
 impl ClientIdentity {
-    /// Sends a form, with the client's authentication, to an endpoint. Returns whether it succeeded, and the body.
+    /// Posts a form with the client's authentication. Returns whether the status is a success, and the body.
     ///
     /// # Errors
     /// The reason why there is no response.
@@ -192,7 +192,7 @@ impl ClientIdentity {
         }
         let scopes = response.scope.as_deref().map(split_scopes);
         Ok(IssuedTokens {
-            access: checked(access, &response.token_type, redaction),
+            access: check_access_token(access, &response.token_type, redaction),
             validity: response.expires_in.map(Duration::from_secs),
             refresh_token,
             scopes,
@@ -200,7 +200,12 @@ impl ClientIdentity {
     }
 }
 
-fn checked(token: Zeroizing<String>, token_type: &str, redaction: &Redaction) -> Result<Zeroizing<String>, String> {
+/// Returns the token if it can be used as a bearer token.
+fn check_access_token(
+    token: Zeroizing<String>,
+    token_type: &str,
+    redaction: &Redaction,
+) -> Result<Zeroizing<String>, String> {
     if !token_type.eq_ignore_ascii_case("bearer") {
         let token_type = redaction.quoted(token_type);
         return Err(format!("the issuer gives tokens of the type `{token_type}`"));

@@ -22,7 +22,7 @@ pub(crate) enum TokenSource {
 #[error("{}{why}", if login.is_some() { "" } else { "a token cannot be obtained: " })]
 pub(crate) struct TokenFailure {
     pub(crate) why: String,
-    /// The scopes that a login needs in addition, if the user has to log in.
+    /// `Some` if the user has to log in: the scopes that the login needs in addition.
     pub(crate) login: Option<Vec<String>>,
 }
 

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::principal::Principal;
-use crate::stateless::live_session_limits::LiveSessionLimits;
+use crate::stateless::live_session_limits::LiveSessionCounter;
 use toolwit::Toolwit;
 
 async fn session() -> Arc<LiveSession> {
     let principal = Principal::new("ada", Toolwit::builder().build().await.unwrap());
-    let permit = LiveSessionLimits::default().permit("ada").unwrap();
+    let permit = LiveSessionCounter::default().permit("ada").unwrap();
     Arc::new(LiveSession::begin(&principal, permit).await.unwrap())
 }
 
