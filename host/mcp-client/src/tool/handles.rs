@@ -79,7 +79,7 @@ impl ReturnedHandle {
         }
     }
 
-    /// Returns the distinct handles in the value of a result, at most [`ENTITIES_PER_RESULT_MAX`].
+    /// Returns the distinct handles in the value of a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`].
     fn handles_in(&self, value: Option<&Value>) -> Vec<String> {
         let Some(value) = value else { return Vec::new() };
         let root = self.is_at_root.then_some(value).into_iter();
