@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::{Plugin, Scope};
 use toolwit::tool::{ToolLookup, name_available_tools};
 use toolwit::{Error, Tool, ToolContext, ToolResult, ToolSet};
@@ -35,7 +35,7 @@ impl Conversation {
 
     /// Sets the limits of every following call.
     #[must_use]
-    pub fn limited(mut self, limits: LimitRequest) -> Self {
+    pub fn limited(mut self, limits: LimitOverrides) -> Self {
         self.context = self.context.with_extension(limits);
         self
     }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 #[cfg(unix)]
 use tempfile::TempDir;
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::registry::{Manifest, Project, ProjectLimits};
 use toolwit::sandbox::{ComponentOrigin, Inspection};
 
@@ -77,7 +77,7 @@ pub fn settings(data: &[u8]) {
         let _ = Manifest::parse(text, "fuzz.toml");
         if let Ok(project) = Project::parse(text) {
             let limits = project.limits().of_calls(&ProjectLimits::default());
-            assert_eq!(limits, limits.within(&LimitRequest::default()));
+            assert_eq!(limits, limits.within(&LimitOverrides::default()));
         }
     }
 }

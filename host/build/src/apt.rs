@@ -26,6 +26,7 @@ pub(super) enum Privilege {
 }
 
 impl Privilege {
+    /// Returns the means of this user, or `None` if the user cannot install packages without a prompt.
     pub(super) async fn find() -> Option<Self> {
         let mut id = program("id");
         id.arg("-u");
@@ -36,8 +37,8 @@ impl Privilege {
         }
         let mut sudo = program("sudo");
         sudo.args(["-n", "true"]);
-        let allowed = run(sudo, Stdout::Collect, QUERY_LIMIT, &Silent).await;
-        allowed
+        let finished = run(sudo, Stdout::Collect, QUERY_LIMIT, &Silent).await;
+        finished
             .is_ok_and(|finished| finished.status.success())
             .then_some(Self::Sudo)
     }
@@ -77,9 +78,13 @@ pub(super) async fn missing(packages: &[&'static str]) -> Result<Vec<&'static st
         .args(["-W", "-f", "${Package} ${db:Status-Status}\\n"])
         .args(packages);
     // Its exit status is ignored: it fails if one package is unknown, but still prints the status of the others.
-    let known = run(query, Stdout::Collect, QUERY_LIMIT, &Silent).await?.stdout;
-    let installed = |package: &str| known.lines().any(|line| line == format!("{package} installed"));
-    Ok(packages.iter().copied().filter(|package| !installed(package)).collect())
+    let statuses = run(query, Stdout::Collect, QUERY_LIMIT, &Silent).await?.stdout;
+    let is_installed = |package: &str| statuses.lines().any(|line| line == format!("{package} installed"));
+    Ok(packages
+        .iter()
+        .copied()
+        .filter(|package| !is_installed(package))
+        .collect())
 }
 
 /// Refreshes the package lists and installs the packages.
@@ -93,7 +98,7 @@ pub(super) async fn install(
     ));
     let mut update = privilege.apt_get();
     update.arg("update");
-    // The result is ignored: the packages may be available although one source is unreachable.
+    // The exit status is ignored: the packages may be available although one source is unreachable.
     let _finished = run(update, Stdout::Stream, INSTALL_LIMIT, progress).await?;
     let mut install = privilege.apt_get();
     install.arg("install").args(packages);

@@ -1,7 +1,7 @@
 //! The C code of Rust packages, such as the SQLite library in a crate: which compiler builds it for WebAssembly.
 //!
-//! The crate `cc` compiles such code in build scripts. It reads the compiler from the environment, and otherwise calls a `clang` that
-//! has no C library for WASI. The compilers are those of plugins in C: the WASI SDK, or Zig.
+//! The crate `cc` compiles such code in build scripts. It reads the compiler from the environment, and otherwise calls a
+//! `clang` that has no C library for WASI. The compilers are those of plugins in C: the WASI SDK, or Zig.
 
 use std::{
     env, fs, io,
@@ -30,7 +30,9 @@ const CHOICES: [&str; 6] = [
 /// The start of an error of the crate `cc` in the output of a build script.
 const ERROR_OF_CC: &str = "error occurred in cc-rs";
 
+/// The script that starts Zig as a C compiler.
 const CC: &str = include_str!("c_code/cc.sh");
+/// The script that starts Zig as an archiver.
 const AR: &str = include_str!("c_code/ar.sh");
 
 /// The compiler of C code in a Rust package.
@@ -45,7 +47,7 @@ pub(super) enum CCompiler {
 }
 
 impl CCompiler {
-    /// Finds the compiler for the package in `dir`. The programs that start Zig as a C compiler are written to `cache_dir`.
+    /// Finds the compiler for the package in `dir`. If it is Zig, the scripts that start it are written to `cache_dir`.
     pub(super) fn find(dir: &Path, cache_dir: &Path) -> Result<Self, BuildError> {
         #[expect(clippy::disallowed_methods, reason = "the variables are those of the crate `cc`")]
         if CHOICES.iter().any(|name| env::var_os(name).is_some()) {
@@ -59,7 +61,7 @@ impl CCompiler {
         let programs = cache_dir.join("c");
         let write = |name: &str, text: &str| {
             let path = programs.join(name);
-            write_program(&path, &text.replace("ZIG", &quoted(&zig)))
+            write_program(&path, &text.replace("ZIG", &shell_quoted(&zig)))
                 .map_err(BuildError::file("write", &path))
                 .map(|()| path)
         };
@@ -78,7 +80,7 @@ impl CCompiler {
         }
     }
 
-    /// Explains the failure of a build: without a compiler, C code does not compile.
+    /// Replaces the error of a build that failed because no C compiler was found. Other errors are returned unchanged.
     pub(super) fn explain(self, error: BuildError) -> BuildError {
         match (self, &error) {
             (Self::Missing(missing), BuildError::Compile { .. } | BuildError::Command { .. })
@@ -92,22 +94,22 @@ impl CCompiler {
 }
 
 /// Quotes a path for a POSIX shell.
-fn quoted(path: &Path) -> String {
+fn shell_quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
 
-/// Writes an executable file, unless it has this content. Another build may do the same at the same time.
+/// Writes an executable file atomically, unless it exists with this content. Another build may do the same at the same time.
 fn write_program(path: &Path, text: &str) -> io::Result<()> {
-    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+    if fs::read_to_string(path).is_ok_and(|existing| existing == text) {
         return Ok(());
     }
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    let new = path.with_added_extension(process::id().to_string());
-    fs::write(&new, text)?;
-    fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
-    fs::rename(&new, path)
+    let temporary = path.with_added_extension(process::id().to_string());
+    fs::write(&temporary, text)?;
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755))?;
+    fs::rename(&temporary, path)
 }
 
 #[cfg(test)]
@@ -152,8 +154,8 @@ mod tests {
         let zig = dir.path().join("it's zig");
         write_program(&zig, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
         let cc = dir.path().join("c/cc");
-        write_program(&cc, &CC.replace("ZIG", &quoted(&zig))).unwrap();
-        write_program(&cc, &CC.replace("ZIG", &quoted(&zig))).unwrap();
+        write_program(&cc, &CC.replace("ZIG", &shell_quoted(&zig))).unwrap();
+        write_program(&cc, &CC.replace("ZIG", &shell_quoted(&zig))).unwrap();
         let arguments = ["-c", "--target=wasm32-wasip2", "a b.c", "-DX='1'"];
         let output = process::Command::new(cc).args(arguments).output().unwrap();
         let received = String::from_utf8(output.stdout).unwrap();

@@ -44,8 +44,8 @@ pub(super) struct CargoBuild<'a> {
     pub(super) profile: Option<&'a str>,
     /// The time limit of the build.
     pub(super) limit: Duration,
-    /// The target directory of packages outside of workspaces.
-    pub(super) shared: &'a Path,
+    /// The target directory that all packages outside of workspaces share.
+    pub(super) shared_target_dir: &'a Path,
 }
 
 /// The artifact of a cargo build.
@@ -104,7 +104,7 @@ impl CargoPackage {
         })
     }
 
-    /// Whether it is not part of a workspace, and cargo is not configured to compile it elsewhere.
+    /// Returns whether the package in `dir` is not part of a workspace, and cargo is not configured to compile it elsewhere.
     fn stands_alone(&self, dir: &Path) -> bool {
         self.workspace_root == dir && self.target_dir == dir.join("target")
     }
@@ -130,7 +130,7 @@ impl CargoBuild<'_> {
         ]);
         cargo.arg("--manifest-path").arg(self.dir.join("Cargo.toml"));
         let target = if package.stands_alone(self.dir) {
-            TargetDirectory::shared(self.shared, &package.name, self.dir, progress).await?
+            TargetDirectory::shared(self.shared_target_dir, &package.name, self.dir, progress).await?
         } else {
             TargetDirectory::of_workspace(&package.target_dir)
         };
@@ -153,8 +153,9 @@ impl CargoBuild<'_> {
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect();
         if !finished.status.success() {
-            let compiled = messages.iter().any(|message| matches!(message, Message::BuildFinished));
-            return Err(if compiled {
+            let has_compiled = messages.iter().any(|message| matches!(message, Message::BuildFinished));
+            // Without this message, cargo failed before it compiled, for example because a dependency is missing.
+            return Err(if has_compiled {
                 BuildError::Compile {
                     package: package.name.clone(),
                     diagnostics: finished.output,
@@ -210,12 +211,13 @@ struct Target {
 
 impl Target {
     fn is(&self, kind: &str) -> bool {
-        self.kind.iter().any(|known| known == kind)
+        self.kind.iter().any(|own| own == kind)
     }
 }
 
 impl Package {
-    /// Selects the `cdylib` if there is one, otherwise the program. Fails without a program or with several.
+    /// Selects the `cdylib` if there is one, otherwise the program. Fails if there is no program, or if there are several
+    /// and no `default-run`.
     fn artifact(&self) -> Result<ArtifactKind, BuildError> {
         if self.targets.iter().any(|target| target.is("cdylib")) {
             return Ok(ArtifactKind::Library);
@@ -229,15 +231,15 @@ impl Package {
         match (programs.as_slice(), &self.default_run) {
             ([program], _) => Ok(ArtifactKind::Program((*program).to_owned())),
             ([_, ..], Some(default)) => Ok(ArtifactKind::Program(default.clone())),
-            ([_, ..], None) => Err(self.no_target(format!(
+            ([_, ..], None) => Err(self.no_target_error(format!(
                 "several programs ({}) and no `default-run`",
                 programs.join(", ")
             ))),
-            ([], _) => Err(self.no_target("its library is not a `cdylib`, and there is no program".to_owned())),
+            ([], _) => Err(self.no_target_error("its library is not a `cdylib`, and there is no program".to_owned())),
         }
     }
 
-    fn no_target(&self, reason: String) -> BuildError {
+    fn no_target_error(&self, reason: String) -> BuildError {
         BuildError::NoTarget {
             package: self.name.clone(),
             reason,
@@ -259,6 +261,7 @@ enum Message {
 }
 
 impl Message {
+    /// Returns the WebAssembly file of a package, if this message lists it.
     fn component_of(self, package: &str) -> Option<PathBuf> {
         match self {
             Self::CompilerArtifact { package_id, filenames } if package_id == package => filenames

@@ -1,8 +1,9 @@
 //! Keeps the runtime of Go from reading a clock where a component must not call its host.
 //!
-//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component must not call an
-//! import, or it traps. The runtime of Go is not written for this: its memory management reads the clock now and then, so that a plugin
-//! would fail after hundreds of calls. The module is changed so that it then gets the time of its last reading.
+//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component must
+//! not call an import, or it traps. The runtime of Go is not written for this: its memory management reads the clock now
+//! and then, so that a plugin would fail after hundreds of calls. The module is changed: while the host allocates memory or
+//! frees results, a clock returns the time of its last reading.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
@@ -20,14 +21,14 @@ const GO_SECTION: &str = "go:buildid";
 /// The import that reads a clock, and its module.
 const CLOCK: (&str, &str) = ("wasi_snapshot_preview1", "clock_time_get");
 
-/// The type of a clock's time in linear memory.
+/// The access to a clock's time in linear memory.
 const TIME: MemArg = MemArg {
     offset: 0,
     align: 3,
     memory_index: 0,
 };
 
-/// The global variables that are added.
+/// The types of the added global variables: the flag, and the last times of the two clocks.
 const ADDED_GLOBALS: [ValType; 3] = [ValType::I32, ValType::I64, ValType::I64];
 
 /// Returns a core module of Go whose clock is guarded. Any other module is returned unchanged.
@@ -41,13 +42,16 @@ pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
     Ok(guarded.finish())
 }
 
-/// Where the parts of a module are that are changed. Its functions and global variables keep their indices.
+/// The items of a module that are changed, by their indices. Functions and global variables keep their indices; the added ones
+/// follow them.
 struct ClockGuard {
     /// The function that reads a clock, and its type.
     clock: (u32, u32),
     exports: Vec<GuardedExport>,
-    functions: u32,
-    globals: u32,
+    /// The number of functions of the module, imported ones included.
+    function_count: u32,
+    /// The number of global variables of the module, imported ones included.
+    global_count: u32,
 }
 
 /// An export during which the component must not call its host.
@@ -59,7 +63,7 @@ struct GuardedExport {
 }
 
 impl ClockGuard {
-    /// Finds the parts, if it is a module of Go that reads a clock.
+    /// Finds the items. Returns `None` if the module is not one of Go that reads a clock.
     fn find(module: &[u8]) -> Result<Option<Self>, wasmparser::BinaryReaderError> {
         let (mut types, mut functions): (Vec<FuncType>, Vec<u32>) = (Vec::new(), Vec::new());
         let (mut clock, mut globals, mut is_go, mut exports) = (None, 0, false, Vec::new());
@@ -111,56 +115,61 @@ impl ClockGuard {
         Ok(Some(Self {
             clock,
             exports: exports.iter().filter_map(guarded).collect(),
-            functions: functions.len() as u32,
-            globals,
+            function_count: functions.len() as u32,
+            global_count: globals,
         }))
     }
 
-    /// The flag that is set while a guarded export runs.
-    fn is_guarded(&self) -> u32 {
-        self.globals
+    /// Returns the index of the flag that is set while a guarded export runs.
+    fn flag_index(&self) -> u32 {
+        self.global_count
     }
 
-    /// The last time of the real-time clock.
-    fn real_time(&self) -> u32 {
-        self.globals + 1
+    /// Returns the index of the last time of the real-time clock.
+    fn real_time_index(&self) -> u32 {
+        self.global_count + 1
     }
 
-    /// The last time of the monotonic clock.
-    fn monotonic_time(&self) -> u32 {
-        self.globals + 2
+    /// Returns the index of the last time of the monotonic clock.
+    fn monotonic_time_index(&self) -> u32 {
+        self.global_count + 2
     }
 
-    /// The function that replaces the clock: `(clock, precision, time) -> errno`.
+    /// Generates the function that replaces the clock: `(clock, precision, time) -> errno`.
     fn clock_function(&self) -> Function {
         let (clock, time) = (0, 2);
         let mut function = Function::new([]);
         let mut code = function.instructions();
-        code.global_get(self.is_guarded()).if_(BlockType::Result(ValType::I32));
+        code.global_get(self.flag_index()).if_(BlockType::Result(ValType::I32));
         code.local_get(time).local_get(clock);
         code.if_(BlockType::Result(ValType::I64))
-            .global_get(self.monotonic_time());
-        code.else_().global_get(self.real_time()).end();
+            .global_get(self.monotonic_time_index());
+        code.else_().global_get(self.real_time_index()).end();
         code.i64_store(TIME).i32_const(0).else_();
         code.local_get(clock).local_get(1).local_get(time).call(self.clock.0);
         code.local_get(clock).if_(BlockType::Empty);
-        code.local_get(time).i64_load(TIME).global_set(self.monotonic_time());
-        code.else_().local_get(time).i64_load(TIME).global_set(self.real_time());
+        code.local_get(time)
+            .i64_load(TIME)
+            .global_set(self.monotonic_time_index());
+        code.else_()
+            .local_get(time)
+            .i64_load(TIME)
+            .global_set(self.real_time_index());
         code.end().end().end();
         function
     }
 
-    /// A function that calls a guarded export with the flag set.
+    /// Generates a function that calls a guarded export with the flag set.
     fn export_function(&self, export: &GuardedExport) -> Function {
         let mut function = Function::new([]);
         let mut code = function.instructions();
-        code.i32_const(1).global_set(self.is_guarded());
+        code.i32_const(1).global_set(self.flag_index());
         for parameter in 0..export.parameters {
             code.local_get(parameter);
         }
         code.call(export.function)
             .i32_const(0)
-            .global_set(self.is_guarded())
+            .global_set(self.flag_index())
             .end();
         function
     }
@@ -171,7 +180,7 @@ impl Reencode for ClockGuard {
 
     fn function_index(&mut self, function: u32) -> Result<u32, Error<Self::Error>> {
         Ok(if function == self.clock.0 {
-            self.functions
+            self.function_count
         } else {
             function
         })
@@ -214,7 +223,7 @@ impl Reencode for ClockGuard {
     fn parse_export(&mut self, exports: &mut ExportSection, export: Export<'_>) -> Result<(), Error<Self::Error>> {
         match self.exports.iter().position(|guarded| guarded.name == export.name) {
             Some(position) => {
-                exports.export(export.name, ExportKind::Func, self.functions + 1 + position as u32);
+                exports.export(export.name, ExportKind::Func, self.function_count + 1 + position as u32);
                 Ok(())
             }
             None => utils::parse_export(self, exports, export),

@@ -1,5 +1,5 @@
-//! Runs an external program of a build: its output is streamed, its time is limited, and it is killed on drop with the programs that
-//! it started.
+//! Runs an external program of a build: its output is streamed, its time is limited, and it is killed on drop with the
+//! programs that it started.
 
 use std::{
     collections::VecDeque,
@@ -53,8 +53,8 @@ pub(super) struct FinishedCommand {
 /// Runs `command` until it exits and streams its diagnostics.
 ///
 /// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so its output
-/// files may be incomplete: it must write to temporary files, which the caller moves into place. On Unix, the programs that it started
-/// are killed with it, unless they have left its process group.
+/// files may be incomplete: it must write to temporary files, which the caller moves into place. On Unix, the programs that
+/// it started are killed with it, unless they have left its process group.
 pub(super) async fn run(
     mut command: Command,
     stdout: Stdout,
@@ -77,8 +77,8 @@ pub(super) async fn run(
         Err(source) => return Err(BuildError::Start { program, source }),
     };
     let group = ProcessGroup::of(&child);
-    let output = output(child.stdout.take(), child.stderr.take(), stdout, progress);
-    match tokio::time::timeout(limit, finished(&mut child, &group, output)).await {
+    let output = read_output(child.stdout.take(), child.stderr.take(), stdout, progress);
+    match tokio::time::timeout(limit, wait_for_end(&mut child, &group, output)).await {
         Ok(Ok((status, (stdout, output)))) => Ok(FinishedCommand { status, stdout, output }),
         Ok(Err(source)) => Err(BuildError::Output { program, source }),
         Err(_) => Err(BuildError::TimedOut {
@@ -88,8 +88,9 @@ pub(super) async fn run(
     }
 }
 
-/// Reads both outputs to their ends. Returns the collected standard output, and the end of the diagnostics.
-async fn output(
+/// Reads standard output and standard error to their ends. Returns the collected standard output, and the end of the
+/// diagnostics.
+async fn read_output(
     out: Option<impl AsyncRead + Unpin>,
     err: Option<impl AsyncRead + Unpin>,
     stdout: Stdout,
@@ -99,15 +100,15 @@ async fn output(
     let (data, output) = match stdout {
         Stdout::Collect => tokio::try_join!(collect(out, STDOUT_BYTES_MAX), diagnostics)?,
         Stdout::Stream => {
-            let (first, second) = tokio::try_join!(stream(out, progress), diagnostics)?;
-            (String::new(), first + &second)
+            let (out_text, err_text) = tokio::try_join!(stream(out, progress), diagnostics)?;
+            (String::new(), out_text + &err_text)
         }
     };
     Ok((data, end_of(output.trim_end(), DIAGNOSTICS_BYTES_MAX).to_owned()))
 }
 
 /// Waits until the program has exited and its output has ended. Kills the programs that it left behind if they hold its output.
-async fn finished<T>(
+async fn wait_for_end<T>(
     child: &mut Child,
     group: &ProcessGroup,
     output: impl Future<Output = io::Result<T>>,
@@ -157,6 +158,7 @@ fn command_line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
+/// Reads a text of at most `bytes_max`. A longer one is an error.
 async fn collect(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(from) = from {

@@ -15,23 +15,24 @@ use super::{BuildError, ResolvedWit, clock_guard::guard_clock};
 
 /// Wraps the module as an implementation of the world. Strings are encoded as UTF-8.
 ///
-/// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, as `wit-bindgen` embeds it, does not need WIT.
+/// Imports of WASI preview 1 become imports of WASI 0.2. A module that already contains its component type, which `wit-bindgen`
+/// embeds, needs no WIT.
 pub(super) fn componentize(
     path: &Path,
     mut module: Vec<u8>,
     wit: Option<&ResolvedWit>,
     world: Option<&str>,
 ) -> Result<Vec<u8>, BuildError> {
-    let failed = |message: String| BuildError::Componentize {
+    let failure = |message: String| BuildError::Componentize {
         path: path.to_owned(),
         message,
     };
-    module = guard_clock(module).map_err(failed)?;
+    module = guard_clock(module).map_err(failure)?;
     if !has_component_type(&module) {
-        let wit = wit.ok_or_else(|| failed("it has no component type, and there is no WIT next to it".to_owned()))?;
+        let wit = wit.ok_or_else(|| failure("it has no component type, and there is no WIT next to it".to_owned()))?;
         let world = wit.world(world)?;
         embed_component_metadata(&mut module, wit.resolve(), world, StringEncoding::UTF8)
-            .map_err(|error| failed(format!("{error:#}")))?;
+            .map_err(|error| failure(format!("{error:#}")))?;
     }
     let encoded = catch_unwind(AssertUnwindSafe(|| {
         ComponentEncoder::default()
@@ -46,8 +47,8 @@ pub(super) fn componentize(
             .and_then(|mut encoder| encoder.encode())
     }));
     match encoded {
-        Ok(encoded) => encoded.map_err(|error| failed(format!("{error:#}"))),
-        Err(_panic) => Err(failed("the encoder failed".to_owned())),
+        Ok(encoded) => encoded.map_err(|error| failure(format!("{error:#}"))),
+        Err(_panic) => Err(failure("the encoder failed".to_owned())),
     }
 }
 

@@ -62,7 +62,7 @@ impl SetUp {
 
     /// Installs missing packages and compiles the standard library, or waits for another build that does so.
     pub(super) async fn run(self, cache_dir: &Path, progress: &dyn Progress) -> Result<WasmSysroot, BuildError> {
-        let lock = Lock::take(cache_dir, progress).await?;
+        let lock = Lock::acquire(cache_dir, progress).await?;
         if let Some(privilege) = self.privilege {
             let missing = apt::missing(&PACKAGES).await?;
             if !missing.is_empty() {

@@ -30,9 +30,11 @@ pub(super) struct EmbedStep {
     pub(super) file: PathBuf,
     /// The project's WIT.
     pub(super) wit: Option<ResolvedWit>,
-    /// Where the project's WIT is expected.
+    /// The path at which the project's WIT is expected.
     pub(super) wit_path: PathBuf,
+    /// The world that a core module implements, if the WIT has several.
     pub(super) world: Option<String>,
+    /// The path of the component to write.
     pub(super) target: PathBuf,
 }
 
@@ -45,16 +47,16 @@ impl EmbedStep {
             _ => bytes,
         };
         let plain_bytes = component.len();
-        let embedded = |source| BuildError::Embed {
+        let embed_error = |source| BuildError::Embed {
             path: path.clone(),
             source,
         };
-        let generated = wit_source::read(path, &component).map_err(|error| embedded(error.into()))?;
-        let packages: Vec<_> = generated.iter().chain(&self.wit).collect();
+        let generated_wit = wit_source::read(path, &component).map_err(|error| embed_error(error.into()))?;
+        let packages: Vec<_> = generated_wit.iter().chain(&self.wit).collect();
         let component = if packages.is_empty() {
             component
         } else {
-            embed_packages(&component, &packages).map_err(embedded)?
+            embed_packages(&component, &packages).map_err(embed_error)?
         };
         write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
         Ok(BuildReport {
@@ -80,13 +82,13 @@ impl EmbedStep {
 
 /// Writes a file atomically. A file with the same content is not rewritten.
 fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|present| present == bytes) {
+    if fs::read(path).is_ok_and(|existing| existing == bytes) {
         return Ok(());
     }
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }
-    let fresh = path.with_extension(format!("{}.part", process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::rename(&fresh, path)
+    let temporary = path.with_extension(format!("{}.part", process::id()));
+    fs::write(&temporary, bytes)?;
+    fs::rename(&temporary, path)
 }

@@ -1,7 +1,7 @@
 //! The programs that Toolwit starts, and the environment variables that they inherit.
 //!
-//! Toolwit often runs under another cargo (`cargo run`, `cargo test`), whose settings its child processes inherit. It also often
-//! runs in a directory whose author is not trusted: nothing in that directory is started by accident.
+//! Toolwit often runs under another cargo (`cargo run`, `cargo test`), whose settings its child processes inherit. It also
+//! often runs in a directory whose author is not trusted: nothing in that directory is started by accident.
 
 use std::{
     env,
@@ -15,7 +15,7 @@ use tokio::process::Command;
 ///
 /// Flags for the host's target are wrong for the guest: `-Ctarget-cpu=native` would break its build. A package that
 /// needs flags sets them in its `.cargo/config.toml`.
-const OUTER: [&str; 12] = [
+const OUTER_VARIABLES: [&str; 12] = [
     "CARGO",
     "CARGO_BUILD_RUSTC",
     "CARGO_BUILD_RUSTFLAGS",
@@ -33,13 +33,14 @@ const OUTER: [&str; 12] = [
 /// The files in which a project selects its toolchain.
 const TOOLCHAIN_FILES: [&str; 2] = ["rust-toolchain.toml", "rust-toolchain"];
 
-/// The `PATH` without a directory, as in the home of Debian's users without one. An empty `PATH` means the current directory.
+/// A `PATH` that leads nowhere, in place of an empty one, which would mean the current directory. Debian uses this path as
+/// the home of users that have none.
 const NO_DIRECTORIES: &str = "/nonexistent";
 
 /// Creates a command for a program on `PATH`.
 ///
-/// The program, and the programs that it starts, are looked up in the absolute directories of `PATH` only. A relative one, such as
-/// `.`, is a directory of the project that happens to be the current directory.
+/// The program, and the programs that it starts, are looked up in the absolute directories of `PATH` only. A relative one,
+/// such as `.`, is a directory of the project that happens to be the current directory.
 #[expect(
     clippy::disallowed_methods,
     reason = "a program is found where the shell would find it"
@@ -61,19 +62,19 @@ fn absolute_directories(path: &OsStr) -> OsString {
 
 /// Makes the command use the user's default toolchain, independent of the current directory.
 ///
-/// It runs in the root directory. rustup starts the toolchain that a file in the current directory or above it names, which may be a
-/// path in a project that is not trusted.
+/// The command runs in the root directory, because rustup starts the toolchain that a file in the current directory or above it
+/// names. Such a file may name a path in a project that is not trusted.
 pub(super) fn for_user(command: &mut Command) {
-    remove_outer(command);
+    remove_outer_variables(command);
     command.env_remove("RUSTUP_TOOLCHAIN").current_dir("/");
 }
 
 /// Makes the command run in `dir`, with the toolchain that a shell would use in `dir`.
 pub(super) fn for_project(command: &mut Command, dir: &Path) {
-    remove_outer(command);
+    remove_outer_variables(command);
     // Under `cargo run` the variable selects the outer project's toolchain. It must not override the choice of `dir`.
-    let chosen = |dir: &Path| TOOLCHAIN_FILES.iter().any(|file| dir.join(file).is_file());
-    if dir.ancestors().any(chosen) {
+    let selects_toolchain = |dir: &Path| TOOLCHAIN_FILES.iter().any(|file| dir.join(file).is_file());
+    if dir.ancestors().any(selects_toolchain) {
         command.env_remove("RUSTUP_TOOLCHAIN");
     }
     command.current_dir(dir);
@@ -82,7 +83,7 @@ pub(super) fn for_project(command: &mut Command, dir: &Path) {
 /// Makes the command use the system's compiler, with the directory `tools` first on its `PATH`.
 #[expect(clippy::disallowed_methods, reason = "it adds to what the child inherits")]
 pub(super) fn for_system(command: &mut Command, tools: Option<&Path>) {
-    remove_outer(command);
+    remove_outer_variables(command);
     command.env_remove("RUSTUP_TOOLCHAIN");
     // An outer cargo adds the libraries of its own compiler, which do not match the system's.
     if env::var_os("CARGO").is_some() {
@@ -96,8 +97,8 @@ pub(super) fn for_system(command: &mut Command, tools: Option<&Path>) {
     }
 }
 
-fn remove_outer(command: &mut Command) {
-    for name in OUTER {
+fn remove_outer_variables(command: &mut Command) {
+    for name in OUTER_VARIABLES {
         command.env_remove(name);
     }
 }

@@ -225,6 +225,7 @@ impl BuildError {
         }
     }
 
+    /// Returns a function that converts an error of the operating system to the error of a file.
     pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }

@@ -29,10 +29,10 @@ impl Linkers {
     }
 
     fn find_in(dirs: &[PathBuf]) -> Option<Self> {
-        let first = |name: &str| dirs.iter().map(|dir| dir.join(name)).find(|file| file.is_file());
+        let find_file = |name: &str| dirs.iter().map(|dir| dir.join(name)).find(|file| file.is_file());
         Some(Self {
-            component_ld: first(COMPONENT_LD)?,
-            lld: first("rust-lld").or_else(|| first("wasm-ld"))?,
+            component_ld: find_file(COMPONENT_LD)?,
+            lld: find_file("rust-lld").or_else(|| find_file("wasm-ld"))?,
         })
     }
 }

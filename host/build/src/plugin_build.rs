@@ -97,7 +97,8 @@ impl Build {
         self
     }
 
-    /// Sets the cache directory of the prepared compiler. The default is in the user's cache directory.
+    /// Sets the cache directory, for the prepared compiler and for the target directory that packages outside of workspaces
+    /// share. The default is in the user's cache directory.
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(path.into());
         self
@@ -122,13 +123,13 @@ impl Build {
     pub async fn run(&self, progress: &dyn Progress) -> Result<BuildReport, BuildError> {
         let (dir, source, wit) = self.read_source().await?;
         let built = match source {
-            Source::Cargo => self.cargo(&dir, progress).await?,
-            Source::Command(command) => self.command(&dir, &command, progress).await?,
-            Source::Language(language) => self.language(&dir, language, wit.as_ref(), progress).await?,
+            Source::Cargo => self.build_with_cargo(&dir, progress).await?,
+            Source::Command(command) => self.run_command(&dir, &command, progress).await?,
+            Source::Language(language) => self.build_language(&dir, language, wit.as_ref(), progress).await?,
             Source::Component(file) | Source::CoreModule(file) => BuiltFile::of_file(file, &dir),
         };
         let last_step = EmbedStep {
-            target: self.target(&built),
+            target: self.target_path(&built),
             file: built.file.clone(),
             wit,
             wit_path: self.wit_path(&dir),
@@ -145,14 +146,11 @@ impl Build {
     async fn read_source(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
         let request = self.clone();
         blocking(move || {
-            let given = &request.dir;
-            let (dir, source) = if given.is_file() {
-                (
-                    given.parent().unwrap_or(given).to_owned(),
-                    Source::of_file(given.clone())?,
-                )
+            let path = &request.dir;
+            let (dir, source) = if path.is_file() {
+                (path.parent().unwrap_or(path).to_owned(), Source::of_file(path.clone())?)
             } else {
-                (given.clone(), Source::find(given)?)
+                (path.clone(), Source::find(path)?)
             };
             // The parent of a bare file name is empty.
             let dir = if dir.as_os_str().is_empty() {
@@ -161,10 +159,10 @@ impl Build {
                 dir
             };
             let dir = fs::canonicalize(&dir).map_err(BuildError::file("read", &dir))?;
-            let path = request.wit_path(&dir);
+            let wit_path = request.wit_path(&dir);
             // A path that the caller set must exist.
-            let wit = if path.exists() || request.wit.is_some() {
-                Some(ResolvedWit::read(&path)?)
+            let wit = if wit_path.exists() || request.wit.is_some() {
+                Some(ResolvedWit::read(&wit_path)?)
             } else {
                 None
             };
@@ -173,7 +171,7 @@ impl Build {
         .await
     }
 
-    async fn cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<BuiltFile, BuildError> {
+    async fn build_with_cargo(&self, dir: &Path, progress: &dyn Progress) -> Result<BuiltFile, BuildError> {
         let toolchain = RustToolchain::find(dir, &self.compiler_cache(dir), progress).await?;
         let package = CargoPackage::read(dir, &toolchain).await?;
         let (project, cache) = (dir.to_owned(), self.compiler_cache(dir));
@@ -183,7 +181,7 @@ impl Build {
             c_compiler: &c_compiler,
             profile: self.profile.as_deref(),
             limit: self.time_limit,
-            shared: &self.shared_target(dir),
+            shared_target_dir: &self.shared_target_dir(dir),
         };
         let artifact = build.run(&package, &toolchain, progress).await;
         let artifact = artifact.map_err(|error| c_compiler.explain(error))?;
@@ -191,11 +189,11 @@ impl Build {
             file: artifact.file,
             name: package.name,
             target_dir: package.target_dir,
-            _cargo: Some(artifact.target),
+            _cargo_target: Some(artifact.target),
         })
     }
 
-    async fn command(
+    async fn run_command(
         &self,
         dir: &Path,
         build: &BuildCommand,
@@ -216,7 +214,7 @@ impl Build {
         }
     }
 
-    async fn language(
+    async fn build_language(
         &self,
         dir: &Path,
         language: Language,
@@ -250,7 +248,8 @@ impl Build {
         self.wit.clone().or_else(sibling).unwrap_or_else(|| dir.join("wit"))
     }
 
-    fn target(&self, built: &BuiltFile) -> PathBuf {
+    /// Returns the path of the component to write.
+    fn target_path(&self, built: &BuiltFile) -> PathBuf {
         let file = format!("{}.wasm", built.name);
         match &self.out {
             Some(out) if out.extension().is_some_and(|extension| extension == "wasm") => out.clone(),
@@ -260,11 +259,11 @@ impl Build {
     }
 
     /// Returns the directory in which packages outside of workspaces are compiled, so that they share their dependencies.
-    fn shared_target(&self, dir: &Path) -> PathBuf {
+    fn shared_target_dir(&self, dir: &Path) -> PathBuf {
         self.compiler_cache(dir).join("target")
     }
 
-    /// Returns the cache directory of the compiler. It is in the target directory if the user has no home directory.
+    /// Returns the cache directory. If the user has no home directory, it is in the target directory.
     fn compiler_cache(&self, dir: &Path) -> PathBuf {
         if let Some(cache_dir) = &self.cache_dir {
             return cache_dir.clone();
@@ -276,14 +275,14 @@ impl Build {
     }
 }
 
-/// The output of a language's toolchain.
+/// The component or core module that a toolchain built, or that the source already is.
 #[derive(Debug)]
 struct BuiltFile {
     file: PathBuf,
     name: String,
     target_dir: PathBuf,
     /// Held until the file is read.
-    _cargo: Option<TargetDirectory>,
+    _cargo_target: Option<TargetDirectory>,
 }
 
 impl BuiltFile {
@@ -293,7 +292,7 @@ impl BuiltFile {
             file,
             name,
             target_dir: target_dir(dir),
-            _cargo: None,
+            _cargo_target: None,
         }
     }
 }

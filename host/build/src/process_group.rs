@@ -10,7 +10,7 @@ pub(super) struct ProcessGroup {
 
 #[cfg(unix)]
 impl ProcessGroup {
-    /// Returns the group of a program that was started as the first of its group.
+    /// Returns the group of a program that was started as the leader of its group.
     pub(super) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self {

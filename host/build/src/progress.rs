@@ -33,7 +33,7 @@ pub enum Step {
     RunCommand(String),
     /// A core module is wrapped into a component.
     Componentize,
-    /// The WIT is appended, doc comments included.
+    /// The WIT is embedded in the component, doc comments included.
     EmbedWit,
 }
 

@@ -105,11 +105,12 @@ impl NewProject {
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`, or is a keyword of WIT.
+    /// [`ProjectError::Name`] if the name is not lowercase words with hyphens between them, such as `weather-report`, is
+    /// longer than 50 characters, or is a keyword of WIT.
     pub fn new(dir: impl Into<PathBuf>, language: Language) -> Result<Self, ProjectError> {
         let dir = dir.into();
         let name = directory_name(&dir);
-        match refusal(&name) {
+        match name_problem(&name) {
             Some(reason) => Err(ProjectError::Name {
                 name,
                 reason: reason.to_owned(),
@@ -149,20 +150,20 @@ impl NewProject {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(write_error(&self.dir)(error)),
         }
-        let mut written = Vec::new();
+        let mut paths = Vec::new();
         for (path, template) in COMMON.iter().chain(self.files()) {
             let path = self.dir.join(self.fill_in(path));
             let dir = path.parent().unwrap_or(&self.dir);
             fs::create_dir_all(dir).map_err(write_error(dir))?;
             fs::write(&path, self.fill_in(template)).map_err(write_error(&path))?;
-            written.push(path);
+            paths.push(path);
         }
         // Editors need the bindings before the first build.
         let bindings = ResolvedWit::read(&self.dir.join("wit"))
             .map_err(BuildError::from)
             .and_then(|wit| update_bindings(self.language, &self.dir, &wit, None));
         bindings.map_err(|error| write_error(&self.dir)(io::Error::other(error)))?;
-        Ok(written)
+        Ok(paths)
     }
 
     fn files(&self) -> &'static [TemplateFile] {
@@ -187,7 +188,7 @@ impl NewProject {
 }
 
 /// Returns why a name cannot be that of a package in WIT and in each language.
-fn refusal(name: &str) -> Option<&'static str> {
+fn name_problem(name: &str) -> Option<&'static str> {
     let is_word = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())
             && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())

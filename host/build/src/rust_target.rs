@@ -103,6 +103,7 @@ struct Rustc {
 }
 
 impl Rustc {
+    /// Queries the compiler that cargo would use in `dir`.
     async fn on_path(dir: &Path) -> Result<Self, BuildError> {
         let mut rustc = program("rustc");
         for_project(&mut rustc, dir);

@@ -6,20 +6,21 @@ use std::{
     time::SystemTime,
 };
 
-/// Directories of build outputs and installed packages, which are not source. Hidden files and directories are left out as well.
+/// Directories of build outputs and installed packages, which are not source. Hidden files and directories are left out as
+/// well.
 const OUTPUTS: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
-/// Maximum number of files that are compared. In a project with more, changes of the others are not detected.
+/// Maximum number of files that are compared. In a project with more files, changes of the others are not detected.
 const FILES_MAX: usize = 10_000;
 
 /// The files of a project with their sizes and modification times.
 ///
-/// Two snapshots are equal if nothing was saved in between.
+/// Two snapshots of a project are equal if no file was saved in between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceSnapshot(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
 impl SourceSnapshot {
-    /// Lists the files in `dir`, without following links and without build outputs.
+    /// Lists the files in `dir`, without following links and without hidden files and build outputs.
     ///
     /// # Errors
     ///

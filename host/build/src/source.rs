@@ -14,8 +14,8 @@ const CONFIGURATION: &str = "toolwit.toml";
 
 /// The source of a component in a directory.
 ///
-/// The `[build]` table of a `toolwit.toml` takes precedence over a `Cargo.toml`, which takes precedence over the entry file of
-/// another language, which takes precedence over a `.wasm` file.
+/// If a directory has several sources, the first of these counts: the `[build]` table of a `toolwit.toml`, a `Cargo.toml`, the
+/// entry file of another language, a `.wasm` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -23,7 +23,7 @@ pub enum Source {
     Cargo,
     /// A project with its own build command.
     Command(BuildCommand),
-    /// A project in a language other than Rust, which its entry file shows.
+    /// A project in a language other than Rust, which is recognized by its entry file.
     Language(Language),
     /// A component that another tool has built. Only its WIT is embedded.
     Component(PathBuf),
@@ -42,7 +42,7 @@ pub enum Source {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BuildCommand {
-    /// The program and its arguments. It runs in the project's directory, without a shell.
+    /// The program and its arguments. The program runs in the project's directory, without a shell.
     pub command: Vec<String>,
     /// The component or core module that the command writes, relative to the directory.
     pub output: PathBuf,
@@ -53,7 +53,9 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`BuildError::NothingToBuild`] if there is no source, [`BuildError::SeveralWasmFiles`] if it is ambiguous.
+    /// [`BuildError::NothingToBuild`] if there is no source, [`BuildError::SeveralLanguages`] or
+    /// [`BuildError::SeveralWasmFiles`] if it is ambiguous. Also if `dir` is not a directory, or a file in it cannot be
+    /// read or is not valid.
     pub fn find(dir: &Path) -> Result<Self, BuildError> {
         if !dir.is_dir() {
             return Err(BuildError::NotADirectory { dir: dir.to_owned() });
@@ -89,7 +91,7 @@ impl Source {
         }
     }
 
-    /// Distinguishes a component from a core module by the file's first bytes.
+    /// Returns the source that a file is: a component or a core module, by its first bytes. Another file is an error.
     pub(super) fn of_file(file: PathBuf) -> Result<Self, BuildError> {
         let bytes = fs::read(&file).map_err(BuildError::file("read", &file))?;
         if wasmparser::Parser::is_component(&bytes) {
@@ -103,8 +105,9 @@ impl Source {
 }
 
 impl BuildCommand {
+    /// Reads the table from a file. Returns `None` if the file does not exist or has no such table.
     fn read(path: &Path) -> Result<Option<Self>, BuildError> {
-        /// Other tables of the file belong to other commands.
+        /// The part of the file that a build reads. Its other tables belong to other commands.
         #[derive(Deserialize)]
         struct Configuration {
             build: Option<BuildCommand>,
@@ -126,7 +129,7 @@ impl BuildCommand {
         };
         let configuration: Configuration = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         match configuration.build {
-            Some(build) if build.command.is_empty() => Err(invalid("`build.command` is empty".to_owned())),
+            Some(build) if build.command.is_empty() => Err(invalid("`build.command` must not be empty".to_owned())),
             build => Ok(build),
         }
     }

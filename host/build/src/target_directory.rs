@@ -9,9 +9,9 @@ use super::{BuildError, Progress, TARGET, blocking::blocking, wasm_sysroot::Lock
 
 /// The target directory of one build.
 ///
-/// The packages of a workspace share its directory. All other packages share one directory of the user, so that the dependencies of
-/// the second plugin, such as `wit-bindgen`, are compiled already. It is separate from that of host builds, so that neither build
-/// locks or invalidates the other.
+/// The packages of a workspace share its directory. All other packages share one directory of the user, so that the
+/// dependencies of the second plugin, such as `wit-bindgen`, are compiled already. The directory is separate from that of
+/// host builds, so that neither build locks or invalidates the other.
 #[derive(Debug)]
 pub(super) struct TargetDirectory {
     pub(super) path: PathBuf,
@@ -28,7 +28,8 @@ impl TargetDirectory {
         }
     }
 
-    /// Returns the shared directory for the package of this name in `dir`.
+    /// Returns the shared directory `path` for a build of the package in `dir`. Waits until no other build uses it for a
+    /// package of this name.
     pub(super) async fn shared(
         path: &Path,
         name: &str,
@@ -36,7 +37,7 @@ impl TargetDirectory {
         progress: &dyn Progress,
     ) -> Result<Self, BuildError> {
         let package_dir = path.join("packages").join(name);
-        let lock = Lock::take(&package_dir, progress).await?;
+        let lock = Lock::acquire(&package_dir, progress).await?;
         let (target, name, dir) = (path.to_owned(), name.to_owned(), dir.to_owned());
         let prepare = move || take_over(&target, &package_dir, &name, &dir).map_err(BuildError::file("write", &target));
         blocking(prepare).await?;
@@ -47,11 +48,12 @@ impl TargetDirectory {
     }
 }
 
-/// Deletes the component of another package of the same name: otherwise cargo would use it as the component of this package.
+/// Makes the package in `dir` the owner of the components with its name. If another package owned them, deletes them: otherwise
+/// cargo would use them as the components of this package.
 fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::Result<()> {
-    let owner = package_dir.join("owner");
-    let own = dir.to_string_lossy();
-    if fs::read_to_string(&owner).is_ok_and(|earlier| earlier == own) {
+    let owner_file = package_dir.join("owner");
+    let new_owner = dir.to_string_lossy();
+    if fs::read_to_string(&owner_file).is_ok_and(|owner| owner == new_owner) {
         return Ok(());
     }
     let profiles = match fs::read_dir(target.join(TARGET)) {
@@ -69,7 +71,7 @@ fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::R
             }
         }
     }
-    fs::write(owner, own.as_bytes())
+    fs::write(owner_file, new_owner.as_bytes())
 }
 
 #[cfg(test)]

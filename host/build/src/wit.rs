@@ -174,10 +174,10 @@ impl ResolvedWit {
     pub fn encode(&self) -> Result<Vec<Vec<u8>>, WitError> {
         let encode = |package| {
             let encoded = catch_unwind(AssertUnwindSafe(|| wit_component::encode(&self.resolve, package)));
-            let failed = |message| WitError::Encode { message };
+            let encode_error = |message| WitError::Encode { message };
             match encoded {
-                Ok(encoded) => encoded.map_err(|error| failed(format!("{error:#}"))),
-                Err(_panic) => Err(failed("the encoder failed".to_owned())),
+                Ok(encoded) => encoded.map_err(|error| encode_error(format!("{error:#}"))),
+                Err(_panic) => Err(encode_error("the encoder failed".to_owned())),
             }
         };
         self.packages().into_iter().rev().map(encode).collect()

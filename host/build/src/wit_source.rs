@@ -1,7 +1,7 @@
 //! Reads the WIT that the macros of the Rust SDK generate.
 //!
-//! A project with these macros has no WIT files. The macros store the text with its doc comments in a custom section of the core
-//! module, where the linker joins the texts of several macros. Each ends with a zero byte.
+//! A project with these macros has no WIT files. The macros store the text with its doc comments in a custom section of the
+//! core module, where the linker joins the texts of several macros. Each ends with a zero byte.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::{ResolvedWit, WitError};
 
 /// Returns the WIT packages in the core modules of a component.
 pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, WitError> {
-    let mut found: Vec<ResolvedWit> = Vec::new();
+    let mut packages: Vec<ResolvedWit> = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
         let Ok(Payload::CustomSection(section)) = payload else {
             continue;
@@ -23,13 +23,13 @@ pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, Wi
         let texts = section.data().split(|byte| *byte == 0).filter(|text| !text.is_empty());
         for text in texts {
             let wit = ResolvedWit::parse(path, &String::from_utf8_lossy(text))?;
-            match found.iter_mut().find(|other| other.name() == wit.name()) {
+            match packages.iter_mut().find(|other| other.name() == wit.name()) {
                 Some(same) => same.merge(path, wit)?,
-                None => found.push(wit),
+                None => packages.push(wit),
             }
         }
     }
-    Ok(found)
+    Ok(packages)
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ pub enum ErrorKind {
     Reentrant,
     /// The caller cancelled.
     Cancelled,
-    /// A grant, an approver or an interceptor does not allow it.
+    /// The grants, the approval policy, the approver or an interceptor do not allow the call or the access.
     Denied,
     /// A key or another value that the plugin needs is missing.
     MissingKey,
@@ -88,7 +88,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns whether a limit caused the error.
+    /// Returns whether a limit of the call or of the process caused the error. A limit of the loop is not one of them.
     #[must_use]
     pub fn is_limit(self) -> bool {
         use ErrorKind::*;
@@ -191,9 +191,10 @@ pub struct ErrorReport {
     pub agent: Option<String>,
     /// One sentence, lowercase, without full stop.
     pub message: String,
-    /// A suggestion for the reader of the error, who may be a model: the grant that would allow a denied access is in `denied`.
+    /// A suggestion for the reader of the error. The reader may be a model, so the suggestion does not name the grant that
+    /// would allow a denied access; `denied` names it for the operator.
     pub suggestion: Option<String>,
-    /// The exceeded limit, if a limit caused the error.
+    /// The exceeded limit, if the error reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<ExceededLimit>,
     /// The error value that the tool returned.
@@ -265,7 +266,7 @@ impl Error {
         self
     }
 
-    /// Sets the suggestion in place of an earlier one, for a layer that knows more than the one that failed.
+    /// Replaces the suggestion. It is for a caller that knows more about the cause than the code that failed.
     #[must_use]
     pub fn override_suggestion(mut self, suggestion: impl Into<String>) -> Self {
         self.0.suggestion = Some(suggestion.into());
@@ -300,7 +301,7 @@ impl Error {
         self
     }
 
-    /// Redacts all text of the error. The source is replaced by its redacted text.
+    /// Redacts the message, the suggestion, the details and the log. The source is replaced by its redacted text.
     pub fn redacted(mut self, text: &dyn Fn(&str) -> String, value: &dyn Fn(&mut Value)) -> Self {
         self.0.message = text(&self.0.message);
         self.0.suggestion = self.0.suggestion.as_deref().map(text);

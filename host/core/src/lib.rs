@@ -14,7 +14,7 @@
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks |
 //! | `set` | [`ToolSet`], [`ToolRegistry`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
-//! | `interceptor` | [`Interceptor`]s: rules around every call of other tools |
+//! | `interceptor` | [`Interceptor`]s, which decide about every call of other tools |
 //! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |

@@ -1,8 +1,8 @@
 //! The HTTP client of all requests of the host: those to models, MCP servers, collectors and downloads.
 //!
-//! The requests can contain keys. So the client of [`client_builder`] uses no proxy from the environment, follows no redirect and
-//! repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider of an embedder's process
-//! unchanged.
+//! The requests can contain keys. So the client of [`client_builder`] uses no proxy from the environment, follows no
+//! redirect and repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider of an
+//! embedder's process unchanged.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub enum Encryption {
     Required,
     /// Requests use `https` or `http`. The caller decides which addresses may be requested over `http`.
     Optional,
-    /// All requests use `http`. The root certificates of the platform are not read, and may be missing.
+    /// All requests use `http`. The root certificates of the platform are not needed, and not read.
     None,
 }
 
@@ -42,7 +42,8 @@ impl TlsError {
     pub const SUGGESTION: &str = "install the system's root certificates (the package `ca-certificates`)";
 }
 
-/// Returns the builder of a client that sends each request to the addressed server only, once. A caller adds headers and timeouts.
+/// Returns the builder of a client that sends each request to the addressed server only, once. A caller adds headers and
+/// timeouts.
 ///
 /// # Errors
 /// [`TlsError`].

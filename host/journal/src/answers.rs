@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use toolwit_agent::JournalError;
 use toolwit_core::ApprovalAnswer;
 
-use crate::session::{SessionKey, number};
+use crate::session::{SessionKey, sql_integer};
 
 /// Stores an answer, unless the question has one. Returns `false` if an answer was stored before, such as by another
 /// process.
@@ -18,25 +18,27 @@ pub(crate) fn store(
 ) -> Result<bool, JournalError> {
     let answer = serde_json::to_string(answer).map_err(JournalError::store)?;
     let insert = "INSERT OR IGNORE INTO answers (session, question, answer) VALUES (?1, ?2, ?3)";
-    let inserted = connection.execute(insert, params![session, number(question), answer]);
-    Ok(inserted.map_err(JournalError::store)? > 0)
+    let inserted_rows = connection.execute(insert, params![session, sql_integer(question), answer]);
+    Ok(inserted_rows.map_err(JournalError::store)? > 0)
 }
 
+/// Returns the stored answer to a question.
 pub(crate) fn find(
     connection: &Connection,
     session: SessionKey,
     question: u64,
 ) -> Result<Option<ApprovalAnswer>, JournalError> {
-    let find = || -> rusqlite::Result<Option<String>> {
+    let read = || -> rusqlite::Result<Option<String>> {
         let query = "SELECT answer FROM answers WHERE session = ?1 AND question = ?2";
         let mut statement = connection.prepare_cached(query)?;
-        let found = statement.query_row(params![session, number(question)], |row| row.get(0));
-        found.optional()
+        let text = statement.query_row(params![session, sql_integer(question)], |row| row.get(0));
+        text.optional()
     };
-    let found = find().map_err(JournalError::store)?;
-    found.map(|text| parse(&text)).transpose()
+    let text = read().map_err(JournalError::store)?;
+    text.map(|text| parse(&text)).transpose()
 }
 
+/// Returns the stored answers of a session, by question.
 pub(crate) fn all(connection: &Connection, session: SessionKey) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
     let rows = || -> rusqlite::Result<Vec<(i64, String)>> {
         let mut statement = connection.prepare("SELECT question, answer FROM answers WHERE session = ?1")?;

@@ -8,7 +8,8 @@ use toolwit_core::text::sha256;
 /// Minimum length of a text that is stored separately, in bytes.
 const LARGE_BYTES_MIN: usize = 1024;
 
-/// The only key of an object that stands for a large text. Objects that have such a key get a longer one.
+/// The only key of an object that refers to a large text. If another object has only this key, or this key after further
+/// `$`, its key gets one more `$`.
 const REFERENCE: &str = "$text";
 
 /// Replaces the large texts in a value by references, and adds them to `texts` by their digest.
@@ -21,9 +22,9 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
         }
         Value::Array(items) => items.into_iter().map(|item| extract(item, texts)).collect(),
         Value::Object(fields) => {
-            let is_similar = only_key(&fields).is_some_and(is_reference);
+            let has_similar_key = only_key(&fields).is_some_and(is_similar_to_reference);
             let fields = fields.into_iter().map(|(key, field)| {
-                let key = if is_similar { format!("${key}") } else { key };
+                let key = if has_similar_key { format!("${key}") } else { key };
                 (key, extract(field, texts))
             });
             Value::Object(fields.collect())
@@ -32,7 +33,7 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
     }
 }
 
-/// Replaces references by their texts. Returns the digest of a text that `find` does not have.
+/// Replaces references by their texts. If `find` does not return a text, the error is its digest.
 pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>) -> Result<Value, String> {
     match value {
         Value::Array(items) => items.into_iter().map(|item| restore(item, find)).collect(),
@@ -40,9 +41,9 @@ pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>
             if let (Some(REFERENCE), Some(Value::String(digest))) = (only_key(&fields), fields.values().next()) {
                 return find(digest).map(Value::String).ok_or_else(|| digest.clone());
             }
-            let is_similar = only_key(&fields).is_some_and(|key| key != REFERENCE && is_reference(key));
+            let has_similar_key = only_key(&fields).is_some_and(|key| key != REFERENCE && is_similar_to_reference(key));
             let fields = fields.into_iter().map(|(key, field)| {
-                let key = if is_similar { key[1..].to_owned() } else { key };
+                let key = if has_similar_key { key[1..].to_owned() } else { key };
                 Ok((key, restore(field, find)?))
             });
             fields.collect::<Result<Map<_, _>, _>>().map(Value::Object)
@@ -51,8 +52,8 @@ pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>
     }
 }
 
-/// Returns whether a key is that of a reference, or a longer one.
-fn is_reference(key: &str) -> bool {
+/// Returns whether a key is [`REFERENCE`], or has further `$` before it.
+fn is_similar_to_reference(key: &str) -> bool {
     key.starts_with('$') && key.trim_start_matches('$') == &REFERENCE[1..]
 }
 

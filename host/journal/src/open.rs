@@ -33,6 +33,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
     prepare(connection)
 }
 
+/// Configures a connection, and creates or updates the schema of its file.
 fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
     check_owner(&connection)?;
     let configure = |connection: &mut Connection| -> rusqlite::Result<()> {
@@ -42,11 +43,11 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
         // may survive.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        // Immediate, so that two processes that open a new store do not both create it.
+        // The transaction locks the file at once, so that two processes that open a new store do not both create its schema.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found: usize = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if found < SCHEMA.len() {
-            SCHEMA[found..]
+        let version: usize = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version < SCHEMA.len() {
+            SCHEMA[version..]
                 .iter()
                 .try_for_each(|sql| transaction.execute_batch(sql))?;
             transaction.pragma_update(None, "user_version", SCHEMA.len())?;
@@ -69,7 +70,7 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
         ))
     };
     let message = match read().map_err(JournalError::store)? {
-        (id, version, _) if id == i64::from(APPLICATION_ID) && is_known(version) => return Ok(()),
+        (id, version, _) if id == i64::from(APPLICATION_ID) && is_supported(version) => return Ok(()),
         (0, 0, 0) => return Ok(()),
         (id, ..) if id == i64::from(APPLICATION_ID) => "a newer version of the program wrote the file",
         _ => "the file does not have sessions; it was not changed",
@@ -80,6 +81,6 @@ fn check_owner(connection: &Connection) -> Result<(), JournalError> {
     })
 }
 
-fn is_known(version: i64) -> bool {
+fn is_supported(version: i64) -> bool {
     usize::try_from(version).is_ok_and(|version| version <= SCHEMA.len())
 }

@@ -1,10 +1,10 @@
-//! The origin of a file with sessions: its identity, and a code from which a program recognizes its user.
+//! The origin of a file with sessions: its identity, and a code by which a program recognizes the files of its user.
 
 use rusqlite::{Connection, params};
 use toolwit_agent::JournalError;
 
-/// The origin of a file with sessions. With a secret key of its user, a program can recognize the file of another user
-/// by its origin.
+/// The origin of a file with sessions. A program can compute a code from the id and a secret key of its user, and store the
+/// code with the file. A file with another code is not a file of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
     /// The identity of the file: random, and the same as long as the file exists.
@@ -17,14 +17,14 @@ pub struct FileOrigin {
 
 pub(crate) fn read(connection: &Connection) -> Result<FileOrigin, JournalError> {
     let query = "SELECT id, code, NOT EXISTS (SELECT 1 FROM sessions) FROM origin";
-    let read = connection.query_row(query, [], |row| {
+    let origin = connection.query_row(query, [], |row| {
         Ok(FileOrigin {
             id: row.get(0)?,
             code: row.get(1)?,
             is_empty: row.get(2)?,
         })
     });
-    read.map_err(JournalError::store)
+    origin.map_err(JournalError::store)
 }
 
 pub(crate) fn store_code(connection: &Connection, code: &str) -> Result<(), JournalError> {

@@ -1,4 +1,4 @@
-//! Queries for one session. They block.
+//! Queries for sessions, which block their thread.
 
 use std::collections::HashMap;
 
@@ -11,33 +11,33 @@ use crate::large_texts;
 /// The row of a session.
 pub(crate) type SessionKey = i64;
 
-/// The entries that a summary needs.
-const SUMMARY: &str =
+/// The query for the entries that a summary needs: the first, the last, and those of turns and ends.
+const SUMMARY_QUERY: &str =
     "SELECT sequence, entry FROM entries WHERE session = ?1 AND (event IN ('turn_started', 'finished')
      OR sequence = (SELECT min(sequence) FROM entries WHERE session = ?1)
      OR sequence = (SELECT max(sequence) FROM entries WHERE session = ?1)) ORDER BY sequence";
 
+/// Returns the row of a session.
 pub(crate) fn find(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
     let mut statement = connection
         .prepare_cached("SELECT id FROM sessions WHERE name = ?1")
         .map_err(JournalError::store)?;
-    let found = statement.query_row([session.as_str()], |row| row.get(0)).optional();
-    found
-        .map_err(JournalError::store)?
+    let key = statement.query_row([session.as_str()], |row| row.get(0)).optional();
+    key.map_err(JournalError::store)?
         .ok_or_else(|| JournalError::Missing(session.clone()))
 }
 
 pub(crate) fn create(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
-    let inserted = connection
+    let inserted_rows = connection
         .execute("INSERT OR IGNORE INTO sessions (name) VALUES (?1)", [session.as_str()])
         .map_err(JournalError::store)?;
-    if inserted == 0 {
+    if inserted_rows == 0 {
         return Err(JournalError::Exists(session.clone()));
     }
     Ok(connection.last_insert_rowid())
 }
 
-/// Stores entries in one transaction.
+/// Stores entries in one transaction. An entry whose number is stored already is skipped.
 pub(crate) fn append(
     connection: &mut Connection,
     session: SessionKey,
@@ -49,7 +49,7 @@ pub(crate) fn append(
         let value = serde_json::to_value(&entry).map_err(JournalError::store)?;
         let event = value["event"].as_str().unwrap_or_default().to_owned();
         let value = large_texts::extract(value, &mut texts);
-        rows.push((number(entry.sequence), event, value.to_string()));
+        rows.push((sql_integer(entry.sequence), event, value.to_string()));
     }
     let mut store = || -> rusqlite::Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -124,7 +124,7 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     for (id, name, count) in rows().map_err(JournalError::store)? {
         let count = u64::try_from(count).unwrap_or_default();
         let session = name.parse()?;
-        summaries.push(match read(connection, id, SUMMARY) {
+        summaries.push(match read(connection, id, SUMMARY_QUERY) {
             Ok(entries) => SessionSummary::of(session, count, &entries),
             // One session of a newer version does not hide the others.
             Err(error @ JournalError::Entry { .. }) => SessionSummary::unreadable(session, count, &error),
@@ -135,6 +135,7 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
+/// Creates a session with the entries of another one whose numbers are lower than `entries`.
 pub(crate) fn fork(
     connection: &mut Connection,
     session: &SessionId,
@@ -147,11 +148,12 @@ pub(crate) fn fork(
     let from = find(&transaction, session)?;
     let to = create(&transaction, new)?;
     let copy = || -> rusqlite::Result<()> {
-        let texts = "INSERT INTO texts (session, digest, text) SELECT ?2, digest, text FROM texts WHERE session = ?1";
-        transaction.execute(texts, params![from, to])?;
-        let copied = "INSERT INTO entries (session, sequence, event, entry)
+        let copy_texts =
+            "INSERT INTO texts (session, digest, text) SELECT ?2, digest, text FROM texts WHERE session = ?1";
+        transaction.execute(copy_texts, params![from, to])?;
+        let copy_entries = "INSERT INTO entries (session, sequence, event, entry)
             SELECT ?2, sequence, event, entry FROM entries WHERE session = ?1 AND sequence < ?3";
-        transaction.execute(copied, params![from, to, number(entries)])?;
+        transaction.execute(copy_entries, params![from, to, sql_integer(entries)])?;
         Ok(())
     };
     copy().and_then(|()| transaction.commit()).map_err(JournalError::store)
@@ -163,7 +165,7 @@ pub(crate) fn remove(connection: &Connection, session: &SessionId) -> Result<(),
     removed.map(drop).map_err(JournalError::store)
 }
 
-/// SQLite has signed integers.
-pub(crate) fn number(sequence: u64) -> i64 {
+/// Converts a number to an integer of SQLite, which is signed.
+pub(crate) fn sql_integer(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
 }

@@ -21,15 +21,17 @@ const LOCK_WALL_MAX: Duration = Duration::from_millis(50);
 
 /// The interval at which the file is checked while a question waits. A person does not notice the delay, and a check
 /// takes microseconds.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for blocking work.
+/// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for
+/// blocking work.
 #[derive(Clone, Debug)]
 pub struct SqliteJournalStore {
     connection: Arc<Mutex<Connection>>,
-    locks: PathBuf,
-    /// Notified of each answer that this store and its clones store.
-    answered: watch::Sender<()>,
+    /// The directory with the locks of the sessions.
+    lock_directory: PathBuf,
+    /// Notifies the waiting questions when this store or one of its clones has stored an answer.
+    answer_stored: watch::Sender<()>,
 }
 
 /// A session that is open for writing.
@@ -43,16 +45,16 @@ impl SqliteJournalStore {
     /// Opens the store and creates it if it does not exist. The locks of its sessions are in a directory next to it.
     ///
     /// # Errors
-    /// [`JournalError::Store`] if the file cannot be opened, or belongs to another program or to a newer version. Such a file is not
-    /// changed.
+    /// [`JournalError::Store`] if the file cannot be opened, or belongs to another program or to a newer version. Such a
+    /// file is not changed.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
-        let locks = lock::directory(&path);
+        let lock_directory = lock::directory(&path);
         let connection = blocking(move || crate::open::open(&path)).await?;
         Ok(Self {
             connection: Arc::new(Mutex::new(connection)),
-            locks,
-            answered: watch::Sender::default(),
+            lock_directory,
+            answer_stored: watch::Sender::default(),
         })
     }
 
@@ -85,11 +87,12 @@ impl SqliteJournalStore {
         query: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let connection = self.connection.clone();
-        // A panic rolls back the open transaction.
+        // After a panic, the connection can still be used: its open transaction was rolled back.
         blocking(move || query(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    async fn store_answer_of(
+    /// Stores an answer for the session that `session` finds. Returns `false` if the question had an answer before.
+    async fn store_answer_for(
         &self,
         question: u64,
         answer: &ApprovalAnswer,
@@ -98,7 +101,7 @@ impl SqliteJournalStore {
         let answer = answer.clone();
         let stored = self.query(move |connection| answers::store(connection, session(connection)?, question, &answer));
         let is_first = stored.await?;
-        self.answered.send_replace(());
+        self.answer_stored.send_replace(());
         Ok(is_first)
     }
 
@@ -106,8 +109,8 @@ impl SqliteJournalStore {
     async fn lock(&self, session: &SessionId) -> Result<SessionLock, JournalError> {
         let start = Instant::now();
         loop {
-            let (locks, id) = (self.locks.clone(), session.clone());
-            let acquire = move || SessionLock::acquire(&locks, id.as_str()).map_err(JournalError::store);
+            let (directory, id) = (self.lock_directory.clone(), session.clone());
+            let acquire = move || SessionLock::acquire(&directory, id.as_str()).map_err(JournalError::store);
             match blocking(acquire).await? {
                 Some(lock) => return Ok(lock),
                 // A process that checks whether the session is open holds the lock for a moment.
@@ -126,11 +129,12 @@ impl SqliteJournalStore {
     }
 }
 
+/// Runs work on a thread for blocking work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, JournalError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
+        Ok(output) => output,
         Err(error) => Err(JournalError::store(error)),
     }
 }
@@ -139,7 +143,7 @@ async fn blocking<T: Send + 'static>(
 impl JournalStore for SqliteJournalStore {
     async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
         let lock = self.lock(session).await.map_err(|error| match error {
-            // A process that holds the lock has created the session.
+            // A process that holds the lock has created the session, or is about to.
             JournalError::Busy(session) => JournalError::Exists(session),
             other => other,
         })?;
@@ -185,8 +189,8 @@ impl JournalStore for SqliteJournalStore {
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
         let id = session.clone();
         self.query(move |connection| session::find(connection, &id)).await?;
-        let (locks, id) = (self.locks.clone(), session.clone());
-        blocking(move || SessionLock::is_held(&locks, id.as_str()).map_err(JournalError::store)).await
+        let (directory, id) = (self.lock_directory.clone(), session.clone());
+        blocking(move || SessionLock::is_held(&directory, id.as_str()).map_err(JournalError::store)).await
     }
 
     async fn store_answer(
@@ -196,7 +200,7 @@ impl JournalStore for SqliteJournalStore {
         answer: &ApprovalAnswer,
     ) -> Result<bool, JournalError> {
         let id = session.clone();
-        self.store_answer_of(question, answer, move |connection| session::find(connection, &id))
+        self.store_answer_for(question, answer, move |connection| session::find(connection, &id))
             .await
     }
 
@@ -218,7 +222,9 @@ impl JournalWriter for SqliteWriter {
 
     async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
         let session = self.session;
-        self.store.store_answer_of(question, answer, move |_| Ok(session)).await
+        self.store
+            .store_answer_for(question, answer, move |_| Ok(session))
+            .await
     }
 
     async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {
@@ -230,21 +236,21 @@ impl JournalWriter for SqliteWriter {
 
     async fn wait_for_answer(&self, question: u64) -> Result<ApprovalAnswer, JournalError> {
         let session = self.session;
-        let mut answered = self.store.answered.subscribe();
+        let mut answer_stored = self.store.answer_stored.subscribe();
         let mut last_version = None;
         loop {
-            let look = self
+            let poll = self
                 .store
                 .query(move |connection| answers::poll(connection, session, question, last_version));
-            match look.await? {
+            match poll.await? {
                 (_, Some(answer)) => return Ok(answer),
                 (version, None) => last_version = Some(version),
             }
             tokio::select! {
                 // The connection that wrote to the file does not see a new version, so the answer must be read.
-                _ = answered.changed() => last_version = None,
+                _ = answer_stored.changed() => last_version = None,
                 // Another process cannot notify this one.
-                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The options in the parentheses of the attribute.
+//! The options of the attribute `#[tool]`, on functions, methods, `impl` blocks and parameters, and doc comments.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -23,11 +23,11 @@ pub(crate) struct ToolOptions {
 impl ToolOptions {
     pub(crate) fn parse(attribute: TokenStream) -> Result<Self> {
         let mut options = Self::default();
-        syn::meta::parser(|meta| options.take(&meta)).parse2(attribute)?;
+        syn::meta::parser(|meta| options.parse_option(&meta)).parse2(attribute)?;
         Ok(options)
     }
 
-    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+    fn parse_option(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if meta.path.is_ident("name") {
             let name: LitStr = meta.value()?.parse()?;
             check_name(&name)?;
@@ -106,8 +106,8 @@ pub(crate) struct ParameterOptions {
 }
 
 impl ParameterOptions {
-    /// Removes the options and the doc comment from a parameter, because the compiler does not allow them there, and
-    /// parses them.
+    /// Parses the options and the doc comment of a parameter, and removes both, because the compiler does not allow them
+    /// there.
     pub(crate) fn take_from(attributes: &mut Vec<Attribute>) -> Result<(Self, Option<String>)> {
         let mut options = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("tool")) {
@@ -130,22 +130,22 @@ impl ParameterOptions {
 
 /// Removes `#[tool]` from a method and parses its options; `None` if the method does not have it.
 pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Option<ToolOptions>> {
-    let is_ours = |attribute: &Attribute| {
+    let is_tool = |attribute: &Attribute| {
         attribute
             .path()
             .segments
             .last()
             .is_some_and(|last| last.ident == "tool")
     };
-    let Some(at) = attributes.iter().position(is_ours) else {
+    let Some(position) = attributes.iter().position(is_tool) else {
         return Ok(None);
     };
-    let options = match attributes.remove(at).meta {
+    let options = match attributes.remove(position).meta {
         Meta::Path(_) => TokenStream::new(),
         Meta::List(list) => list.tokens,
         Meta::NameValue(pair) => return Err(Error::new(pair.span(), "write `#[tool(…)]`")),
     };
-    if let Some(second) = attributes.iter().find(|attribute| is_ours(attribute)) {
+    if let Some(second) = attributes.iter().find(|attribute| is_tool(attribute)) {
         return Err(Error::new(second.span(), "`#[tool]` is written twice"));
     }
     ToolOptions::parse(options).map(Some)
@@ -182,16 +182,16 @@ fn check_effect(effect: &LitStr) -> Result<()> {
     }
     Err(Error::new(
         effect.span(),
-        "`effect` is `\"read\"`, `\"idempotent\"` or `\"write\"`",
+        "`effect` must be `\"read\"`, `\"idempotent\"` or `\"write\"`",
     ))
 }
 
-/// Rejects names that a model provider may refuse. Valid are `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
+/// Rejects names that a model provider may refuse. A valid name matches `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 pub(crate) fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
-    let first_fits = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let rest_fits = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if first_fits && rest_fits && text.len() <= 64 {
+    let is_first_valid = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_rest_valid = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if is_first_valid && is_rest_valid && text.len() <= 64 {
         return Ok(());
     }
     let message = "invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`";

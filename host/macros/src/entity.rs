@@ -14,15 +14,16 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         .unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Generates `Serialize`: serde serialises the fields of a copy of the struct, and the library adds the properties of an entity.
+/// Generates `Serialize`: serde serialises the fields, through a local struct that has the same fields and is the `remote`
+/// definition of the type, and the library adds the properties of an entity.
 fn expand(item: &DeriveInput) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         let message = "an entity cannot be generic: the model needs one schema for its methods";
         return Err(Error::new(item.generics.span(), message));
     }
     let fields = fields(item)?;
-    let options = library_option(&item.attrs)?;
-    let library = library_path(options.as_ref());
+    let library_option = library_option(&item.attrs)?;
+    let library = library_path(library_option.as_ref());
     let (name, serde) = (&item.ident, quote!(#library::__private::serde));
     let (serde_path, remote) = (serde.to_string(), name.to_string());
     let attributes = serde_attributes(&item.attrs);
@@ -57,12 +58,12 @@ fn expand(item: &DeriveInput) -> Result<TokenStream> {
 
 /// Returns the body of a struct with the same fields, and their attributes for serde.
 fn fields(item: &DeriveInput) -> Result<TokenStream> {
-    let refused = |span: Span| {
-        let message = "an entity is a struct with named fields, which become the properties of its JSON";
+    let refusal = |span: Span| {
+        let message = "an entity must be a struct with named fields, which become the properties of its JSON";
         Err(Error::new(span, message))
     };
     let Data::Struct(data) = &item.data else {
-        return refused(item.ident.span());
+        return refusal(item.ident.span());
     };
     match &data.fields {
         Fields::Named(fields) => {
@@ -73,7 +74,7 @@ fn fields(item: &DeriveInput) -> Result<TokenStream> {
             Ok(quote!({ #(#fields),* }))
         }
         Fields::Unit => Ok(quote!(;)),
-        Fields::Unnamed(fields) => refused(fields.span()),
+        Fields::Unnamed(fields) => refusal(fields.span()),
     }
 }
 

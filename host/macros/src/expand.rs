@@ -8,7 +8,7 @@ use syn::{Error, Expr, ImplItem, Item, ItemFn, ItemImpl, Member, Result, parse2}
 use crate::attributes::{ImplOptions, ToolOptions, library_path, take_tool_attribute};
 use crate::method::{Method, Owner};
 
-/// Expands `#[tool(attribute)] item`. An error becomes a `compile_error!` next to the item.
+/// Expands `#[tool(attribute)] item`. An error becomes a `compile_error!` in place of the item.
 pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(expanded) => expanded,
@@ -18,8 +18,8 @@ pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     match parse2::<Item>(item)? {
-        Item::Fn(function) => of_function(ToolOptions::parse(attribute)?, function),
-        Item::Impl(block) => of_impl(&ImplOptions::parse(attribute)?, block),
+        Item::Fn(function) => tool_of_function(ToolOptions::parse(attribute)?, function),
+        Item::Impl(block) => tools_of_impl(&ImplOptions::parse(attribute)?, block),
         other => Err(Error::new(
             other.span(),
             "`#[tool]` can only be applied to a function or an `impl` block",
@@ -27,7 +27,7 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }
 }
 
-fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream> {
+fn tool_of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream> {
     if let Some(skip) = options.skip {
         return Err(Error::new(
             skip,
@@ -39,7 +39,7 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
     let (tool, visibility) = (method.expand(), &function.vis);
     let constructor = format_ident!("{}_tool", method.plain_name());
     let doc = format!(
-        "Makes the tool `{}`.\n\n# Errors\nWhen the schema of a parameter's type is not valid.",
+        "Creates the tool `{}`.\n\n# Errors\nIf the schema of a parameter's type is not valid.",
         method.name()
     );
     Ok(quote! {
@@ -52,8 +52,8 @@ fn of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenStream
     })
 }
 
-/// Generates the tools of an `impl` block.
-pub(crate) fn of_impl(options: &ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
+/// Generates `ToolMethods` from the methods of an `impl` block.
+pub(crate) fn tools_of_impl(options: &ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
             path.span(),

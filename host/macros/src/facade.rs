@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, Item, ItemImpl, ItemStruct, LitStr, Path, Result, Type, parse2};
 
 use crate::attributes::{ImplOptions, check_name, doc_of, library_path};
-use crate::expand::of_impl;
+use crate::expand::tools_of_impl;
 
 /// The options of a facade.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl FacadeOptions {
     }
 }
 
-/// Expands `#[facade(attribute)] item`. An error becomes a `compile_error!`.
+/// Expands `#[facade(attribute)] item`. An error becomes a `compile_error!` in place of the item.
 pub(crate) fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(attribute, item).unwrap_or_else(|error| error.to_compile_error())
 }
@@ -75,7 +75,7 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
 /// Generates the tools of the block, and a facade that reveals them.
 fn expand_impl(options: &FacadeOptions, block: ItemImpl) -> Result<TokenStream> {
     let library = library_path(options.library.as_ref());
-    let outline = outline(
+    let outline = generate_outline(
         options,
         &library,
         &block.attrs,
@@ -87,7 +87,7 @@ fn expand_impl(options: &FacadeOptions, block: ItemImpl) -> Result<TokenStream> 
         library: options.library.clone(),
         ..ImplOptions::default()
     };
-    let tools = of_impl(&tool_options, block)?;
+    let tools = tools_of_impl(&tool_options, block)?;
     Ok(quote! {
         #tools
 
@@ -112,7 +112,7 @@ fn expand_struct(options: &FacadeOptions, item: &ItemStruct) -> Result<TokenStre
     }
     let library = library_path(options.library.as_ref());
     let name = &item.ident;
-    let outline = outline(options, &library, &item.attrs, Some(name.to_string()), name.span())?;
+    let outline = generate_outline(options, &library, &item.attrs, Some(name.to_string()), name.span())?;
     let fields = item.fields.members();
     Ok(quote! {
         #item
@@ -132,16 +132,19 @@ fn expand_struct(options: &FacadeOptions, item: &ItemStruct) -> Result<TokenStre
     })
 }
 
-/// Generates the outline of a facade without its tools.
-fn outline(
+/// Generates the expression that creates the outline of a facade, without its tools.
+fn generate_outline(
     options: &FacadeOptions,
     library: &TokenStream,
     attributes: &[Attribute],
     type_name: Option<String>,
     span: Span,
 ) -> Result<TokenStream> {
-    let given = options.description.as_ref().map(LitStr::value);
-    let Some(description) = given.or_else(|| doc_of(attributes)).filter(|text| !text.is_empty()) else {
+    let description = options.description.as_ref().map(LitStr::value);
+    let Some(description) = description
+        .or_else(|| doc_of(attributes))
+        .filter(|text| !text.is_empty())
+    else {
         let message = "the model chooses facades by their description: write a doc comment, or \
                        `#[facade(description = \"…\")]`";
         return Err(Error::new(span, message));

@@ -34,7 +34,8 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::tool(attribute.into(), item.into()).into()
 }
 
-/// Makes a struct an entity: when a tool returns it, alone or inside another value, its methods become tools of the conversation.
+/// Makes a struct an entity: when a tool returns it, alone or inside another value, its methods become tools of the
+/// conversation.
 ///
 /// The macro implements `serde::Serialize`, with the `#[serde(…)]` attributes of the struct and its fields. The struct
 /// must be `Clone`, and its `impl` block must have the attribute `#[tool]`. Generated code refers to the crate
@@ -48,9 +49,9 @@ pub fn entity(item: TokenStream) -> TokenStream {
 
 /// Makes an object a facade: a tool that reveals the tools of the object when the model calls it.
 ///
-/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools of the type's
-/// `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade. The documentation of
-/// `toolwit::facade` describes all options with examples that run.
+/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools of
+/// the type's `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade. The
+/// documentation of `toolwit::facade` describes all options with examples that run.
 #[cfg(feature = "expand")]
 #[proc_macro_attribute]
 pub fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {

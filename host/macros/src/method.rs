@@ -33,6 +33,7 @@ pub(crate) struct Method {
 
 /// The form in which the function is called.
 enum Call {
+    /// `name(…)`.
     Plain,
     /// `Self::name(…)`.
     Associated,
@@ -114,14 +115,14 @@ impl Method {
             .as_ref()
             .map(|category| quote!(.with_category(#category)));
         let effect = self.effect();
-        let direct = self.options.return_direct.then(|| quote!(.return_direct()));
+        let return_direct = self.options.return_direct.then(|| quote!(.return_direct()));
         let library = &self.library;
         let [serde, schemars] = ["serde", "schemars"].map(|name| {
             let name = format_ident!("{name}");
             quote!(#library::__private::#name).to_string()
         });
         let call = self.call_expression();
-        let (make, object) = match self.call {
+        let (constructor, object) = match self.call {
             Call::Plain => (quote!(#library::__private::ToolMethod::function), None),
             _ => (
                 quote!(#library::__private::ToolMethod::new),
@@ -136,13 +137,13 @@ impl Method {
                 #(#fields,)*
             }
             #(#defaults)*
-            #make(#name, #description, |#object __input: __Input, __context: #library::ToolContext| async move {
+            #constructor(#name, #description, |#object __input: __Input, __context: #library::ToolContext| async move {
                 let __Input { #(#names),* } = __input;
                 #call
             })
             #category
             #effect
-            #direct
+            #return_direct
         }}
     }
 
@@ -171,16 +172,16 @@ impl Method {
             Call::Reference => quote!(Self::#function(&*__this, #(#arguments),*)),
             Call::Shared => quote!(Self::#function(__this, #(#arguments),*)),
         };
-        let awaited = self.is_async.then(|| quote!(.await));
+        let await_suffix = self.is_async.then(|| quote!(.await));
         let library = &self.library;
         let call = match self.options.blocking {
             Some(_) => quote!(#library::__private::run_blocking(move || #call).await),
             None => call,
         };
         if self.is_fallible {
-            quote!(#call #awaited)
+            quote!(#call #await_suffix)
         } else {
-            quote!(::core::result::Result::<_, ::core::convert::Infallible>::Ok(#call #awaited))
+            quote!(::core::result::Result::<_, ::core::convert::Infallible>::Ok(#call #await_suffix))
         }
     }
 
@@ -194,19 +195,19 @@ impl Method {
 
 /// Rejects functions that cannot be tools: generic, unsafe or variadic ones.
 fn check_form(signature: &Signature) -> Result<()> {
-    let refused = |span, message| Err(Error::new(span, message));
+    let refusal = |span, message| Err(Error::new(span, message));
     if !signature.generics.params.is_empty() {
         let message = "a generic function cannot be a tool: the model needs one schema; write it for concrete types";
-        return refused(signature.generics.span(), message);
+        return refusal(signature.generics.span(), message);
     }
     if let Some(unsafety) = &signature.unsafety {
-        return refused(
+        return refusal(
             unsafety.span(),
             "an unsafe function cannot be a tool: a model cannot uphold its safety contract",
         );
     }
     if let Some(variadic) = &signature.variadic {
-        return refused(variadic.span(), "a tool has a fixed number of parameters");
+        return refusal(variadic.span(), "a tool must have a fixed number of parameters");
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ impl Parameter {
     /// Reads a parameter, and removes the attributes that the compiler would refuse.
     pub(crate) fn read(parameter: &mut PatType) -> Result<Self> {
         let (options, doc) = ParameterOptions::take_from(&mut parameter.attrs)?;
-        if let Some(by_reference) = is_context(&parameter.ty) {
+        if let Some(by_reference) = context_by_reference(&parameter.ty) {
             if let Some(default) = options.default {
                 return Err(Error::new(default.span(), "the context of the call has no default"));
             }
@@ -87,10 +87,12 @@ impl Argument {
     }
 }
 
-/// Returns whether a context is taken by reference; `None` if the type is not a context.
-fn is_context(kind: &Type) -> Option<bool> {
+/// Returns whether a parameter of this type takes the context by reference; `None` if the type is not that of a context.
+fn context_by_reference(kind: &Type) -> Option<bool> {
     match kind {
-        Type::Reference(reference) if reference.mutability.is_none() => is_context(&reference.elem).map(|_| true),
+        Type::Reference(reference) if reference.mutability.is_none() => {
+            context_by_reference(&reference.elem).map(|_| true)
+        }
         Type::Path(path) => {
             let last = path.path.segments.last()?;
             (last.ident == "ToolContext" && last.arguments.is_none()).then_some(false)

@@ -23,7 +23,7 @@ const FUNCTIONS: [&str; 4] = ["Fn", "FnMut", "FnOnce", "AsyncFn"];
 
 /// Rejects a parameter whose type cannot be deserialised from JSON.
 pub(crate) fn check(name: &Ident, kind: &Type) -> Result<()> {
-    match find(kind) {
+    match find_fault(kind) {
         Some(fault) => Err(unsupported_type(kind, &format!("`{name}`"), fault)),
         None => Ok(()),
     }
@@ -31,17 +31,18 @@ pub(crate) fn check(name: &Ident, kind: &Type) -> Result<()> {
 
 /// Rejects a result whose type cannot be serialised as JSON.
 pub(crate) fn check_output(kind: &Type) -> Result<()> {
-    match find(kind) {
+    match find_fault(kind) {
         Some(fault) => Err(unsupported_type(kind, "the result", fault)),
         None => Ok(()),
     }
 }
 
-fn unsupported_type(kind: &Type, what: &str, fault: String) -> Error {
-    Error::new_spanned(kind, format!("{what} cannot be of this type: {fault}"))
+fn unsupported_type(kind: &Type, subject: &str, fault: String) -> Error {
+    Error::new_spanned(kind, format!("{subject} cannot be of this type: {fault}"))
 }
 
-fn find(kind: &Type) -> Option<String> {
+/// Returns why JSON cannot represent a type, or `None` if no reason is known.
+fn find_fault(kind: &Type) -> Option<String> {
     let mut search = Search::default();
     search.visit_type(kind);
     search.fault
@@ -54,7 +55,8 @@ struct Search {
 }
 
 impl Search {
-    fn found(&mut self, fault: impl Into<String>) {
+    /// Sets the fault, unless an outer part of the type has one.
+    fn set_fault(&mut self, fault: impl Into<String>) {
         self.fault.get_or_insert_with(|| fault.into());
     }
 }
@@ -62,13 +64,13 @@ impl Search {
 impl<'ast> Visit<'ast> for Search {
     fn visit_type(&mut self, kind: &'ast Type) {
         match kind {
-            Type::BareFn(_) => self.found("a function cannot be represented in JSON"),
-            Type::Ptr(_) => self.found("a pointer cannot be represented in JSON"),
-            Type::Never(_) => self.found("it has no value"),
-            Type::Infer(_) => self.found("write the full type, from which the schema is derived"),
+            Type::BareFn(_) => self.set_fault("a function cannot be represented in JSON"),
+            Type::Ptr(_) => self.set_fault("a pointer cannot be represented in JSON"),
+            Type::Never(_) => self.set_fault("it has no value"),
+            Type::Infer(_) => self.set_fault("write the full type, from which the schema is derived"),
             Type::ImplTrait(_) | Type::TraitObject(_) => {
                 visit::visit_type(self, kind);
-                self.found("the schema needs one concrete type");
+                self.set_fault("the schema needs one concrete type");
             }
             Type::Reference(reference) => self.reference(reference),
             Type::Path(path) => self.path(path),
@@ -94,19 +96,19 @@ impl Search {
         }
         let element = &reference.elem;
         match &**element {
-            Type::Path(path) if path.path.is_ident("str") => self.found("it is borrowed; take `String`"),
+            Type::Path(path) if path.path.is_ident("str") => self.set_fault("it is borrowed; take `String`"),
             Type::Slice(slice) => {
                 let item = slice.elem.to_token_stream();
-                self.found(format!("it is borrowed; take `Vec<{item}>`"));
+                self.set_fault(format!("it is borrowed; take `Vec<{item}>`"));
             }
-            _ => self.found("it is borrowed; take the value itself"),
+            _ => self.set_fault("it is borrowed; take the value itself"),
         }
     }
 
     fn path(&mut self, path: &TypePath) {
         let Some(last) = path.path.segments.last() else { return };
         if path.path.is_ident("Self") || path.qself.is_some() || path.path.segments[0].ident == "Self" {
-            self.found("`Self` cannot be named in a schema; write the type's name");
+            self.set_fault("`Self` cannot be named in a schema; write the type's name");
             return;
         }
         self.name(&last.ident);
@@ -116,11 +118,13 @@ impl Search {
     fn name(&mut self, name: &Ident) {
         let name = name.to_string();
         if FUTURES.contains(&name.as_str()) {
-            self.found("a future cannot be represented in JSON; take the value itself, or make the function `async`");
+            self.set_fault(
+                "a future cannot be represented in JSON; take the value itself, or make the function `async`",
+            );
         } else if STREAMS.contains(&name.as_str()) {
-            self.found("a stream cannot be represented in JSON; take a `Vec`");
+            self.set_fault("a stream cannot be represented in JSON; take a `Vec`");
         } else if FUNCTIONS.contains(&name.as_str()) {
-            self.found("a function cannot be represented in JSON");
+            self.set_fault("a function cannot be represented in JSON");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::inspect::inspection::{ComponentOrigin, Inspection};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::load_or_compile::blocking;
-use toolwit_core::limits::{LimitRequest, effective};
+use toolwit_core::limits::{LimitOverrides, effective};
 use toolwit_core::{Error, Tool};
 
 impl Plugin {
@@ -105,7 +105,7 @@ impl Plugin {
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         let engine_limits = &runtime.engines.limits;
-        let limits = effective(engine_limits, &runtime.operator_limits, &LimitRequest::default());
+        let limits = effective(engine_limits, &runtime.operator_limits, &LimitOverrides::default());
         let require_footprint_within = || {
             inspection
                 .footprint

@@ -8,7 +8,7 @@ use std::time::Duration;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-use toolwit_core::limits::LimitRequest;
+use toolwit_core::limits::LimitOverrides;
 use toolwit_core::{Arguments, Error, ErrorKind, ToolContext, ToolError, ToolId, ToolResult};
 use toolwit_sandbox::grants::{GrantScope, GrantedVersion, Grants};
 use toolwit_sandbox::{CodeCacheLocation, NewGrant, Plugin, Runtime, RuntimeOptions, Scope};
@@ -145,7 +145,7 @@ impl Guest {
     async fn with(entry: EntryPoint, body: &str, rules: &str) -> Self {
         let grant = format!("version = 1\n[[grant]]\nplugin = \"guest\"\nany-version = true\n{rules}");
         let mut options = RuntimeOptions {
-            operator_limits: LimitRequest::default().with_fuel_max(1_000_000),
+            operator_limits: LimitOverrides::default().with_fuel_max(1_000_000),
             application_grants: vec![NewGrant {
                 plugin: "guest".to_owned(),
                 version: GrantedVersion::Any,
@@ -244,7 +244,7 @@ async fn a_tool_that_the_operator_declares_as_long_running_has_more_time() {
     for entry in [EntryPoint::Function, EntryPoint::Session] {
         for (id, kind) in [("guest#run", ErrorKind::Fuel), ("guest#other", ErrorKind::Timeout)] {
             let options = RuntimeOptions {
-                operator_limits: LimitRequest::default()
+                operator_limits: LimitOverrides::default()
                     .with_fuel_max(2_000_000_000)
                     .with_wall_max(Duration::from_millis(1)),
                 long_running: vec![ToolId::from_text(id)],

@@ -2,25 +2,26 @@
 
 use wasmparser::{Parser, Payload};
 
-/// Returns the last top-level custom section with this name. `None` also if the bytes are not a component.
+/// Returns the last top-level custom section with this name. Returns `None` if there is none, or if a section before the end is
+/// malformed.
 #[must_use]
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut parser = Parser::new(0);
     let mut rest = bytes;
-    let mut found = None;
+    let mut content = None;
     loop {
         let wasmparser::Chunk::Parsed { consumed, payload } = parser.parse(rest, true).ok()? else {
-            return found;
+            return content;
         };
         rest = rest.get(consumed..)?;
         match payload {
-            Payload::CustomSection(section) if section.name() == name => found = Some(section.data()),
+            Payload::CustomSection(section) if section.name() == name => content = Some(section.data()),
             Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
                 // Nested modules and components have sections of their own.
                 let length = unchecked_range.end.checked_sub(unchecked_range.start)?;
                 rest = rest.get(length..)?;
             }
-            Payload::End(_) => return found,
+            Payload::End(_) => return content,
             _ => {}
         }
     }

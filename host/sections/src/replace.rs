@@ -36,8 +36,8 @@ pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>
     if !Parser::is_component(component) {
         return Err(SectionError::NotAComponent);
     }
-    let added: usize = contents.iter().map(Vec::len).sum();
-    let mut output = Vec::with_capacity(component.len() + added + 64);
+    let added_bytes: usize = contents.iter().map(Vec::len).sum();
+    let mut output = Vec::with_capacity(component.len() + added_bytes + 64);
     output.extend_from_slice(&component[..PREAMBLE_BYTES]);
 
     let mut reader = BinaryReader::new(&component[PREAMBLE_BYTES..], PREAMBLE_BYTES);

@@ -55,7 +55,7 @@ pub use toolwit_agent::{
 #[doc(inline)]
 pub use toolwit_core::{
     Arguments, Artifact, Error, ErrorKind, NativeTool, Parameter, Phase, Tool, ToolContext, ToolDefinition, ToolError,
-    ToolExt, ToolObject, ToolResult, ToolSelector, ToolSet, limits::LimitRequest,
+    ToolExt, ToolObject, ToolResult, ToolSelector, ToolSet, limits::LimitOverrides,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::tool::EffectClass;
 use toolwit::{Error, ErrorKind, Toolwit};
 
@@ -18,7 +18,7 @@ async fn act() -> TestHost {
 }
 
 /// Returns the error with which the tools of the guest cannot be discovered in a mode.
-async fn discovery_error(mode: &str, limits: LimitRequest) -> Error {
+async fn discovery_error(mode: &str, limits: LimitOverrides) -> Error {
     let lines = format!("config = {{ mode = \"{mode}\" }}");
     let host = Setup::new()
         .contracts()
@@ -165,7 +165,7 @@ async fn request_needs_the_grant(setup: fn() -> Setup) {
     assert_eq!(host.call("fetch", arguments).await.unwrap().for_llm, "the page");
     host.denial("fetch", json!({"authority": "127.0.0.1:1"})).await;
     assert_eq!(server.connections(), 1);
-    let limits = LimitRequest::default().with_http_requests_max(0);
+    let limits = LimitOverrides::default().with_http_requests_max(0);
     let host = setup().grant(&lines).limits(limits).start().await;
     let limited = host.denial("fetch", json!({"authority": authority})).await;
     assert!(limited.message.contains("at most 0 requests"), "{limited}");
@@ -201,7 +201,7 @@ async fn component_of_act_that_uses_wasi_3_needs_the_switch() {
 // attack: B1, attack: B2
 #[tokio::test]
 async fn hostile_tools_of_act_end_with_the_limit_that_they_reach() {
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_fuel_max(2_000_000_000)
         .with_wall_max(Duration::from_secs(20));
     let host = Setup::new().contracts().limits(limits).start().await;
@@ -240,11 +240,11 @@ async fn hostile_lists_of_act_are_refused() {
         ("text", ErrorKind::InvalidProvider, "is not JSON"),
         ("trap", ErrorKind::Trap, "the curtain falls"),
     ] {
-        let error = discovery_error(mode, LimitRequest::default()).await;
+        let error = discovery_error(mode, LimitOverrides::default()).await;
         assert_eq!(error.kind, kind, "{mode}: {error:?}");
         assert!(error.message.contains(reason), "{mode}: {error}");
     }
-    let endless = discovery_error("endless", LimitRequest::default().with_fuel_max(50_000_000)).await;
+    let endless = discovery_error("endless", LimitOverrides::default().with_fuel_max(50_000_000)).await;
     assert_eq!(endless.kind, ErrorKind::Fuel);
 }
 

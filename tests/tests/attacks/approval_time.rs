@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::time::{Instant, pause, sleep};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver, ToolCaller, ToolExt};
 use toolwit::{ErrorKind, NativeTool, ToolContext, ToolResult, ToolSet};
 
@@ -29,7 +29,7 @@ impl Approver for SlowPerson {
 
 /// A host whose guest `courier` has ten seconds for a call, and may call a tool that needs an approval and takes some time.
 async fn host(time: Duration) -> TestHost {
-    let limits = LimitRequest::default().with_wall_max(Duration::from_secs(10));
+    let limits = LimitOverrides::default().with_wall_max(Duration::from_secs(10));
     let mut host = conversation(Setup::new().limits(limits).grant(&may_call(&[PAY]))).await;
     let pay = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| async move {
         sleep(time).await;

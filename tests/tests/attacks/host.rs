@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use toolwit::build::{Build, BuildEvent};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::registry::{DiscoveryTargets, DynamicDiscovery};
 use toolwit::sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Scope, WasiVersions};
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
@@ -83,7 +83,7 @@ pub(crate) struct Setup {
     keyvalue: Option<Arc<dyn KeyValueStore>>,
     secrets: Vec<(&'static str, &'static str)>,
     directory: Option<TempDir>,
-    limits: LimitRequest,
+    limits: LimitOverrides,
     roots: Option<String>,
     has_wasi3: bool,
     has_contracts: bool,
@@ -123,7 +123,7 @@ impl Setup {
     }
 
     /// Sets the operator's limits of every call.
-    pub(crate) fn limits(mut self, limits: LimitRequest) -> Self {
+    pub(crate) fn limits(mut self, limits: LimitOverrides) -> Self {
         self.limits = limits;
         self
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::tool::ToolCaller;
 use toolwit::{Error, ErrorKind, ToolContext, ToolSet};
 
@@ -158,10 +158,10 @@ async fn requests_and_responses_are_limited() {
     let server = Server::start(Answer::text(&"x".repeat(100_000))).await;
     let lines = may_reach(&server);
     let url = format!("http://127.0.0.1:{}/", server.port);
-    let limits = LimitRequest::default().with_http_bytes_max(50_000);
+    let limits = LimitOverrides::default().with_http_bytes_max(50_000);
     let host = near().grant(&lines).limits(limits).start().await;
     host.failure("nearby", attempt("fetch", &url)).await;
-    let limits = LimitRequest::default().with_http_requests_max(0);
+    let limits = LimitOverrides::default().with_http_requests_max(0);
     let host = near().grant(&lines).limits(limits).start().await;
     let denied = host.denial("nearby", attempt("fetch", &url)).await;
     assert!(denied.message.contains("at most 0 requests"), "{denied}");
@@ -235,7 +235,7 @@ async fn tool_is_invoked_only_with_a_grant() {
 // attack: B1, attack: B12
 #[tokio::test]
 async fn hostile_component_of_ironclaw_ends_with_the_limit_that_it_reaches() {
-    let limits = LimitRequest::default().with_fuel_max(2_000_000_000);
+    let limits = LimitOverrides::default().with_fuel_max(2_000_000_000);
     let host = near().limits(limits).start().await;
     for (action, kind) in [
         ("spin", ErrorKind::Fuel),
@@ -258,7 +258,7 @@ async fn hostile_component_of_ironclaw_ends_with_the_limit_that_it_reaches() {
 // attack: B4
 #[tokio::test]
 async fn hostile_descriptions_of_ironclaw_are_refused() {
-    let error = async |mode: &str, limits: LimitRequest| -> Error {
+    let error = async |mode: &str, limits: LimitOverrides| -> Error {
         let lines = format!("config = {{ mode = \"{mode}\" }}");
         let host = near().limits(limits).grant_to(&["nearby"], &lines).start().await;
         let registry = host.host.registry();
@@ -270,10 +270,10 @@ async fn hostile_descriptions_of_ironclaw_are_refused() {
         ("text", ErrorKind::InvalidProvider, "is not JSON"),
         ("trap", ErrorKind::Trap, "the sign is gone"),
     ] {
-        let error = error(mode, LimitRequest::default()).await;
+        let error = error(mode, LimitOverrides::default()).await;
         assert_eq!(error.kind, kind, "{mode}: {error:?}");
         assert!(error.message.contains(reason), "{mode}: {error}");
     }
-    let endless = error("endless", LimitRequest::default().with_fuel_max(50_000_000)).await;
+    let endless = error("endless", LimitOverrides::default().with_fuel_max(50_000_000)).await;
     assert_eq!(endless.kind, ErrorKind::Fuel);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
-use toolwit::limits::{EngineLimits, LimitRequest};
+use toolwit::limits::{EngineLimits, LimitOverrides};
 use toolwit::tool::{Blackboard, MemoryBlackboard, ToolCaller};
 use toolwit::{Arguments, Error, ErrorKind, NativeTool, Tool, ToolContext, ToolError, ToolResult, ToolSet};
 
@@ -59,7 +59,7 @@ fn record_calls_with(host: &mut TestHost, more: impl IntoIterator<Item = Arc<dyn
     recorder
 }
 
-fn set_limits(host: &mut TestHost, limits: LimitRequest) {
+fn set_limits(host: &mut TestHost, limits: LimitOverrides) {
     host.context = host.context.clone().with_extension(limits);
 }
 
@@ -86,7 +86,7 @@ fn fetch_and_relay(server: &Server, times: u32) -> Value {
 async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text("reached")).await;
     let mut host = host_with_http_grant(&server).await;
-    set_limits(&mut host, LimitRequest::default().with_http_requests_max(2));
+    set_limits(&mut host, LimitOverrides::default().with_http_requests_max(2));
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
     assert_eq!(results[0], "200", "the request of the outer call");
     assert!(
@@ -99,7 +99,7 @@ async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
     // The next call starts with a full budget.
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
     assert!(results[1].as_str().unwrap().contains("reached"), "{results}");
-    set_limits(&mut host, LimitRequest::default().with_http_requests_max(0));
+    set_limits(&mut host, LimitOverrides::default().with_http_requests_max(0));
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 1)).await;
     assert!(results[1].as_str().unwrap().starts_with("denied: "), "{results}");
     assert_eq!(server.connections(), 4, "a limit of zero requests allows none");
@@ -110,7 +110,7 @@ async fn requests_of_a_call_and_its_nested_calls_are_counted_together() {
 async fn bytes_of_a_call_and_its_nested_calls_are_counted_together() {
     let server = Server::start(Answer::text(&"x".repeat(10_000))).await;
     let mut host = host_with_http_grant(&server).await;
-    set_limits(&mut host, LimitRequest::default().with_http_bytes_max(25_000));
+    set_limits(&mut host, LimitOverrides::default().with_http_bytes_max(25_000));
     let results = host.value("fetch_and_relay", fetch_and_relay(&server, 2)).await;
     assert_eq!(results[0], "200");
     assert!(
@@ -141,7 +141,7 @@ async fn nested_calls_are_limited_in_number_and_depth() {
     // A caller may request less, and nested calls count as its own.
     set_limits(
         &mut host,
-        LimitRequest::default()
+        LimitOverrides::default()
             .with_nested_calls_max(2)
             .with_nested_depth_max(3),
     );
@@ -149,9 +149,9 @@ async fn nested_calls_are_limited_in_number_and_depth() {
     let counted = failure(&host, deeper(&relay(BURN, &burn, 2))).await;
     assert!(counted.contains("2 calls"), "{counted}");
     assert!(failure(&host, four).await.contains("3 deep"));
-    set_limits(&mut host, LimitRequest::default().with_nested_calls_max(0));
+    set_limits(&mut host, LimitOverrides::default().with_nested_calls_max(0));
     assert!(failure(&host, one.clone()).await.contains("0 calls"));
-    set_limits(&mut host, LimitRequest::default().with_nested_depth_max(1));
+    set_limits(&mut host, LimitOverrides::default().with_nested_depth_max(1));
     assert!(failure(&host, one).await.contains("1 deep"));
 }
 
@@ -159,14 +159,14 @@ async fn nested_calls_are_limited_in_number_and_depth() {
 async fn operator_may_allow_more_nested_calls_up_to_the_ceiling() {
     let burn = json!({"rounds": 1});
     let nested = |levels: usize| (1..levels).fold(relay(BURN, &burn, 1), |inner, _| relay(RELAY, &inner, 1));
-    let operator = LimitRequest::default()
+    let operator = LimitOverrides::default()
         .with_nested_calls_max(40)
         .with_nested_depth_max(u32::MAX);
     let setup = Setup::new().grant(&may_call(&[BURN, RELAY])).limits(operator);
     let mut host = conversation(setup).await;
     assert_ne!(host.value("relay", relay(BURN, &burn, 40)).await, Value::Null);
     assert_ne!(host.value("relay", nested(6)).await, Value::Null);
-    set_limits(&mut host, LimitRequest::default().with_nested_calls_max(u32::MAX));
+    set_limits(&mut host, LimitOverrides::default().with_nested_calls_max(u32::MAX));
     let counted = host.failure("relay", relay(BURN, &burn, 41)).await;
     assert!(counted.contains("40 calls"), "{counted}");
     let lowered = EngineLimits::default();
@@ -181,14 +181,14 @@ async fn background_work_of_a_nested_call_has_its_remaining_fuel() {
     let alone = host.call("burn", rounds.clone()).await.unwrap().usage.unwrap().fuel;
     let twice = json!({"rounds": 1_000_000, "tool": "burn", "arguments": rounds.to_string()});
     let recorder = record_calls(&mut host);
-    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3));
+    set_limits(&mut host, LimitOverrides::default().with_fuel_max(alone * 3));
     assert_ne!(
         host.value("relay", relay(BURN_AND_BEGIN, &twice, 1)).await,
         Value::Null,
         "the fuel suffices for both"
     );
     assert!(recorder.failed.lock().unwrap().is_empty());
-    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3 / 2));
+    set_limits(&mut host, LimitOverrides::default().with_fuel_max(alone * 3 / 2));
     let ended = host.call("relay", relay(BURN_AND_BEGIN, &twice, 1)).await;
     let failed = recorder.failed.lock().unwrap().pop().expect("the work was stopped");
     assert_eq!(failed.kind, ErrorKind::Fuel, "{failed}");
@@ -218,13 +218,13 @@ async fn calls_through_a_native_tool_have_the_remaining_fuel_of_the_outer_call()
     let alone = alone.usage.unwrap().fuel;
     let recorder = record_calls_with(&mut host, [twice]);
     let call = || relay("native#twice", &json!({}), 1);
-    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3));
+    set_limits(&mut host, LimitOverrides::default().with_fuel_max(alone * 3));
     assert_ne!(
         host.value("relay", call()).await,
         Value::Null,
         "the fuel suffices for both"
     );
-    set_limits(&mut host, LimitRequest::default().with_fuel_max(alone * 3 / 2));
+    set_limits(&mut host, LimitOverrides::default().with_fuel_max(alone * 3 / 2));
     let ended = host.call("relay", call()).await;
     assert!(ended.is_err() || ended.is_ok_and(|result| result.is_error()));
     let failed = recorder

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::Scope;
 use toolwit::tool::{MemoryBlackboard, NoArguments, OutputSink, ToolCaller};
 use toolwit::{ErrorKind, NativeTool, ToolContext, ToolSet};
@@ -203,7 +203,7 @@ async fn nested_calls_use_the_fuel_of_the_outer_call() {
     host.context = host
         .context
         .clone()
-        .with_extension(LimitRequest::default().with_fuel_max(alone * 3));
+        .with_extension(LimitOverrides::default().with_fuel_max(alone * 3));
     let spent = host
         .call("relay", relay(BURN, &json!({"rounds": 100_000}), 10))
         .await

@@ -83,13 +83,13 @@ async fn requests_of_a_call_are_limited() {
 // attack: B13
 #[tokio::test]
 async fn request_ends_with_its_call() {
-    use toolwit::limits::LimitRequest;
+    use toolwit::limits::LimitOverrides;
     let silent = Server::start(Answer::Silence(Vec::new())).await;
     let mut host = host_for(&silent).await;
     host.context = host
         .context
         .clone()
-        .with_extension(LimitRequest::default().with_wall_max(Duration::from_millis(300)));
+        .with_extension(LimitOverrides::default().with_wall_max(Duration::from_millis(300)));
     let started = Instant::now();
     let ended = host
         .call("fetch", request(&format!("api.example.com:{}", silent.port)))

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use toolwit::ErrorKind;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 
 use crate::host::{Setup, TestHost};
 use crate::server::{Answer, ScriptedResolver, Server};
@@ -173,7 +173,7 @@ async fn echoed_secrets_are_masked_within_the_deadline() {
     host.context = host
         .context
         .clone()
-        .with_extension(LimitRequest::default().with_wall_max(Duration::from_secs(15)));
+        .with_extension(LimitOverrides::default().with_wall_max(Duration::from_secs(15)));
     let reply = host.value("fetch", request("https", server.port)).await;
     let received = reply["body"].as_str().unwrap();
     assert_eq!(received.len(), body.len());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use toolwit::ErrorKind;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::{KeyValueError, KeyValueStore};
 
 use crate::host::{Setup, TestHost};
@@ -68,7 +68,7 @@ fn recall() -> Value {
 #[tokio::test]
 async fn a_store_that_does_not_answer_ends_with_the_time_of_the_call() {
     let (store, _waiting) = LockedStore::new();
-    let limits = LimitRequest::default().with_wall_max(Duration::from_millis(300));
+    let limits = LimitOverrides::default().with_wall_max(Duration::from_millis(300));
     let setup = Setup::new().keyvalue(store.clone()).limits(limits);
     let host = setup.grant(KEYVALUE).start().await;
     let error = host.call("recall", recall()).await.unwrap_err();

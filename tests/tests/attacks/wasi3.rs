@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::WasiVersions;
 use toolwit::{ErrorKind, Toolwit};
 
@@ -140,7 +140,7 @@ async fn streams_and_futures_are_arguments() {
 // attack: Q3
 #[tokio::test]
 async fn streams_are_limited_in_size_time_and_number() {
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_wall_max(Duration::from_millis(500))
         .with_resources_max(200);
     let host = Setup::new().wasi3().limits(limits).start().await;
@@ -168,7 +168,7 @@ async fn streams_are_limited_in_size_time_and_number() {
 // attack: Q3
 #[tokio::test]
 async fn the_memory_of_streams_counts() {
-    let limits = LimitRequest::default().with_host_memory_bytes_max(32 << 20);
+    let limits = LimitOverrides::default().with_host_memory_bytes_max(32 << 20);
     let host = Setup::new().wasi3().limits(limits).start().await;
     assert_eq!(host.value("brood", json!({"streams": 100})).await, 100);
     let error = host.call("brood", json!({"streams": 1_500})).await.unwrap_err();
@@ -302,7 +302,7 @@ async fn unread_directories_hold_no_threads_of_the_host() {
     for number in 0..10 {
         std::fs::write(data.join(number.to_string()), "").unwrap();
     }
-    let limits = LimitRequest::default().with_host_memory_bytes_max(256 << 20);
+    let limits = LimitOverrides::default().with_host_memory_bytes_max(256 << 20);
     let host = Setup::new()
         .wasi3()
         .grant(READ)
@@ -337,7 +337,7 @@ async fn requests_pass_the_gate() {
     let grant = format!(
         "http = [{{ host = \"api.example.com\", scheme = \"http\", port = {port}, addresses = [\"127.0.0.1\"] }}]"
     );
-    let limits = LimitRequest::default().with_http_requests_max(3);
+    let limits = LimitOverrides::default().with_http_requests_max(3);
     let host = Setup::new()
         .wasi3()
         .grant(&grant)

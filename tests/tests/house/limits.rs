@@ -11,7 +11,7 @@ const HEADING: &str = "## Limits";
 fn expected_row(limit: &Limit) -> String {
     let setting = match limit.setting {
         LimitSetting::Fixed => "fixed".to_owned(),
-        LimitSetting::Request => format!("`{}`", limit.flag().unwrap_or_default()),
+        LimitSetting::Overrides => format!("`{}`", limit.flag().unwrap_or_default()),
         LimitSetting::Engine => "`EngineLimits`".to_owned(),
         LimitSetting::Named(named) => named.to_owned(),
     };

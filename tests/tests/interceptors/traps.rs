@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::registry::InterceptorSettings;
 use toolwit::{Error, ErrorKind, ScriptedModel, ToolContext, ToolResult, Toolwit};
 
@@ -82,7 +82,7 @@ async fn an_interceptor_calls_no_tools_and_works_in_a_nested_call_with_little_le
     let directory = tempfile::tempdir().unwrap();
     let host = host_with(&directory, "edit", "shout", "meddler=echo").await;
     // The calling plugin has no settings, and its nested call has little fuel left.
-    let limits = LimitRequest::default().with_fuel_max(3_000_000);
+    let limits = LimitOverrides::default().with_fuel_max(3_000_000);
     let mut session = host.call_session(ToolContext::new().with_extension(limits));
     let relay = session.find(RELAY).unwrap();
     let arguments = object(json!({"tool": "native#echo", "arguments": "{}", "times": 1}));

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use futures::poll;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::{Plugin, Scope};
 use toolwit::{Arguments, ErrorKind, Tool, ToolContext};
 use toolwit_tests::{Guests, component_of};
@@ -97,12 +97,12 @@ impl Version {
             0 => ("trap", ToolContext::new(), Some(ErrorKind::Trap)),
             1 => (
                 "spin",
-                with_limits(LimitRequest::default().with_fuel_max(1_000)),
+                with_limits(LimitOverrides::default().with_fuel_max(1_000)),
                 Some(ErrorKind::Fuel),
             ),
             2 => (
                 "fill",
-                with_limits(LimitRequest::default().with_memory_bytes_max(4 << 20)),
+                with_limits(LimitOverrides::default().with_memory_bytes_max(4 << 20)),
                 Some(ErrorKind::Memory),
             ),
             3 if number % 1_000 == 3 => return self.abandon().await,

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 use toolwit::ErrorKind;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit_tests::{Conversation, Guests};
 
 const MIB: u64 = 1 << 20;
@@ -34,7 +34,7 @@ async fn objects_that_a_guest_never_drops_stay_within_the_limit_of_host_memory()
     let guests = Guests::new();
     let hoarder = guests.rust("hoarder").await;
     let (memory, host_memory) = (32 * MIB, 24 * MIB);
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_memory_bytes_max(memory)
         .with_host_memory_bytes_max(host_memory);
     for (kind, count, few) in [

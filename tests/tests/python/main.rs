@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::{CodeCacheLocation, Plugin};
 use toolwit::{Error, ErrorKind, ToolResult};
 use toolwit_tests::{Conversation, Guests};
@@ -58,7 +58,7 @@ impl Desk {
         }
     }
 
-    async fn attempt(&self, limits: LimitRequest, name: &str, argument: &str) -> Result<ToolResult, Error> {
+    async fn attempt(&self, limits: LimitOverrides, name: &str, argument: &str) -> Result<ToolResult, Error> {
         let mut conversation = Conversation::over(&[&self.plugin]).limited(limits);
         conversation
             .call("attempt", json!({"name": name, "argument": argument}))
@@ -67,7 +67,7 @@ impl Desk {
 
     /// Makes an attempt that must succeed.
     async fn allowed(&self, name: &str, argument: &str) -> String {
-        match self.attempt(LimitRequest::default(), name, argument).await {
+        match self.attempt(LimitOverrides::default(), name, argument).await {
             Ok(result) if !result.is_error() => result.for_llm,
             other => panic!("{name} {argument:?}: {other:?}"),
         }
@@ -75,7 +75,7 @@ impl Desk {
 
     /// Makes an attempt that must fail inside Python.
     async fn refused(&self, name: &str, argument: &str) {
-        match self.attempt(LimitRequest::default(), name, argument).await {
+        match self.attempt(LimitOverrides::default(), name, argument).await {
             Ok(result) if result.is_error() => {
                 let missing = ["ModuleNotFoundError", "LookupError", "NameError"];
                 let message = &result.for_llm;
@@ -89,7 +89,7 @@ impl Desk {
     }
 
     /// Makes an attempt that the host must stop.
-    async fn ended(&self, limits: LimitRequest, name: &str, argument: &str, kind: ErrorKind) {
+    async fn ended(&self, limits: LimitOverrides, name: &str, argument: &str, kind: ErrorKind) {
         let error = match self.attempt(limits, name, argument).await {
             Err(error) => error,
             Ok(result) => panic!("{name} {argument:?}: {}", result.for_llm),
@@ -146,7 +146,7 @@ async fn python_tool_without_grants_accesses_nothing_and_stays_within_its_limits
     );
     assert!(std::fs::read_dir(owned.path()).unwrap().next().is_none());
 
-    let none = LimitRequest::default;
+    let none = LimitOverrides::default;
     let wall = || none().with_wall_max(Duration::from_millis(500));
     desk.ended(none().with_fuel_max(1_000_000_000), "spin", "", ErrorKind::Fuel)
         .await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolwit::ErrorKind;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, LiveRegistry};
 use toolwit::sandbox::CodeCacheLocation;
 use toolwit::store::MemoryStore;
@@ -66,7 +66,7 @@ async fn failed_discovery_is_reported_with_its_reason_and_can_be_repeated() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn discovery_of_a_sleeping_plugin_times_out_and_delays_no_other() {
     let place = menu(&[("mode", "sleep")]).await;
-    let short = host(&place).limits(LimitRequest::default().with_wall_max(Duration::from_millis(200)));
+    let short = host(&place).limits(LimitOverrides::default().with_wall_max(Duration::from_millis(200)));
     let started = Instant::now();
     let asleep = short.build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(60));

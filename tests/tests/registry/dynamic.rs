@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::model::ScriptedModel;
 use toolwit::registry::{DiscoveryTargets, DynamicDiscovery, Query, WatchOptions};
 use toolwit::sandbox::Scope;
@@ -222,7 +222,7 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
 async fn endless_discovery_ends_with_its_fuel_and_other_plugins_work() {
     let place = menu(&[("mode", "endless")]).await;
     place.put("adder", &crate::place::adder(1));
-    let host = host(&place).limits(LimitRequest::default().with_fuel_max(50_000_000));
+    let host = host(&place).limits(LimitOverrides::default().with_fuel_max(50_000_000));
     let started = Instant::now();
     let host = host.build().await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(60));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwit::build::{Build, Silent};
-use toolwit::limits::{EngineLimits, LimitRequest, SEARCH_WALL_MAX, effective};
+use toolwit::limits::{EngineLimits, LimitOverrides, SEARCH_WALL_MAX, effective};
 use toolwit::model::ScriptedModel;
 use toolwit::registry::{Query, WatchOptions};
 use toolwit::store::MemoryStore;
@@ -271,7 +271,7 @@ async fn few_tools_are_all_visible_under_unique_names() {
 // accept: 119
 #[test]
 fn default_time_limits_are_as_documented() {
-    let (engine, none) = (EngineLimits::default(), LimitRequest::default());
+    let (engine, none) = (EngineLimits::default(), LimitOverrides::default());
     assert_eq!(engine.load_wall_max, Duration::from_secs(120));
     assert_eq!(SEARCH_WALL_MAX, Duration::from_secs(5));
     let usual = effective(&engine, &none, &none);

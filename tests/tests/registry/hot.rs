@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::model::ScriptedModel;
 use toolwit::sandbox::Scope;
 use toolwit::{Arguments, ErrorKind, NativeTool, ToolContext, ToolResult};
@@ -96,7 +96,7 @@ async fn running_call_continues_after_its_file_is_deleted() {
     let spin = host.registry().tool("compute#spin", &Scope::new()).unwrap();
     let fine = host.registry().tool("compute#fine", &Scope::new()).unwrap();
     fine.call(Arguments::new(), &ToolContext::new()).await.unwrap();
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_fuel_max(3_000_000_000)
         .with_wall_max(Duration::from_secs(60));
     let running = tokio::spawn(async move {

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::{Conversation, Guests};
 
 /// Limits that a test exceeds quickly.
-fn small() -> LimitRequest {
-    LimitRequest::default()
+fn small() -> LimitOverrides {
+    LimitOverrides::default()
         .with_fuel_max(20_000_000)
         .with_wall_max(Duration::from_secs(5))
         .with_memory_bytes_max(4 << 20)
 }
 
 /// Exceeds a limit, and checks that the same plugin and another one still answer.
-async fn exceed(guest: &str, tool: &str, arguments: Value, limits: LimitRequest) -> Error {
+async fn exceed(guest: &str, tool: &str, arguments: Value, limits: LimitOverrides) -> Error {
     let guests = Guests::new();
     let (hostile, other) = (guests.wat(guest).await, guests.wat("counter").await);
     let mut conversation = Conversation::over(&[&hostile, &other]).limited(limits);
@@ -61,7 +61,7 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
         "compute",
         "spin",
         json!({}),
-        LimitRequest::default().with_wall_max(wall),
+        LimitOverrides::default().with_wall_max(wall),
     )
     .await;
     assert_limit(&error, ErrorKind::Timeout, "wall_max", 300);
@@ -72,7 +72,7 @@ async fn endless_loop_is_stopped_at_its_deadline_and_not_before() {
 // attack: B8
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
-    let limits = LimitRequest::default().with_wall_max(Duration::from_millis(200));
+    let limits = LimitOverrides::default().with_wall_max(Duration::from_millis(200));
     let error = exceed("host-calls", "sleep", json!({"seconds": 3600}), limits).await;
     assert_limit(&error, ErrorKind::Timeout, "wall_max", 200);
     let used = error.limit.as_ref().unwrap().used;
@@ -82,7 +82,7 @@ async fn guest_sleeping_in_a_host_call_is_stopped_at_its_deadline() {
 // attack: B15
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_copying_gigabytes_is_stopped() {
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_wall_max(Duration::from_millis(300))
         .with_fuel_max(u64::MAX);
     let error = exceed("compute", "copy", json!({}), limits).await;
@@ -156,7 +156,7 @@ async fn request_for_a_tebibyte_of_randomness_traps() {
 
 #[tokio::test]
 async fn bytes_passed_to_the_host_are_limited() {
-    let limits = LimitRequest::default().with_wall_max(Duration::from_secs(5));
+    let limits = LimitOverrides::default().with_wall_max(Duration::from_secs(5));
     let error = exceed("host-calls", "print_much", json!({"bytes": 17 << 20}), limits).await;
     assert_limit(&error, ErrorKind::HostCallBytes, "host_call_bytes_max", 16 << 20);
 }
@@ -213,9 +213,9 @@ async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
     for zero in [
-        LimitRequest::default().with_fuel_max(0),
-        LimitRequest::default().with_wall_max(Duration::ZERO),
-        LimitRequest::default().with_memory_bytes_max(0),
+        LimitOverrides::default().with_fuel_max(0),
+        LimitOverrides::default().with_wall_max(Duration::ZERO),
+        LimitOverrides::default().with_memory_bytes_max(0),
     ] {
         let mut conversation = Conversation::over(&[&compute]).limited(zero);
         assert_eq!(
@@ -223,13 +223,13 @@ async fn limit_of_zero_is_refused_and_the_largest_limit_is_accepted() {
             ErrorKind::Configuration
         );
     }
-    let most = LimitRequest::default()
+    let most = LimitOverrides::default()
         .with_fuel_max(u64::MAX)
         .with_wall_max(Duration::MAX)
         .with_memory_bytes_max(u64::MAX);
     let mut conversation = Conversation::over(&[&compute]).limited(most);
     assert_eq!(conversation.value("fine", json!({})).await, json!(42));
-    let least = LimitRequest::default().with_fuel_max(1);
+    let least = LimitOverrides::default().with_fuel_max(1);
     let error = Conversation::over(&[&compute])
         .limited(least)
         .error("spin", json!({}))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::json;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::{Arguments, ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
 
@@ -13,7 +13,7 @@ use toolwit_tests::{Conversation, Guests};
 async fn two_hundred_endless_loops_end_while_other_calls_are_served() {
     let guests = Guests::new();
     let (compute, counter) = (guests.wat("compute").await, guests.wat("counter").await);
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_fuel_max(2_000_000)
         .with_wall_max(Duration::from_secs(20));
     let crowd = Conversation::over(&[&compute]).limited(limits);
@@ -39,7 +39,7 @@ async fn full_pool_reports_busy_and_recovers() {
         options.engine_limits.calls_per_plugin_max = 8;
     });
     let compute = guests.wat("compute").await;
-    let limits = LimitRequest::default().with_wall_max(Duration::from_millis(200));
+    let limits = LimitOverrides::default().with_wall_max(Duration::from_millis(200));
     let mut conversation = Conversation::over(&[&compute]).limited(limits);
     let (spin, context) = (conversation.tool("spin"), conversation.context.clone());
     let outcomes = join_all((0..4).map(|_| spin.call(Arguments::new(), &context))).await;
@@ -84,11 +84,11 @@ async fn call_that_times_out_in_the_queue_reports_it() {
     let guests = Guests::with(|options| options.engine_limits.calls_per_plugin_max = 1);
     let compute = guests.wat("compute").await;
     let long =
-        Conversation::over(&[&compute]).limited(LimitRequest::default().with_wall_max(Duration::from_millis(500)));
+        Conversation::over(&[&compute]).limited(LimitOverrides::default().with_wall_max(Duration::from_millis(500)));
     let (spin, spin_context) = (long.tool("spin"), long.context.clone());
     let running = tokio::spawn(async move { spin.call(Arguments::new(), &spin_context).await });
     let mut short =
-        Conversation::over(&[&compute]).limited(LimitRequest::default().with_wall_max(Duration::from_millis(50)));
+        Conversation::over(&[&compute]).limited(LimitOverrides::default().with_wall_max(Duration::from_millis(50)));
     let error = loop {
         // Until the other call has taken the only permit.
         match short.call("fine", json!({})).await {
@@ -107,7 +107,7 @@ async fn call_that_times_out_in_the_queue_reports_it() {
 async fn process_memory_does_not_grow_with_the_number_of_calls() {
     let guests = Guests::new();
     let compute = guests.wat("compute").await;
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_memory_bytes_max(64 << 20)
         .with_wall_max(Duration::from_secs(5));
     let mut conversation = Conversation::over(&[&compute]).limited(limits);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwit::ErrorKind;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit_tests::{Conversation, Guests};
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn error_value_can_contain_an_entity() {
 async fn entities_are_gone_after_a_trap_and_new_ones_can_be_created() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
-    let mut conversation = Conversation::over(&[&token]).limited(LimitRequest::default().with_fuel_max(1_000_000));
+    let mut conversation = Conversation::over(&[&token]).limited(LimitOverrides::default().with_fuel_max(1_000_000));
     for (lethal, kind) in [("token_explode", ErrorKind::Trap), ("token_spin", ErrorKind::Fuel)] {
         let token = conversation.value("make", json!({})).await;
         let id = json!({"token_id": token["id"]});

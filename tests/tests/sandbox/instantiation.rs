@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit_tests::{Conversation, Guests};
 
@@ -21,7 +21,7 @@ fn with_start(body: &str) -> String {
     )
 }
 
-async fn refused(text: &str, limits: LimitRequest) -> Error {
+async fn refused(text: &str, limits: LimitOverrides) -> Error {
     let guests = Guests::new();
     let plugin = guests.text("starter", text).await.unwrap();
     let mut conversation = Conversation::over(&[&plugin]).limited(limits);
@@ -32,7 +32,7 @@ async fn refused(text: &str, limits: LimitRequest) -> Error {
 #[tokio::test(flavor = "multi_thread")]
 async fn start_function_is_limited_like_a_call() {
     let limits = || {
-        LimitRequest::default()
+        LimitOverrides::default()
             .with_fuel_max(20_000_000)
             .with_wall_max(Duration::from_secs(5))
             .with_memory_bytes_max(1 << 20)
@@ -42,7 +42,7 @@ async fn start_function_is_limited_like_a_call() {
         ("(loop $again (br $again))", limits(), ErrorKind::Fuel),
         (
             "(loop $again (br $again))",
-            LimitRequest::default().with_wall_max(Duration::from_millis(100)),
+            LimitOverrides::default().with_wall_max(Duration::from_millis(100)),
             ErrorKind::Timeout,
         ),
         ("unreachable", limits(), ErrorKind::Trap),
@@ -65,7 +65,7 @@ async fn initial_memory_of_a_component_counts() {
         (core module $m (memory 100) (func (export "fine") (result i32) i32.const 42))
         (core instance $i (instantiate $m))
         (func (export "fine") (result u32) (canon lift (core func $i "fine"))))"#;
-    let error = refused(text, LimitRequest::default().with_memory_bytes_max(1 << 20)).await;
+    let error = refused(text, LimitOverrides::default().with_memory_bytes_max(1 << 20)).await;
     assert_eq!((error.kind, error.phase), (ErrorKind::Memory, Phase::Instantiate));
     assert_eq!(error.limit.as_ref().unwrap().used, 100 << 16);
 }
@@ -201,7 +201,7 @@ async fn async_functions_return_or_are_stopped() {
     let mut conversation = Conversation::over(&[&plugin]);
     assert_eq!(conversation.value("answer", json!({})).await, json!(42));
     let mut bounded =
-        Conversation::over(&[&plugin]).limited(LimitRequest::default().with_wall_max(Duration::from_millis(100)));
+        Conversation::over(&[&plugin]).limited(LimitOverrides::default().with_wall_max(Duration::from_millis(100)));
     assert_eq!(bounded.error("never", json!({})).await.kind, ErrorKind::Timeout);
     assert_eq!(conversation.value("answer", json!({})).await, json!(42));
 }
@@ -240,7 +240,7 @@ async fn compilation_blocks_no_other_call_and_is_not_charged_to_the_deadline() {
     );
     let fresh = Guests::new();
     let large_one = fresh.text("large", &large()).await.unwrap();
-    let mut bounded = Conversation::over(&[&large_one]).limited(LimitRequest::default().with_wall_max(CALL_WALL_MAX));
+    let mut bounded = Conversation::over(&[&large_one]).limited(LimitOverrides::default().with_wall_max(CALL_WALL_MAX));
     assert_eq!(bounded.value("fine", json!({})).await, json!(42));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::tool::Origin;
 use toolwit::{ErrorKind, Event, ScriptedModel, Toolwit};
 use toolwit_tests::{Conversation, Guests};
@@ -209,7 +209,7 @@ async fn similar_ids_have_separate_tools() {
 #[tokio::test]
 async fn id_and_describe_share_the_limits_of_the_call() {
     let guests = Guests::cached();
-    let limits = LimitRequest::default().with_fuel_max(50_000_000);
+    let limits = LimitOverrides::default().with_fuel_max(50_000_000);
     let mut museum = Conversation::over(&[&guests.rust("museum").await]).limited(limits);
     for (flaw, kind) in [("id-spins", ErrorKind::Fuel), ("describe-traps", ErrorKind::Trap)] {
         museum.value("piece_find", json!({"id": "vase"})).await;

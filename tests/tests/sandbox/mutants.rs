@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolwit::ErrorKind;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit_tests::{Conversation, Guests, component_of};
 
 /// Distance between flipped bits. It is not a multiple of eight, so that every bit of a byte is covered.
@@ -27,7 +27,7 @@ fn arguments(schema: &Value) -> Value {
 async fn component_with_a_flipped_bit_is_refused_or_runs_within_its_limits() {
     let original = component_of(include_str!("../../guests/wat/token.wat"));
     let guests = Guests::new();
-    let limits = LimitRequest::default()
+    let limits = LimitOverrides::default()
         .with_fuel_max(300_000)
         .with_memory_bytes_max(2 << 20)
         .with_result_bytes_max(10_000);

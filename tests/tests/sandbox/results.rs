@@ -1,7 +1,7 @@
 //! Results of every size and shape.
 
 use serde_json::json;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::{Conversation, Guests};
 
@@ -20,7 +20,7 @@ fn used(error: &Error) -> (&str, u64, u64) {
 async fn result_of_exactly_the_limit_is_returned_and_one_byte_more_is_refused() {
     let mut conversation = conversation()
         .await
-        .limited(LimitRequest::default().with_result_bytes_max(100_000));
+        .limited(LimitOverrides::default().with_result_bytes_max(100_000));
     let result = conversation.call("text", json!({"bytes": 100_000})).await.unwrap();
     assert_eq!(result.for_llm.len(), 100_000);
     let error = conversation.error("text", json!({"bytes": 100_001})).await;

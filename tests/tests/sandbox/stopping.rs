@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::sandbox::Plugin;
 use toolwit::{Error, ErrorKind, ToolContext};
 use toolwit_tests::{Conversation, Guests};
@@ -150,7 +150,7 @@ async fn session_survives_an_oversized_result() {
 async fn endless_method_is_stopped_at_its_deadline() {
     let guests = Guests::new();
     let token = guests.wat("token").await;
-    let limits = LimitRequest::default().with_wall_max(Duration::from_millis(100));
+    let limits = LimitOverrides::default().with_wall_max(Duration::from_millis(100));
     let mut conversation = Conversation::over(&[&token]).limited(limits);
     conversation.value("make", json!({})).await;
     let error = conversation.error("token_spin", json!({"token_id": "1"})).await;

@@ -8,12 +8,12 @@ use indexmap::IndexMap;
 use super::entity::{DiscoveredEntity, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, MemberWithOwnTools};
 use super::strategy::{Injection, InjectionStrategy};
 use super::view::InjectionContext;
-use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
+use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvider};
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
-/// If a result holds more than [`ENTITIES_PER_RESULT_MAX`] objects of one type that have ids, these objects form an
+/// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type that have ids, these objects form an
 /// [`EntityGroup`]: they share one set of tools, which take the object's id as an argument. An entity has one live object. If
 /// it was returned alone before it joins a group, it keeps its own tools, and the tools of the group call the same object.
 ///
@@ -265,7 +265,7 @@ fn identity_of(provider: &dyn ToolProvider) -> Option<EntityIdentity> {
     Some(EntityIdentity::new(provider.namespace(), provider.prefix(), id))
 }
 
-/// Partitions the objects of a result. The objects of a type that has more than [`ENTITIES_PER_RESULT_MAX`] objects with ids
+/// Partitions the objects of a result. The objects of a type that has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids
 /// form one part, and every other object is a part of its own. The parts with one object are first.
 fn partition(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
@@ -273,7 +273,7 @@ fn partition(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvide
     for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
         large_types.entry(type_of(provider)).or_default().push(provider.clone());
     }
-    large_types.retain(|_, entities| entities.len() > ENTITIES_PER_RESULT_MAX);
+    large_types.retain(|_, entities| entities.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
     let mut parts = Vec::new();
     for provider in providers {
         let is_one_of_many = provider.instance_id().is_some() && large_types.contains_key(&type_of(provider));

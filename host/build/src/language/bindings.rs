@@ -1,7 +1,7 @@
 //! Bindings that are generated from the WIT, for languages whose toolchain does not generate them.
 //!
-//! They are files in the directory [`BINDINGS`] of a project, with the digest of the WIT and of the generator. A build generates them
-//! again after the WIT has changed.
+//! They are files in the directory [`BINDINGS`] of a project, next to a digest of the WIT and of the generator. A build
+//! generates them again if the digest has changed.
 
 use std::{
     fs, io,
@@ -17,16 +17,18 @@ use crate::{BuildError, ResolvedWit};
 /// The directory of the generated files.
 pub(super) const BINDINGS: &str = "bindings";
 
-/// The file in it with the digest.
+/// The file in the directory with the digest.
 const DIGEST: &str = "wit.digest";
 
-/// The generator that this crate contains. The digest contains it, so that another version generates the bindings again.
+/// The generator that this crate contains, with its version. It is part of the digest, so that the bindings are generated again
+/// with another version.
 const GENERATOR: &str = "`wit-bindgen` 0.60.0";
 
-/// The extensions of generated files. Those of an earlier world would be compiled too.
+/// The extensions of generated files. Such files are removed before new ones are written, because those of an earlier world
+/// would be compiled too.
 const EXTENSIONS: [&str; 6] = ["c", "cpp", "h", "o", "template", "zig"];
 
-/// Generates the bindings of a project if its directory does not have those of the WIT. Returns whether it did.
+/// Generates the bindings of a project, unless its directory has those of the WIT. Returns whether they were generated.
 ///
 /// For languages without generated bindings, nothing is done.
 pub(crate) fn update(
@@ -43,14 +45,14 @@ pub(crate) fn update(
     if fs::read_to_string(bindings.join(DIGEST)).is_ok_and(|recorded| recorded == digest) {
         return Ok(false);
     }
-    // Its generator leaves async functions out without an error.
+    // The generator for C++ leaves async functions out without an error.
     if language == Language::Cpp && is_async(wit, world)? {
         let message = "async functions, streams and futures are not supported; in C they are".to_owned();
         return Err(BuildError::Bindings { language, message });
     }
     let files = generate(generator, language, wit, world)?;
-    let written = write(language, dir, &files).and_then(|()| fs::write(bindings.join(DIGEST), digest));
-    written.map_err(BuildError::file("write", bindings))?;
+    let outcome = write(language, dir, &files).and_then(|()| fs::write(bindings.join(DIGEST), digest));
+    outcome.map_err(BuildError::file("write", bindings))?;
     Ok(true)
 }
 
@@ -58,14 +60,15 @@ pub(crate) fn update(
 fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> {
     match language {
         Language::C | Language::Zig => Some(wit_bindgen_c::Opts::default().build()),
-        // It checks which classes of resources the project has.
+        // The generator checks which classes of resources the project has.
         Language::Cpp => Some(wit_bindgen_cpp::Opts::default().build(Some(&dir.to_owned()))),
         Language::Go => Some(go_options().build()),
         Language::Rust | Language::Python | Language::JavaScript | Language::TypeScript => None,
     }
 }
 
-/// The options of the generator for Go. It would format its output with whatever program of the name `gofmt` is on `PATH`.
+/// Returns the options of the generator for Go. The generator does not format its output, because it would start whatever
+/// program with the name `gofmt` is on `PATH`.
 fn go_options() -> wit_bindgen_go::Opts {
     wit_bindgen_go::Opts {
         format: wit_bindgen_go::Format::False,
@@ -85,10 +88,10 @@ fn generate(
         let generated = generator.generate(&mut wit.resolve().clone(), world, &mut files);
         generated.map(|()| files).map_err(|error| format!("{error:#}"))
     }));
-    let failed = |message| BuildError::Bindings { language, message };
+    let failure = |message| BuildError::Bindings { language, message };
     match generated {
-        Ok(files) => files.map_err(failed),
-        Err(_panic) => Err(failed("the generator does not support a type of it".to_owned())),
+        Ok(files) => files.map_err(failure),
+        Err(_panic) => Err(failure("the generator does not support a type of it".to_owned())),
     }
 }
 
@@ -97,20 +100,20 @@ fn write(language: Language, dir: &Path, files: &Files) -> io::Result<()> {
     let bindings = dir.join(BINDINGS);
     fs::create_dir_all(&bindings)?;
     let is_generated = |path: &Path| {
-        let is_one = |extension| EXTENSIONS.iter().any(|one| extension == *one);
-        path.extension().is_some_and(is_one)
+        let is_listed = |extension| EXTENSIONS.iter().any(|listed| extension == *listed);
+        path.extension().is_some_and(is_listed)
     };
     remove_files(&bindings, is_generated)?;
     if language == Language::Go {
         return go::write(dir, files);
     }
     for (name, content) in files.iter() {
-        fs::write(path(dir, name), content)?;
+        fs::write(file_path(dir, name), content)?;
     }
     Ok(())
 }
 
-/// Removes files from a directory.
+/// Removes the files of a directory for which `is_removed` returns `true`.
 pub(super) fn remove_files(dir: &Path, is_removed: impl Fn(&Path) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -123,9 +126,9 @@ pub(super) fn remove_files(dir: &Path, is_removed: impl Fn(&Path) -> bool) -> io
 
 /// Returns the path of a generated file.
 ///
-/// The class of an exported resource in C++ is a header that its author completes. It is outside of the directory, and is generated
-/// only if it is missing.
-fn path(dir: &Path, name: &str) -> PathBuf {
+/// The class of an exported resource in C++ is a header that the author of the plugin completes. The header is outside of the
+/// directory of the bindings, and is generated only if it is missing.
+fn file_path(dir: &Path, name: &str) -> PathBuf {
     if name.starts_with("exports-") && !name.ends_with(".template") {
         dir.join(name)
     } else {

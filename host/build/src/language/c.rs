@@ -23,10 +23,11 @@ pub(super) struct CDialect {
     language: Language,
     /// The program of the WASI SDK.
     clang: &'static str,
-    /// The first argument of `zig`.
+    /// The first arguments of `zig`.
     zig: &'static [&'static str],
     /// The extensions of the files that are compiled or linked.
     extensions: &'static [&'static str],
+    /// The arguments of the compiler that only this language has.
     arguments: &'static [&'static str],
 }
 
@@ -112,7 +113,7 @@ pub(super) fn files(dir: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, Bui
         let mut files: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
         files.retain(|file| {
             file.extension()
-                .is_some_and(|extension| extensions.iter().any(|one| extension == *one))
+                .is_some_and(|extension| extensions.iter().any(|listed| extension == *listed))
         });
         files.sort();
         Ok(files)

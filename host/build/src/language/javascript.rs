@@ -38,7 +38,7 @@ fn find(dir: &Path, language: Language, program: &'static str, package: &str) ->
 }
 
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
-    require_bindings(build, Language::JavaScript)?;
+    reject_consumed_resources(build, Language::JavaScript)?;
     let script = build.dir.join(Language::JavaScript.entry_file());
     let componentizer = componentizer(build.dir, Language::JavaScript)?;
     componentize(build, &componentizer, &script, build.dir, progress).await
@@ -48,8 +48,8 @@ pub(super) async fn build_typescript(
     build: &LanguageBuild<'_>,
     progress: &dyn Progress,
 ) -> Result<PathBuf, BuildError> {
-    require_bindings(build, Language::TypeScript)?;
-    // Both are looked up before the first one runs.
+    reject_consumed_resources(build, Language::TypeScript)?;
+    // Both programs are looked up before the first one runs.
     let componentizer = componentizer(build.dir, Language::TypeScript)?;
     let checker = checker(build.dir)?;
     let scripts = build.out_dir.join("js");
@@ -63,9 +63,9 @@ pub(super) async fn build_typescript(
     componentize(build, &componentizer, &scripts.join("app.js"), &scripts, progress).await
 }
 
-/// Refuses a WIT whose functions would get other instances than those that the caller named: componentize-qjs takes the handle of a
-/// consumed instance for its representation.
-fn require_bindings(build: &LanguageBuild<'_>, language: Language) -> Result<(), BuildError> {
+/// Rejects a WIT in which a function consumes an instance of a resource of the plugin itself. The function would receive
+/// another instance, because componentize-qjs mistakes the handle of a consumed instance for its representation.
+fn reject_consumed_resources(build: &LanguageBuild<'_>, language: Language) -> Result<(), BuildError> {
     match consuming_function(build.wit, build.world)? {
         None => Ok(()),
         Some(function) => Err(BuildError::Bindings {
@@ -78,7 +78,8 @@ fn require_bindings(build: &LanguageBuild<'_>, language: Language) -> Result<(),
     }
 }
 
-/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs. It never resolves promises.
+/// Converts a script. `--sync` selects the ABI of ordinary functions, which the cheaper engine runs; with it, promises are
+/// never resolved.
 ///
 /// The interpreter keeps its imports of WASI: it writes the reason of a trap to standard error, and `Date` needs a clock.
 async fn componentize(

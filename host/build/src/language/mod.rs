@@ -90,12 +90,13 @@ impl Language {
         }
     }
 
-    /// Returns the program that builds a project in `dir` and is missing on this machine, with the command that installs it.
+    /// Returns a program that builds a project in `dir` and is missing on this machine, with the command that installs it.
+    /// Returns `None` if no program is missing.
     ///
-    /// It is `None` for Rust, whose toolchain the build looks for itself.
+    /// It is always `None` for Rust, because a build looks for the toolchain of Rust itself.
     #[must_use]
     pub fn missing_tool(self, dir: &Path) -> Option<MissingTool> {
-        let found = match self {
+        let tool = match self {
             Self::Rust => return None,
             Self::Python => python::compiler(dir).map(drop),
             Self::JavaScript => javascript::componentizer(dir, self).map(drop),
@@ -107,13 +108,13 @@ impl Language {
             Self::Zig => zig::program(dir, self).map(drop),
             Self::Go => go::compiler(dir).map(drop),
         };
-        found.err()
+        tool.err()
     }
 
     /// Returns the languages whose entry file `dir` has, except Rust.
     pub(super) fn find(dir: &Path) -> Vec<Self> {
-        let is_here = |language: &Self| *language != Self::Rust && dir.join(language.entry_file()).is_file();
-        Self::ALL.into_iter().filter(is_here).collect()
+        let has_entry_file = |language: &Self| *language != Self::Rust && dir.join(language.entry_file()).is_file();
+        Self::ALL.into_iter().filter(has_entry_file).collect()
     }
 }
 
@@ -132,7 +133,7 @@ impl fmt::Display for Language {
     }
 }
 
-/// The text is not the name of a language.
+/// The error of a text that is not the name of a language.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown language `{0}`; the languages are rust, python, js, ts, c, cpp, zig, go")]
 pub struct UnknownLanguage(String);

@@ -26,9 +26,9 @@ pub(super) struct ToolProgram {
 }
 
 impl ToolProgram {
-    /// Finds a program: in the directory `local` of the project, and then on `PATH`.
+    /// Finds a program in the directory `local` of the project in `dir`, or else on `PATH`.
     ///
-    /// `dir` is absolute: a relative path would depend on the current directory of the child.
+    /// `dir` must be absolute, because a relative path would depend on the current directory of the child.
     pub(super) fn find(name: &str, dir: &Path, local: &str) -> Option<Self> {
         Self::at(&dir.join(local).join(name)).or_else(|| on_path(name).as_deref().and_then(Self::at))
     }
@@ -53,7 +53,7 @@ impl ToolProgram {
         self
     }
 
-    /// Returns the program with variables of its environment.
+    /// Returns the program with variables that are set in its environment.
     pub(super) fn with_environment(mut self, variables: &'static [(&'static str, &'static str)]) -> Self {
         self.environment = variables;
         self
@@ -100,7 +100,7 @@ impl ToolProgram {
         Ok(finished.stdout)
     }
 
-    /// The step of a build that runs the program.
+    /// Returns the step of a build that runs the program.
     fn step(&self) -> Step {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         Step::RunTool(name.into_owned())
@@ -109,7 +109,7 @@ impl ToolProgram {
     fn command(&self, dir: &Path, arguments: Vec<OsString>) -> Command {
         let mut command = environment::program(&self.path.to_string_lossy());
         command.args(self.first_arguments).args(arguments).current_dir(dir);
-        // The error of a source would disappear above the backtrace of its compiler.
+        // Without a backtrace of the compiler, the error in the source stays visible.
         command.env("RUST_BACKTRACE", "0");
         command.envs(self.environment.iter().copied());
         command

@@ -1,4 +1,4 @@
-//! Zig, with the bindings for C, which `zig translate-c` makes a module of Zig.
+//! Zig, with the bindings for C, which `zig translate-c` converts to modules of Zig.
 
 use std::{
     ffi::OsString,
@@ -19,7 +19,7 @@ const COMPILER: &str = "ziglang==0.17.1";
 /// Finds the program of Zig, which also compiles C and C++.
 pub(super) fn program(dir: &Path, language: Language) -> Result<ToolProgram, MissingTool> {
     let find = |name| ToolProgram::find(name, dir, ".venv/bin");
-    // The second one is installed by the package of PyPI.
+    // The package of PyPI installs the program under the second name.
     find("zig").or_else(|| find("python-zig")).ok_or_else(|| MissingTool {
         language,
         program: "zig",

@@ -1,10 +1,11 @@
 //! Symbols that Rust's standard library for `wasm32-wasip2` refers to and Debian's WASI C library does not have.
 //!
-//! That C library is of WASI preview 1, which has neither threads nor sockets that a program could open: those calls
-//! fail, and the standard library reports an ordinary error. `realpath` is a real one, over what preview 1 has.
+//! That C library is of WASI preview 1, which has neither threads nor sockets that a program could open. Such calls
+//! fail, and the standard library reports an ordinary error. `realpath` is implemented with the calls of preview 1.
 //!
-//! This is compiled to one object and added to `libc.a`. It is linked after `core` and so may refer to nothing in
-//! there that is not inlined, panics least of all: hence the pointers in place of slices.
+//! This file is compiled to one object, which is added to `libc.a`. The object is linked after `core`, so that it must
+//! not refer to functions of `core` that are not inlined, such as those of panics. The code therefore uses pointers
+//! in place of slices.
 #![no_std]
 
 use core::{
@@ -31,7 +32,7 @@ unsafe extern "C" {
 }
 
 /// Defines functions of these signatures that do nothing but return a value.
-macro_rules! answer {
+macro_rules! return_value {
     ($value:expr => $($name:ident($($parameter:ty),*);)*) => {
         $(
             #[unsafe(no_mangle)]
@@ -44,19 +45,19 @@ macro_rules! answer {
 
 type Pointer = *const c_void;
 
-answer! { 0 =>
+return_value! { 0 =>
     pthread_attr_destroy(Pointer);
     pthread_attr_init(Pointer);
     pthread_attr_setstacksize(Pointer, usize);
     pthread_detach(Pointer);
 }
 
-answer! { ENOTSUP =>
+return_value! { ENOTSUP =>
     pthread_create(Pointer, Pointer, Pointer, Pointer);
     pthread_join(Pointer, Pointer);
 }
 
-answer! { fail(ENOTSUP) =>
+return_value! { fail(ENOTSUP) =>
     bind(c_int, Pointer, u32);
     connect(c_int, Pointer, u32);
     getpeername(c_int, Pointer, Pointer);
@@ -68,7 +69,7 @@ answer! { fail(ENOTSUP) =>
     socket(c_int, c_int, c_int);
 }
 
-answer! { EAI_FAIL =>
+return_value! { EAI_FAIL =>
     getaddrinfo(Pointer, Pointer, Pointer, Pointer);
 }
 
@@ -80,7 +81,7 @@ unsafe extern "C" fn gai_strerror(_: c_int) -> *const c_char {
     c"names cannot be looked up in this build".as_ptr()
 }
 
-/// Resolves `.`, `..` and symbolic links; what it returns is the caller's to free when `out` is null.
+/// Resolves `.`, `..` and symbolic links. If `out` is null, the caller must free the returned text.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_char {
     unsafe {
@@ -148,7 +149,7 @@ unsafe fn resolve(path: *const u8, resolved: &mut Text) -> Result<(), c_int> {
                     from = 0;
                     continue;
                 }
-                // A parent that lies outside of every preopened directory cannot be asked about, and is passed over.
+                // A parent outside of every preopened directory cannot be read. It is taken for a directory.
                 if bytes < 0 && errno == ENOENT {
                     return Err(ENOENT);
                 }
@@ -162,7 +163,7 @@ unsafe fn resolve(path: *const u8, resolved: &mut Text) -> Result<(), c_int> {
     }
 }
 
-/// A path in the making, always ended by a zero byte.
+/// A path that is being built. It always ends with a zero byte.
 struct Text {
     bytes: [u8; PATH_BYTES_MAX],
     length: usize,
@@ -205,7 +206,7 @@ impl Text {
         self.cut(0);
     }
 
-    /// Takes off the last `/name`.
+    /// Removes the last `/name`.
     fn drop_name(&mut self) {
         let mut length = self.length;
         while length > 0 {

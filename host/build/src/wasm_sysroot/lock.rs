@@ -11,32 +11,32 @@ use tokio::time::{Instant, sleep};
 use crate::blocking::blocking;
 use crate::{BuildError, Progress, Step};
 
-/// The maximum wait for another build, which installs packages and compiles the standard library.
-const LIMIT: Duration = Duration::from_secs(60 * 60);
+/// The maximum time to wait for another build, which may install packages and compile the standard library.
+const LOCK_WALL_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The interval between attempts to take the lock.
-const POLL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Exclusive use of the cache directory. It is released on drop, and when the process exits or is killed.
+/// The lock of a directory. It is released on drop, and when the process exits or is killed.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Acquires the lock, and waits for it if necessary. Dropping the future cancels the wait.
-    pub(crate) async fn take(cache_dir: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
-        let path = cache_dir.join("lock");
+    /// Creates the directory, and waits until the lock is free. Dropping the future cancels the wait.
+    pub(crate) async fn acquire(directory: &Path, progress: &dyn Progress) -> Result<Self, BuildError> {
+        let path = directory.join("lock");
         let file = {
-            let (dir, path) = (cache_dir.to_owned(), path.clone());
+            let (dir, path) = (directory.to_owned(), path.clone());
             let open = move || {
                 fs::create_dir_all(&dir)?;
                 File::options().create(true).truncate(false).write(true).open(path)
             };
-            let path = cache_dir.to_owned();
+            let path = directory.to_owned();
             blocking(move || open().map_err(BuildError::file("write", path))).await?
         };
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + LOCK_WALL_MAX;
         let mut is_waiting = false;
         loop {
             match file.try_lock() {
@@ -51,7 +51,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(BuildError::TimedOut {
                         command: format!("waiting for `{}`", path.display()),
-                        limit_s: LIMIT.as_secs(),
+                        limit_s: LOCK_WALL_MAX.as_secs(),
                     });
                 }
                 Err(TryLockError::WouldBlock) => {}
@@ -60,7 +60,7 @@ impl Lock {
                 progress.step(Step::WaitForCompiler);
                 is_waiting = true;
             }
-            sleep(POLL).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -81,13 +81,13 @@ mod tests {
             assert_eq!(event, BuildEvent::Step(&Step::WaitForCompiler));
             waits.fetch_add(1, Ordering::Relaxed);
         };
-        let first = Lock::take(dir.path(), &Silent).await.unwrap();
-        let refused = Lock::take(dir.path(), &count).await.unwrap_err();
+        let first = Lock::acquire(dir.path(), &Silent).await.unwrap();
+        let refused = Lock::acquire(dir.path(), &count).await.unwrap_err();
         assert!(matches!(refused, BuildError::TimedOut { .. }), "{refused:?}");
         assert_eq!(waits.load(Ordering::Relaxed), 1);
 
         drop(first);
-        Lock::take(dir.path(), &count).await.unwrap();
+        Lock::acquire(dir.path(), &count).await.unwrap();
         assert_eq!(
             waits.load(Ordering::Relaxed),
             1,

@@ -28,8 +28,11 @@ const CARGO: &str = "/usr/bin/cargo";
 /// The directory of Debian's C library for WASI.
 const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
 
+/// The script that starts Debian's compiler with the sysroot.
 const WRAPPER: &str = include_str!("rustc.sh");
+/// The manifest of an empty package, with which cargo compiles the standard library.
 const SEED_MANIFEST: &str = include_str!("seed.toml");
+/// The source of the symbols that Debian's C library lacks.
 const COMPAT: &str = include_str!("compat.rs");
 
 /// Embeds the bitcode that plugins need for link-time optimisation across the standard library. Cargo omits it.
@@ -51,6 +54,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug)]
 pub(super) struct WasmSysroot {
     path: PathBuf,
+    /// The host tuple of the compiler.
     host: String,
 }
 
@@ -72,24 +76,24 @@ impl WasmSysroot {
 
     /// Finds a complete sysroot of the installed compiler.
     ///
-    /// Repairs its links to the linkers if their targets no longer exist, for example after a toolchain was removed.
+    /// Repairs the sysroot's links to the linkers if their targets no longer exist, for example after a toolchain was removed.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
             path: compiler.sysroot_in(cache_dir),
             host: compiler.host,
         };
-        let (found, linkers) = (sysroot.clone(), linkers.cloned());
-        let look = move || {
+        let (candidate, linkers) = (sysroot.clone(), linkers.cloned());
+        let check = move || {
             let is_linked = || {
                 ["wasm-component-ld", "wasm-ld"]
                     .iter()
-                    .all(|name| found.linkers().join(name).exists())
+                    .all(|name| candidate.linkers().join(name).exists())
             };
-            let repair = |linkers| found.link_linkers(linkers).is_ok();
-            Ok(found.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(repair)))
+            let repair = |linkers| candidate.link_linkers(linkers).is_ok();
+            Ok(candidate.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(repair)))
         };
-        blocking(look).await.unwrap_or(false).then_some(sysroot)
+        blocking(check).await.unwrap_or(false).then_some(sysroot)
     }
 
     /// Builds the sysroot, unless the previous holder of the lock has built it.
@@ -99,22 +103,22 @@ impl WasmSysroot {
         _lock: &Lock,
         progress: &dyn Progress,
     ) -> Result<Self, BuildError> {
-        if let Some(ready) = Self::find(cache_dir, Some(linkers)).await {
-            return Ok(ready);
+        if let Some(existing) = Self::find(cache_dir, Some(linkers)).await {
+            return Ok(existing);
         }
         let compiler = Compiler::installed().await?;
-        sweep(cache_dir.to_owned(), compiler.id.clone()).await?;
+        remove_other_directories(cache_dir.to_owned(), compiler.id.clone()).await?;
         let work = cache_dir.join(format!("work-{}", std::process::id()));
         let unfinished = Self {
             path: work.join("sysroot"),
             host: compiler.host.clone(),
         };
 
-        let (laid_out, linkers) = (unfinished.clone(), linkers.clone());
+        let (layout, linkers) = (unfinished.clone(), linkers.clone());
         blocking(move || {
-            laid_out
+            layout
                 .lay_out(&linkers)
-                .map_err(BuildError::file("write", &laid_out.path))
+                .map_err(BuildError::file("write", &layout.path))
         })
         .await?;
         unfinished.build_std(&work.join("seed"), progress).await?;
@@ -126,7 +130,7 @@ impl WasmSysroot {
         };
         let to = finished.path.clone();
         blocking(move || fs::rename(&unfinished.path, &to).map_err(BuildError::file("write", to))).await?;
-        sweep(cache_dir.to_owned(), compiler.id).await?;
+        remove_other_directories(cache_dir.to_owned(), compiler.id).await?;
         Ok(finished)
     }
 
@@ -142,8 +146,8 @@ impl WasmSysroot {
         fs::set_permissions(self.rustc(), fs::Permissions::from_mode(0o755))
     }
 
-    /// Links the linkers. Copies would not work, because `rust-lld` finds its LLVM relative to its real path. Under the
-    /// name `wasm-ld` it acts as that linker.
+    /// Creates links to the linkers, unless they exist. Copies would not work, because `rust-lld` finds its LLVM relative
+    /// to its real path. Under the name `wasm-ld`, it acts as the linker for WebAssembly.
     fn link_linkers(&self, linkers: &Linkers) -> io::Result<()> {
         let links = [
             ("wasm-component-ld", &linkers.component_ld),
@@ -155,17 +159,17 @@ impl WasmSysroot {
             if link.exists() {
                 continue;
             }
-            let fresh = self.linkers().join(format!(".{name}.{}", std::process::id()));
-            symlink(target, &fresh)?;
-            fs::rename(&fresh, &link)?;
+            let temporary = self.linkers().join(format!(".{name}.{}", std::process::id()));
+            symlink(target, &temporary)?;
+            fs::rename(&temporary, &link)?;
         }
         Ok(())
     }
 
     /// Compiles the standard library from Debian's sources and copies the resulting libraries.
     ///
-    /// Its dependencies come from the crate registry, in the versions of Debian's lock file: the copies in Debian's
-    /// package lack the prebuilt objects of `wit-bindgen`.
+    /// The dependencies of the library come from the crate registry, in the versions of Debian's lock file. The copies in
+    /// Debian's package are not used, because they lack the prebuilt objects of `wit-bindgen`.
     async fn build_std(&self, seed: &Path, progress: &dyn Progress) -> Result<(), BuildError> {
         progress.step(Step::BuildStd);
         let dir = seed.to_owned();
@@ -233,12 +237,14 @@ impl WasmSysroot {
 
 /// The compiler that a sysroot belongs to.
 struct Compiler {
+    /// The host tuple.
     host: String,
     /// Its release and a fingerprint of its version output.
     id: String,
 }
 
 impl Compiler {
+    /// Queries the installed compiler of Debian.
     async fn installed() -> Result<Self, BuildError> {
         let mut rustc = Command::new(RUSTC);
         for_system(&mut rustc, None);
@@ -274,10 +280,11 @@ fn fingerprint(parts: &[&str]) -> String {
     hash.finalize().to_hex()[..8].to_owned()
 }
 
-/// Removes the work directories of killed builds, and the sysroots of compilers that are no longer installed.
+/// Removes all directories in the cache directory whose names do not start with the id of the compiler, such as the work
+/// directories of killed builds, and the sysroots of compilers that are no longer installed.
 ///
-/// The caller must hold the lock.
-async fn sweep(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
+/// The caller must hold the lock of the cache directory.
+async fn remove_other_directories(cache_dir: PathBuf, compiler: String) -> Result<(), BuildError> {
     blocking(move || {
         for entry in fs::read_dir(&cache_dir)
             .map_err(BuildError::file("read", &cache_dir))?

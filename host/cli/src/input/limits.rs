@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use toolwit::agent::LoopLimits;
-use toolwit::limits::{ByteCount, LimitRequest, Span};
+use toolwit::limits::{ByteCount, LimitOverrides, Span};
 use toolwit::registry::RunSettings;
 
 /// The operator's limits for each tool call. Each option is named after its limit.
@@ -64,9 +64,9 @@ pub(crate) struct LimitFlags {
 impl LimitFlags {
     /// Returns the limits to request. Options take precedence over those of the project; limits that neither sets have their
     /// defaults.
-    pub(crate) fn request(&self, project: &LimitRequest) -> LimitRequest {
+    pub(crate) fn request(&self, project: &LimitOverrides) -> LimitOverrides {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
-        let request = LimitRequest {
+        let request = LimitOverrides {
             fuel_max: self.fuel,
             wall_max: self.wall.map(|Span(time)| time),
             memory_bytes_max: bytes(self.memory_bytes),

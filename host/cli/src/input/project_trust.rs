@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::acceptance::{AcceptanceFiles, AcceptanceRecord};
 use super::project_servers::ProjectServers;
-use toolwit::limits::LimitRequest;
+use toolwit::limits::LimitOverrides;
 use toolwit::mcp::McpConfig;
 use toolwit::registry::{InterceptorSettings, Project, ProjectLimits, RemoteFile, RunSettings};
 use toolwit::sandbox::{GrantsContent, GrantsFile};
@@ -181,7 +181,7 @@ impl ProjectTrust {
     }
 
     /// Returns the limits of each call that apply.
-    pub(crate) fn call_limits(&self) -> LimitRequest {
+    pub(crate) fn call_limits(&self) -> LimitOverrides {
         self.limits.of_calls(&self.accepted_limits())
     }
 

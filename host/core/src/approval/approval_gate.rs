@@ -19,7 +19,7 @@ use crate::{Arguments, Decorator, Tool, ToolContext, ToolError, ToolResult};
 pub struct ApprovalGate(Arc<Approvals>);
 
 impl ApprovalGate {
-    /// Requires the approval of this approver.
+    /// Creates a gate that asks this approver.
     pub fn new(approver: impl Approver + 'static) -> Self {
         let policy = ApprovalPolicy::of_mode(ApprovalMode::Always);
         Self(Arc::new(Approvals::new(policy).with_approver(approver)))

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::approver::Approver;
 use super::call_guard::{PermittedCall, StartingCall};
 use super::policy::{ApprovalMode, ApprovalPolicy};
-use super::question::{Question, denied, request_of, validate};
+use super::question::{Question, denial, request_of, validate};
 use super::question_queue::QuestionQueue;
 use super::remembered_answers::{ApprovalMemory, RememberedAnswer};
 use super::request::{ApprovalAnswer, ApprovalBasis, ApprovalDecision, ApprovalRequest};
@@ -39,7 +39,8 @@ pub struct Approvals {
 /// Receives the requests and decisions, such as to write them to a log.
 #[async_trait]
 pub trait ApprovalObserver: Send + Sync {
-    /// Receives a request, before the approver does.
+    /// Receives a request that neither the policy nor a remembered answer decides. The approver, if there is one, receives it
+    /// afterwards.
     fn requested(&self, request: &ApprovalRequest);
 
     /// Asks the approver. An observer that stores requests and their answers can return a stored answer instead.
@@ -166,7 +167,7 @@ impl Approvals {
             let mut decided = DecidedCall::new(&request, ApprovalDecision::Denied, ApprovalBasis::Policy);
             decided.reason = Some(reason);
             observer.decided(&decided);
-            return Err(denied(&call, reason));
+            return Err(denial(&call, reason));
         }
         question.settle(request).await
     }

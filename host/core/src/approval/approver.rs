@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use super::request::{Approval, ApprovalAnswer, ApprovalRequest};
 use crate::ToolContext;
 
-/// Decides whether a call may run: a person at a terminal, a rule, a service. Cancelling the call ends the wait.
+/// A person at a terminal, a rule or a service that decides whether a call may run.
 ///
-/// Only the call that needs the approval waits; calls that do not depend on it continue. A closure over the request is
-/// an approver.
+/// Only the call that needs the approval waits; calls that do not depend on it continue. Cancelling the call ends its wait. A
+/// closure that takes the request is an approver.
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Decides whether a call may run.

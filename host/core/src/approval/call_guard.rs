@@ -9,11 +9,12 @@ use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
 /// A call that is about to start.
 #[non_exhaustive]
 pub struct StartingCall<'a> {
-    /// An id that is unique in the conversation with its agents.
+    /// An id that is unique in the conversation with its agents. An [`ApprovalGate`](super::ApprovalGate) does not know the
+    /// id of its call, and uses `gate`.
     pub id: String,
     /// The tool.
     pub tool: &'a dyn Tool,
-    /// The arguments, after their repair.
+    /// The arguments, after [lossless repairs](crate::parse_arguments) of their text.
     pub arguments: Arguments,
     /// The context that the tool will receive. Its [chain](super::CallChain) has the callers.
     pub context: &'a ToolContext,
@@ -40,7 +41,7 @@ pub struct PermittedCall {
     pub arguments: Arguments,
     /// The effect class and the grant at the time of the decision.
     pub access: CallAccess,
-    /// Whether the arguments are not those of the caller.
+    /// Whether an approver replaced the arguments.
     pub is_edited: bool,
 }
 
@@ -73,23 +74,26 @@ pub trait CallGuard: Send + Sync {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied) with the reason for the model;
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if the call was cancelled before the decision.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if the call was cancelled before the decision;
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the call needs an approval, but its arguments
+    /// do not match the schema.
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
 
-    /// Returns the access of a call, with the effect class that the policy sets. By default, the policy sets none.
+    /// Returns the access of a call, with the effect class that the operator's policy sets. By default, it is the access
+    /// that the tool returns.
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         tool.access(arguments, context).await
     }
 }
 
 impl ToolContext {
-    /// Returns a copy with the guard of all calls in it.
+    /// Returns a copy with the guard that decides about all calls made with this context.
     #[must_use]
     pub fn with_guard(self, guard: Arc<dyn CallGuard>) -> Self {
         self.with_extension(guard)
     }
 
-    /// Returns the guard, if calls need a permission.
+    /// Returns the guard, if calls with this context need its permission.
     #[must_use]
     pub fn guard(&self) -> Option<&Arc<dyn CallGuard>> {
         self.extension::<Arc<dyn CallGuard>>()
@@ -103,11 +107,12 @@ impl ToolContext {
         }
     }
 
-    /// Decides whether a call may start: first its interceptors, if the context is that of a [new call](Self::for_new_call), then the
-    /// guard, for the arguments that the interceptors return. Without interceptors and guard, every call may start.
+    /// Decides whether a call may start. If its context is that of a [new call](Self::for_new_call), its interceptors
+    /// decide first, and may change the arguments. Then the guard decides. Without interceptors and guard, every call may
+    /// start.
     ///
     /// # Errors
-    /// As [`CallGuard::permit`].
+    /// As [`CallGuard::permit`]; also the error of an interceptor that does not allow the call.
     pub async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError> {
         let arguments = call.context.prepare(call.tool, call.arguments).await?;
         let call = StartingCall { arguments, ..call };

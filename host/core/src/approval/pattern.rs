@@ -47,8 +47,8 @@ impl ToolPattern {
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// In a text, `*` stands for any characters; an argument that contains `..` never matches such a text. All other values
-/// must be equal.
+/// In a value that is a string, `*` stands for any characters, but an argument that contains `..` never matches a value
+/// with `*`. All other values must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgumentPattern {
     /// The values by parameter.
@@ -78,7 +78,7 @@ impl ArgumentPattern {
         }
     }
 
-    /// Returns the arguments, if only these match.
+    /// Returns the arguments of a pattern that only these match, or `None` for another pattern.
     pub(super) fn exact_arguments(&self) -> Option<Arguments> {
         self.is_exact.then(|| self.values.clone().into_iter().collect())
     }
@@ -111,8 +111,8 @@ fn glob(pattern: &str, text: &str) -> bool {
     let mut parts: Vec<_> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
     for part in parts {
-        let Some(at) = text.find(part) else { return false };
-        text = &text[at + part.len()..];
+        let Some(position) = text.find(part) else { return false };
+        text = &text[position + part.len()..];
     }
     text.ends_with(last)
 }

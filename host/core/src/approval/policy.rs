@@ -15,10 +15,10 @@ use crate::{Arguments, Effect, EffectClass, EffectSource, Tool};
 pub enum ApprovalMode {
     /// No call needs an approval.
     Never,
-    /// The first call of a tool in a conversation needs an approval.
+    /// The calls of a tool need an approval until one is approved in the conversation.
     FirstTime,
-    /// Each call in the class [`EffectClass::Write`] needs an approval, and the first call of a tool in the class
-    /// [`EffectClass::Idempotent`].
+    /// [`Always`](Self::Always) for calls in the class [`EffectClass::Write`], [`FirstTime`](Self::FirstTime) in the class
+    /// [`EffectClass::Idempotent`], [`Never`](Self::Never) in the class [`EffectClass::Read`].
     Writes,
     /// Each call needs an approval.
     Always,
@@ -136,8 +136,8 @@ pub struct EffectRule {
 
 /// The policy of an operator: which calls need an approval, and the effect classes that the operator sets for tools.
 ///
-/// The first rule that applies decides, then the mode of the effect class. The default asks for each write, for the first call of each
-/// idempotent tool, and never for a read.
+/// The first rule that applies decides. If no rule applies, the mode of the call's effect class decides. The default policy
+/// has no rules, and the mode [`Writes`](ApprovalMode::Writes).
 ///
 /// ```
 /// use toolwit_core::{ApprovalMode, ApprovalPolicy, ApprovalRule, EffectClass};
@@ -208,7 +208,7 @@ impl ApprovalPolicy {
         self
     }
 
-    /// Sets the effect class of some tools. Of several patterns, the first that matches applies.
+    /// Sets the effect class of some tools. If several patterns match a tool, the one that was added first applies.
     #[must_use]
     pub fn with_effect(mut self, tools: impl Into<String>, class: EffectClass) -> Self {
         self.effects.push(EffectRule {
@@ -218,7 +218,7 @@ impl ApprovalPolicy {
         self
     }
 
-    /// Returns the effect of a tool under this policy.
+    /// Returns the effect of a tool: the class that this policy sets, otherwise `effect`.
     #[must_use]
     pub fn effect(&self, tool: &dyn Tool, effect: Effect) -> Effect {
         let rule = self.effects.iter().find(|rule| rule.tool.matches(tool));
@@ -235,14 +235,14 @@ impl ApprovalPolicy {
         }
     }
 
-    /// Returns whether calls of some effect class need fewer approvals than under another policy. The rules for single tools are not
-    /// compared.
+    /// Returns whether calls of some effect class need fewer approvals than under another policy. The rules for single
+    /// tools are not compared.
     #[must_use]
     pub fn is_weaker_than(&self, other: &Self) -> bool {
         EffectClass::ALL.into_iter().any(|class| {
             let strictness = |policy: &Self| {
                 let mode = policy.class_mode(class).of_class(class);
-                ApprovalMode::ALL.iter().position(|one| *one == mode)
+                ApprovalMode::ALL.iter().position(|other| *other == mode)
             };
             strictness(self) < strictness(other)
         })
@@ -256,7 +256,7 @@ impl ApprovalPolicy {
         }
     }
 
-    /// Returns whether no call can need an approval, and no effect class is set.
+    /// Returns whether the policy has no rules, sets no effect classes, and requires no approvals.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let modes = [self.read, self.idempotent, self.write];

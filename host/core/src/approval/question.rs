@@ -1,4 +1,4 @@
-//! The question about one call, until there is an answer that can be used.
+//! Asks for the approval of one call, until an answer can be used.
 
 use super::approvals::{ApprovalObserver, Approvals, DecidedCall};
 use super::call_chain::CallChain;
@@ -9,7 +9,8 @@ use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest,
 use super::wall_clock::WallClock;
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
 
-/// Maximum number of questions about one call. Another question follows an edit that cannot be used, and a grant that changed.
+/// Maximum number of questions about one call. A call is asked about again if an edit of its arguments cannot be used, or
+/// if its tool or grant changed in the meantime.
 const QUESTIONS_MAX: u32 = 5;
 
 /// A call that needs an approval.
@@ -22,14 +23,14 @@ pub(super) struct Question<'q> {
 }
 
 /// An answer to one question.
-struct Answered {
+struct QuestionAnswer {
     approval: Approval,
     basis: ApprovalBasis,
     /// The remembered answer, if the answer is valid for further calls.
     remembered: Option<RememberedAnswer>,
 }
 
-impl Answered {
+impl QuestionAnswer {
     fn new(approval: Approval, basis: ApprovalBasis) -> Self {
         Self {
             approval,
@@ -43,88 +44,88 @@ impl Question<'_> {
     /// Asks until there is an answer that can be used.
     pub(super) async fn settle(&self, mut request: ApprovalRequest) -> Result<PermittedCall, ToolError> {
         for _ in 0..QUESTIONS_MAX {
-            let Answered {
+            let QuestionAnswer {
                 approval,
                 basis,
                 remembered,
             } = self.answer(&request).await?;
             if let Approval::Edited { arguments } = &approval {
-                let now = self
+                let current_access = self
                     .approvals
                     .access(self.call.tool, &self.call.arguments, self.call.context)
                     .await;
-                if approval_digest(self.call.tool.definition(), &now) != request.digest {
-                    request = request_of(self.call, &now).await;
+                if approval_digest(self.call.tool.definition(), &current_access) != request.digest {
+                    request = request_of(self.call, &current_access).await;
                     request.rejected_edit = Some("the tool or its grant changed while it was edited".to_owned());
                     continue;
                 }
-                match self.accept(&request, arguments).await {
+                match self.check_edit(&request, arguments).await {
                     Ok(access) => {
-                        self.conclude(&request, &approval, basis, None)?;
+                        self.report_decision(&request, &approval, basis, None)?;
                         return Ok(PermittedCall::edited(arguments.clone(), access));
                     }
                     Err(reason) => request.rejected_edit = Some(reason),
                 }
                 continue;
             }
-            self.conclude(&request, &approval, basis, remembered.as_ref())?;
+            self.report_decision(&request, &approval, basis, remembered.as_ref())?;
             let call = self.call;
-            let now = self.approvals.access(call.tool, &call.arguments, call.context).await;
-            if approval_digest(call.tool.definition(), &now) == request.digest {
-                return Ok(PermittedCall::unchanged(call.arguments.clone(), now));
+            let current_access = self.approvals.access(call.tool, &call.arguments, call.context).await;
+            if approval_digest(call.tool.definition(), &current_access) == request.digest {
+                return Ok(PermittedCall::unchanged(call.arguments.clone(), current_access));
             }
             // The grant or the code changed while the call waited for this answer or for an earlier question: the
             // approval does not cover the call that would run.
-            request = request_of(call, &now).await;
+            request = request_of(call, &current_access).await;
         }
-        Err(denied(
+        Err(denial(
             self.call,
-            "it was asked for too often without an answer that can be used",
+            "it was asked about too often without an answer that can be used",
         ))
     }
 
-    /// Asks once. Cancelling the call ends the wait.
-    async fn answer(&self, request: &ApprovalRequest) -> Result<Answered, ToolError> {
+    /// Asks once. If the call is cancelled, the wait ends with an error.
+    async fn answer(&self, request: &ApprovalRequest) -> Result<QuestionAnswer, ToolError> {
         tokio::select! {
             biased;
             () = self.call.context.cancel().cancelled() => {
                 let decided = DecidedCall::new(request, ApprovalDecision::Cancelled, ApprovalBasis::Approver);
                 self.observer.decided(&decided);
                 let message = "the call was cancelled before it was approved; it did not run";
-                Err(refused(self.call, ErrorKind::Cancelled, message.to_owned()))
+                Err(refusal(self.call, ErrorKind::Cancelled, message.to_owned()))
             }
-            answered = self.ask(request) => Ok(answered),
+            answer = self.ask(request) => Ok(answer),
         }
     }
 
-    async fn ask(&self, request: &ApprovalRequest) -> Answered {
-        let _stopped = WallClock::of(self.call.context).map(|clock| clock.stop());
+    /// Returns the remembered answer, or else asks the approver and remembers the answer according to its scope.
+    async fn ask(&self, request: &ApprovalRequest) -> QuestionAnswer {
+        let _stopped_clock = WallClock::of(self.call.context).map(|clock| clock.stop());
         let memory = &self.approvals.memory;
         let approver = self.approvals.approver.as_ref();
         let _turn = match approver.filter(|approver| approver.is_sequential()) {
-            Some(_) => Some(self.approvals.queue.turn().await),
+            Some(_) => Some(self.approvals.queue.wait_for_turn().await),
             None => None,
         };
         // The answer to an earlier question may have been remembered for this call too.
         if request.rejected_edit.is_none()
-            && let Some(known) = memory.find(request, self.call.context)
+            && let Some(remembered_approval) = memory.find(request, self.call.context)
         {
-            return Answered::new(known, ApprovalBasis::Memory);
+            return QuestionAnswer::new(remembered_approval, ApprovalBasis::Memory);
         }
         self.observer.requested(request);
         let Some(approver) = approver else {
             let reason = "it needs an approval, and no person can be asked".to_owned();
-            return Answered::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
+            return QuestionAnswer::new(Approval::Unanswered { reason }, ApprovalBasis::Approver);
         };
         let mut question = request.clone();
-        question.waiting = self.approvals.queue.waiting();
-        let asked = self.observer.ask(&**approver, question, self.call.context);
-        let (answer, basis) = asked.await;
+        question.waiting = self.approvals.queue.waiting_count();
+        let (answer, basis) = self.observer.ask(&**approver, question, self.call.context).await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
         if self.is_first_only && remembered.is_none() && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));
         }
-        Answered {
+        QuestionAnswer {
             approval: answer.approval,
             basis,
             remembered,
@@ -132,7 +133,7 @@ impl Question<'_> {
     }
 
     /// Passes a decision to the observer. Returns the error of a decision that does not allow the call.
-    fn conclude(
+    fn report_decision(
         &self,
         request: &ApprovalRequest,
         approval: &Approval,
@@ -150,11 +151,11 @@ impl Question<'_> {
         decided.edited = edited;
         decided.remembered = remembered;
         self.observer.decided(&decided);
-        reason.map_or(Ok(()), |reason| Err(denied(self.call, reason)))
+        reason.map_or(Ok(()), |reason| Err(denial(self.call, reason)))
     }
 
     /// Checks edited arguments. Returns the access of the call with them, or the reason why they cannot be used.
-    async fn accept(&self, request: &ApprovalRequest, edited: &Arguments) -> Result<CallAccess, String> {
+    async fn check_edit(&self, request: &ApprovalRequest, edited: &Arguments) -> Result<CallAccess, String> {
         let tool = self.call.tool;
         if request.arguments != self.call.arguments {
             return Err("the arguments contain secrets that are not shown, and cannot be edited".to_owned());
@@ -189,11 +190,11 @@ pub(super) fn validate(tool: &dyn Tool, arguments: &Arguments) -> Result<(), Too
 }
 
 /// Returns the error of a call that was not approved.
-pub(super) fn denied(call: &StartingCall<'_>, reason: &str) -> ToolError {
-    refused(call, ErrorKind::Denied, format!("the call was not approved: {reason}"))
+pub(super) fn denial(call: &StartingCall<'_>, reason: &str) -> ToolError {
+    refusal(call, ErrorKind::Denied, format!("the call was not approved: {reason}"))
 }
 
-fn refused(call: &StartingCall<'_>, kind: ErrorKind, message: String) -> ToolError {
+fn refusal(call: &StartingCall<'_>, kind: ErrorKind, message: String) -> ToolError {
     let error = Error::new(kind, Phase::Validate, message);
     ToolError::Model(error.with_tool(call.tool.definition().name()))
 }

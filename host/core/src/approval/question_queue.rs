@@ -14,18 +14,18 @@ pub(super) struct QuestionQueue {
 }
 
 impl QuestionQueue {
-    /// Waits until no earlier question is open. The calls that started together with this one then wait too, so that
-    /// [`waiting`](Self::waiting) counts them.
-    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
-        let waiting = WaitingCall::new(&self.waiting);
+    /// Waits until no earlier question is open, then yields once: the calls that started together with this one begin to wait,
+    /// and [`waiting_count`](Self::waiting_count) includes them.
+    pub(super) async fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
+        let waiting_call = WaitingCall::new(&self.waiting);
         let turn = self.open.lock().await;
-        drop(waiting);
+        drop(waiting_call);
         tokio::task::yield_now().await;
         turn
     }
 
     /// Returns the number of calls that wait for their question.
-    pub(super) fn waiting(&self) -> usize {
+    pub(super) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! Remembered answers.
+//! Answers to questions about calls that are remembered for further calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,8 @@ use crate::{Arguments, Error, ToolContext, ToolId};
 /// Maximum number of remembered answers. The oldest are forgotten first; their calls need an approval again.
 const ANSWERS_MAX: usize = 1_000;
 
-/// An answer that is valid for further calls of a tool. It is bound to a digest of the tool's definition, code, effect class and grant.
+/// An answer that is valid for further calls of a tool. It is bound to a digest of the tool's definition, code, effect
+/// class and grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RememberedAnswer {
@@ -61,7 +62,7 @@ pub trait ApprovalStore: Send + Sync {
     /// Returns the stored answers.
     ///
     /// # Errors
-    /// If they cannot be read. Then every call is asked about.
+    /// If they cannot be read. Then no answer of an earlier conversation is remembered.
     fn load(&self) -> Result<Vec<RememberedAnswer>, Error>;
 
     /// Adds an answer.
@@ -89,7 +90,7 @@ impl ApprovalMemory {
     #[must_use]
     pub fn stored_in(store: Arc<dyn ApprovalStore>) -> Self {
         let answers = store.load().unwrap_or_else(|error| {
-            tracing::warn!(%error, "remembered approvals cannot be read; each call is asked about");
+            tracing::warn!(%error, "remembered approvals cannot be read; their calls need an approval again");
             Vec::new()
         });
         Self {
@@ -98,9 +99,9 @@ impl ApprovalMemory {
         }
     }
 
-    /// Returns the remembered answer to a request.
+    /// Returns the remembered answer to a request, and forgets the answers that have expired.
     pub(super) fn find(&self, request: &ApprovalRequest, context: &ToolContext) -> Option<Approval> {
-        let now = seconds(SystemTime::now());
+        let now = unix_seconds(SystemTime::now());
         let mut answers = self.lock();
         answers.retain(|answer| answer.expires_at.is_none_or(|expiry| expiry > now));
         let is_valid = |answer: &&RememberedAnswer| {
@@ -110,7 +111,7 @@ impl ApprovalMemory {
                 && answer
                     .arguments
                     .as_ref()
-                    .is_none_or(|known| known.matches(&request.arguments))
+                    .is_none_or(|remembered| remembered.matches(&request.arguments))
         };
         // The newest valid answer applies.
         let answer = answers.iter().rev().find(is_valid)?;
@@ -138,7 +139,9 @@ impl ApprovalMemory {
             run: None,
             arguments: None,
             is_lasting: false,
-            expires_at: answer.valid_for.map(|time| seconds(SystemTime::now() + capped(time))),
+            expires_at: answer
+                .valid_for
+                .map(|time| unix_seconds(SystemTime::now() + capped(time))),
             denied,
         };
         match &answer.scope {
@@ -159,7 +162,7 @@ impl ApprovalMemory {
         Some(remembered)
     }
 
-    /// Adds an answer, such as one of an earlier process.
+    /// Adds an answer, such as one of an earlier process. An answer that is valid in later conversations is also stored.
     pub fn add(&self, answer: RememberedAnswer) {
         if answer.is_lasting
             && let Some(store) = &self.store
@@ -194,7 +197,7 @@ impl ApprovalMemory {
     }
 }
 
-fn seconds(time: SystemTime) -> u64 {
+fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 

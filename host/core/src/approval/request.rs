@@ -8,27 +8,29 @@ use super::pattern::ArgumentPattern;
 use crate::text::sha256;
 use crate::{Arguments, CallAccess, ToolDefinition, ToolId};
 
-/// A call that waits for approval, exactly as it will run.
+/// The request for the approval of a call, with everything on which the decision depends.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
-    /// The id of the request, unique in a conversation with its agents. For a call of the model, it is the id of the call.
+    /// The [id](super::StartingCall::id) of the call, unique in a conversation with its agents.
     pub id: String,
     /// The id of the tool.
     pub tool: ToolId,
     /// The preferred name of the tool, for display.
     pub name: String,
-    /// The arguments of the call, after their repair. Secrets of the plugin are redacted.
+    /// The arguments of the call, after [lossless repairs](crate::parse_arguments) of their text. Secrets of the plugin are
+    /// redacted.
     pub arguments: Arguments,
     /// The effect class of the call, and the grant that it would use.
     pub access: CallAccess,
-    /// The tools in which the call is made, the outermost first. Empty for a call of the conversation's own model.
+    /// The tools inside which the call is made, the outermost first. Empty for a call of the conversation's own model.
     pub callers: Vec<ToolId>,
     /// A digest of the definition, the code, the effect class and the grant. A remembered answer is valid for this digest only.
     pub digest: String,
     /// The reason why the arguments of the previous answer were not accepted.
     pub rejected_edit: Option<String>,
-    /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered this request.
+    /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered
+    /// this request.
     pub waiting: usize,
 }
 
@@ -64,7 +66,7 @@ pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) 
 pub enum Approval {
     /// The call may run.
     Approved,
-    /// The call may run with these arguments instead. They are validated again.
+    /// The call may run with these arguments instead, if they match the schema of the tool.
     Edited {
         /// The arguments.
         arguments: Arguments,
@@ -74,7 +76,7 @@ pub enum Approval {
         /// The reason, which the model receives.
         reason: String,
     },
-    /// No person or service can be asked. The call does not run.
+    /// No person or service gave an answer. The call does not run.
     Unanswered {
         /// The reason, which the model receives.
         reason: String,
@@ -149,7 +151,7 @@ pub enum ApprovalDecision {
     Edited,
     /// The call does not run.
     Denied,
-    /// No person or service could be asked, so the call does not run.
+    /// No person or service gave an answer, so the call does not run.
     Unanswered,
     /// The call was cancelled while it waited.
     Cancelled,
@@ -160,7 +162,7 @@ pub enum ApprovalDecision {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ApprovalBasis {
-    /// The approver, such as a person.
+    /// The approver, such as a person. Also if the call was cancelled before the approver answered, or has no approver.
     Approver,
     /// An answer that was stored for the question, such as by another process.
     Stored,

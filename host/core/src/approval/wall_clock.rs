@@ -11,8 +11,8 @@ use crate::ToolContext;
 /// The latest deadline, for a limit that exceeds the range of the clock: thirty years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// A clock for the time limit of a run or a call. It stops while a person is asked whether a call in it may start, so that a late answer
-/// does not cost the run its time.
+/// A clock for the time limit of a run or a call. It stops while a person is asked whether a call in it may start, so that
+/// a late answer does not cost the run its time.
 ///
 /// The clock of a call is within the clock of its run: a question about a nested call stops both. A question about
 /// another call of the run does not stop the clock of this call.
@@ -20,6 +20,7 @@ const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 pub struct WallClock {
     started: Instant,
     questions: watch::Sender<OpenQuestions>,
+    /// The clocks around this one, which stop with it.
     outer: Vec<Arc<Self>>,
 }
 
@@ -29,11 +30,11 @@ struct OpenQuestions {
     count: usize,
     /// The time at which the first open question began; `None` without an open question.
     since: Option<Instant>,
-    /// The total time of earlier stops.
-    stopped: Duration,
+    /// The total time for which the clock was stopped before.
+    stopped_time: Duration,
 }
 
-/// A question. The clock continues when the last one is dropped.
+/// An open question, which stops a clock. The clock continues when the last open question about its calls is dropped.
 #[derive(Debug)]
 pub struct StoppedClock {
     clock: Arc<WallClock>,
@@ -60,13 +61,13 @@ impl WallClock {
     /// Returns the time since the start, without the time for which the clock was stopped.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started.elapsed().saturating_sub(self.stopped())
+        self.started.elapsed().saturating_sub(self.stopped_time())
     }
 
     /// Returns the time at which a limit is reached, if the clock is not stopped until then.
     #[must_use]
     pub fn deadline(&self, max: Duration) -> Instant {
-        let deadline = self.started.checked_add(max.saturating_add(self.stopped()));
+        let deadline = self.started.checked_add(max.saturating_add(self.stopped_time()));
         deadline.unwrap_or_else(|| self.started + FAR_FUTURE)
     }
 
@@ -77,14 +78,14 @@ impl WallClock {
             let is_stopped = questions.borrow_and_update().count > 0;
             tokio::select! {
                 biased;
-                // The sender is in `self`.
+                // It never fails, because `self` holds the sender.
                 _ = questions.changed() => {}
                 () = sleep_until(self.deadline(max)), if !is_stopped => return,
             }
         }
     }
 
-    /// Stops this clock, and the clocks around it, until the result is dropped.
+    /// Stops this clock, and the clocks around it, until the returned value is dropped.
     #[must_use]
     pub fn stop(self: &Arc<Self>) -> StoppedClock {
         self.questions.send_modify(|questions| {
@@ -97,10 +98,10 @@ impl WallClock {
         }
     }
 
-    fn stopped(&self) -> Duration {
+    fn stopped_time(&self) -> Duration {
         let questions = self.questions.borrow();
         let open = questions.since.map_or(Duration::ZERO, |since| since.elapsed());
-        questions.stopped.saturating_add(open)
+        questions.stopped_time.saturating_add(open)
     }
 }
 
@@ -111,7 +112,7 @@ impl Drop for StoppedClock {
             if questions.count == 0
                 && let Some(since) = questions.since.take()
             {
-                questions.stopped = questions.stopped.saturating_add(since.elapsed());
+                questions.stopped_time = questions.stopped_time.saturating_add(since.elapsed());
             }
         });
     }

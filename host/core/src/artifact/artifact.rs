@@ -65,7 +65,8 @@ impl Artifact {
         Ok(Self::new(kind, value))
     }
 
-    /// Creates an artifact from a live object, which the artifact carries in addition to its JSON. Its type is the full name of `T`.
+    /// Creates an artifact from a live object, which the artifact carries in addition to its JSON. Its type is the full
+    /// name of `T`.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -96,7 +97,8 @@ impl Artifact {
         self.object.clone()?.0.downcast().ok()
     }
 
-    /// Returns whether the artifact has this type, given by full or simple name: the part after the last `::`, `.`, `/` or `#`.
+    /// Returns whether the artifact has this type, given by its full or its simple name. The simple name has no type
+    /// parameters and begins after the last `::`, `.`, `/` or `#`.
     #[must_use]
     pub fn is_a(&self, kind: &str) -> bool {
         self.kind == kind || simple_name(&self.kind) == kind

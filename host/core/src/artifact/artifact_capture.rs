@@ -67,11 +67,11 @@ impl ArtifactCapture {
         if !self.filters.iter().all(|filter| filter(artifact)) {
             return Ok(());
         }
-        let changed = self
+        let transformed = self
             .transforms
             .iter()
             .fold(artifact.clone(), |artifact, transform| transform(artifact));
-        self.sink.take(&changed, context)
+        self.sink.take(&transformed, context)
     }
 }
 
@@ -104,11 +104,11 @@ impl Decorator for Capturing {
         Ok(result)
     }
 
-    fn effect(&self, of_tool: Effect) -> Effect {
+    fn effect(&self, tool_effect: Effect) -> Effect {
         if self.0.sink.is_within_run() {
-            of_tool
+            tool_effect
         } else {
-            of_tool.at_least(EffectClass::Write, EffectSource::Operator)
+            tool_effect.at_least(EffectClass::Write, EffectSource::Operator)
         }
     }
 }

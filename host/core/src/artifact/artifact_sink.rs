@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Artifact, Error, ToolContext};
 
-/// A receiver of artifacts, such as the blackboard, a list or an event stream. A closure over an artifact is a sink.
+/// A receiver of artifacts, such as the blackboard, a list or an event stream. A closure that takes an artifact is a sink.
 pub trait ArtifactSink: Send + Sync {
     /// Receives an artifact.
     ///
@@ -43,7 +43,7 @@ impl ArtifactSink for BlackboardSink {
 /// A sink that collects artifacts in a list. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub struct ListSink {
-    taken: Arc<Mutex<Vec<Artifact>>>,
+    artifacts: Arc<Mutex<Vec<Artifact>>>,
 }
 
 impl ListSink {
@@ -56,14 +56,14 @@ impl ListSink {
     /// Returns the artifacts, oldest first.
     #[must_use]
     pub fn artifacts(&self) -> Vec<Artifact> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.artifacts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl ArtifactSink for ListSink {
     fn take(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.push(artifact.clone());
+        let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
+        artifacts.push(artifact.clone());
         Ok(())
     }
 }

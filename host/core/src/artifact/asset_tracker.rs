@@ -24,7 +24,7 @@ pub struct Asset {
 
 /// Collects the assets that tools return: artifacts whose value has an `id`. Clones share the collection.
 ///
-/// An asset that is returned again replaces the earlier one and becomes the newest.
+/// An asset with the id and type of an earlier one replaces it and becomes the newest.
 ///
 /// ```
 /// use toolwit_core::{AssetTracker, Tool};
@@ -46,7 +46,7 @@ impl AssetTracker {
         Self::default()
     }
 
-    /// Collects the assets of a tool that pass the filter.
+    /// Decorates a tool so that the tracker collects the assets of its results that pass the filter.
     #[must_use]
     pub fn add_returned_assets(
         &self,
@@ -62,7 +62,7 @@ impl AssetTracker {
         }))
     }
 
-    /// Collects the assets of several tools that pass the filter.
+    /// Decorates several tools so that the tracker collects the assets of their results that pass the filter.
     #[must_use]
     pub fn add_any_returned_assets(
         &self,

@@ -14,10 +14,11 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
 /// A handle with which a call delivers its result later.
 ///
-/// A tool takes it from [`ToolContext::background_task`] and returns [`ToolResult::background`]. It delivers the late result from a
-/// future that it passes to [`spawn`](BackgroundTask::spawn), which ends with the conversation, or by any other means. The late
-/// result becomes a message before the next inference, or wakes the conversation. A handle that is dropped without a result
-/// delivers an error, so that no caller waits forever.
+/// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. Later it passes the
+/// late result to [`deliver`](BackgroundTask::deliver). Or it passes a future to [`spawn`](BackgroundTask::spawn), which
+/// delivers the output of the future and ends with the conversation. The late result becomes a message before the next
+/// inference, or wakes the conversation. A handle that is dropped without a result delivers an error, so that no caller
+/// waits forever.
 ///
 /// ```
 /// use serde_json::json;
@@ -38,11 +39,11 @@ pub struct BackgroundTask {
     reviews: LateReviews,
     /// The runtime on which the result is reviewed, whichever thread delivers the result.
     runtime: Option<Handle>,
-    delivered: bool,
+    is_delivered: bool,
 }
 
 impl BackgroundTask {
-    /// Returns the context of the call, which is cancelled with the conversation instead of the run.
+    /// Returns the context of the call. Its token is cancelled when the conversation ends, not when the run ends.
     #[must_use]
     pub fn context(&self) -> &ToolContext {
         &self.context
@@ -70,6 +71,9 @@ impl BackgroundTask {
     /// Runs a future as a task of the conversation and delivers its result.
     ///
     /// The task is aborted when the conversation ends. An error is delivered as the result of a tool that failed.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
     pub fn spawn(self, work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'static) {
         let tasks = self.tasks.clone();
         lock(&tasks).spawn(async move {
@@ -81,7 +85,7 @@ impl BackgroundTask {
     }
 
     fn send(&mut self, result: ToolResult) {
-        self.delivered = true;
+        self.is_delivered = true;
         let late = LateResult {
             call: std::mem::take(&mut self.call),
             result,
@@ -93,7 +97,7 @@ impl BackgroundTask {
 
 impl Drop for BackgroundTask {
     fn drop(&mut self) {
-        if !self.delivered {
+        if !self.is_delivered {
             self.send(ToolResult::error("the background task ended without a result"));
         }
     }
@@ -107,13 +111,13 @@ pub struct LateResult {
     pub result: ToolResult,
 }
 
-/// The background tasks of one conversation. Dropping it aborts them.
+/// The background tasks of one conversation. Dropping this value aborts them.
 pub struct BackgroundTasks {
     inbox: mpsc::UnboundedReceiver<LateResult>,
     sender: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
-    /// The calls that have taken a handle and have not delivered a result.
-    taken: Arc<Mutex<HashSet<String>>>,
+    /// The ids of the calls that took a handle, until [`forget`](Self::forget) removes them.
+    calls_with_task: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
 }
 
@@ -139,39 +143,39 @@ impl Tasks {
 }
 
 impl BackgroundTasks {
-    /// Creates the task list of a conversation, which the token cancels.
+    /// Creates the task list of a conversation. Cancelling the token `conversation` cancels the contexts of the tasks.
     pub fn new(conversation: &CancellationToken) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
         Self {
             inbox,
             sender,
             tasks: Arc::default(),
-            taken: Arc::default(),
+            calls_with_task: Arc::default(),
             cancel: conversation.child_token(),
         }
     }
 
-    /// Returns the context with which a call can start a background task.
+    /// Returns a copy of a context with which a call can start a background task.
     pub fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
-        // A context inside an agent still carries the reviews of the call that runs the agent.
+        // A context inside an agent still carries the reviews of the call that runs the agent. They do not apply to this call.
         let context = context.clone().without_extension::<LateReviews>();
-        context.with_extension(Offer {
+        context.with_extension(TaskOffer {
             call: call.to_owned(),
             inbox: self.sender.clone(),
             tasks: self.tasks.clone(),
-            taken: self.taken.clone(),
+            calls_with_task: self.calls_with_task.clone(),
             cancel: self.cancel.clone(),
         })
     }
 
-    /// Returns whether a call has a background task that has not delivered its result.
+    /// Returns whether a call has started a background task and was not [forgotten](Self::forget).
     pub fn is_promised(&self, call: &str) -> bool {
-        lock(&self.taken).contains(call)
+        lock(&self.calls_with_task).contains(call)
     }
 
-    /// Removes a call that has delivered its result, or whose result was not pending.
+    /// Removes a call whose late result was received, or whose result was not pending.
     pub fn forget(&self, call: &str) {
-        lock(&self.taken).remove(call);
+        lock(&self.calls_with_task).remove(call);
     }
 
     /// Returns the next late result without waiting.
@@ -195,41 +199,42 @@ impl Drop for BackgroundTasks {
 }
 
 /// The extension of a context that allows a background task.
-struct Offer {
+struct TaskOffer {
     call: String,
     inbox: mpsc::UnboundedSender<LateResult>,
     tasks: Arc<Mutex<Tasks>>,
-    taken: Arc<Mutex<HashSet<String>>>,
+    calls_with_task: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
 }
 
 impl ToolContext {
-    /// Returns a copy without background tasks, for a nested call whose caller waits for the result.
+    /// Returns a copy that cannot start a background task, for a nested call whose caller waits for the result.
     pub fn without_background_tasks(self) -> Self {
-        self.without_extension::<Offer>()
+        self.without_extension::<TaskOffer>()
     }
 
     /// Starts a background task, at most one per call.
     ///
     /// # Errors
-    /// [`ToolError::Model`] outside a conversation, if the call already has a background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
+    /// [`ToolError::Model`] outside a conversation, in a nested call whose caller waits for the result, if the call already
+    /// has a background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
     pub fn background_task(&self) -> Result<BackgroundTask, ToolError> {
-        let refused = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
-        let Some(offer) = self.extension::<Offer>() else {
-            let error = refused("a background task needs a conversation");
+        let refusal = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
+        let Some(offer) = self.extension::<TaskOffer>() else {
+            let error = refusal("a background task needs a conversation");
             return Err(ToolError::Model(
                 error.with_suggestion("call the tool in a conversation"),
             ));
         };
-        let mut taken = lock(&offer.taken);
-        if taken.len() >= BACKGROUND_TASKS_MAX {
-            let error = refused("too many background tasks are running");
+        let mut calls_with_task = lock(&offer.calls_with_task);
+        if calls_with_task.len() >= BACKGROUND_TASKS_MAX {
+            let error = refusal("too many background tasks are running");
             return Err(ToolError::Model(
                 error.with_suggestion("wait until one of them has finished"),
             ));
         }
-        if !taken.insert(offer.call.clone()) {
-            return Err(ToolError::Model(refused("the call already has a background task")));
+        if !calls_with_task.insert(offer.call.clone()) {
+            return Err(ToolError::Model(refusal("the call already has a background task")));
         }
         Ok(BackgroundTask {
             call: offer.call.clone(),
@@ -238,7 +243,7 @@ impl ToolContext {
             tasks: offer.tasks.clone(),
             reviews: LateReviews::of(self),
             runtime: Handle::try_current().ok(),
-            delivered: false,
+            is_delivered: false,
         })
     }
 }

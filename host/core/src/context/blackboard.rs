@@ -36,8 +36,8 @@ pub trait Blackboard: Send + Sync {
     /// Returns all entries, oldest first.
     fn entries(&self) -> Vec<BlackboardEntry>;
 
-    /// Creates the board of a nested process. It starts with the objects of this board; new objects are only visible there until
-    /// they are [shared](BlackboardSharing::apply).
+    /// Creates the board of a nested process, with the objects of this board. Objects that are added to it later are not on
+    /// this board until they are [shared](BlackboardSharing::apply).
     fn spawn(&self) -> Arc<dyn Blackboard>;
 
     /// Adds an object without a name.
@@ -59,15 +59,15 @@ pub trait Blackboard: Send + Sync {
     /// Returns the newest object with this name.
     fn get(&self, name: &str) -> Option<BlackboardEntry> {
         let mut entries = self.entries();
-        let at = entries.iter().rposition(|entry| entry.name() == Some(name))?;
-        Some(entries.swap_remove(at))
+        let position = entries.iter().rposition(|entry| entry.name() == Some(name))?;
+        Some(entries.swap_remove(position))
     }
 
     /// Returns the newest object of a type, given by simple or full name.
     fn last(&self, kind: &str) -> Option<BlackboardEntry> {
         let mut entries = self.entries();
-        let at = entries.iter().rposition(|entry| entry.is_a(kind))?;
-        Some(entries.swap_remove(at))
+        let position = entries.iter().rposition(|entry| entry.is_a(kind))?;
+        Some(entries.swap_remove(position))
     }
 
     /// Returns the number of objects of a type, by its simple or its full name.
@@ -77,7 +77,8 @@ pub trait Blackboard: Send + Sync {
 }
 
 impl dyn Blackboard {
-    /// Returns the newest object of a Rust type that was added with [`Artifact::of`], or `None` if it cannot be deserialised.
+    /// Returns the newest object of a Rust type that was added with [`Artifact::of`]. Returns `None` if there is no such
+    /// object, or if it cannot be deserialised.
     #[must_use]
     pub fn last_of<T: DeserializeOwned>(&self) -> Option<T> {
         let entry = self.last(std::any::type_name::<T>())?;
@@ -97,7 +98,7 @@ impl dyn Blackboard {
 pub struct BlackboardEntry {
     name: Option<Arc<str>>,
     object: Arc<Artifact>,
-    inherited: bool,
+    is_inherited: bool,
 }
 
 impl BlackboardEntry {
@@ -107,14 +108,14 @@ impl BlackboardEntry {
         Self {
             name: name.map(Arc::from),
             object: Arc::new(object),
-            inherited: false,
+            is_inherited: false,
         }
     }
 
     /// Marks an entry as inherited from the outer process.
     #[must_use]
     pub fn inherited(mut self) -> Self {
-        self.inherited = true;
+        self.is_inherited = true;
         self
     }
 
@@ -145,7 +146,7 @@ impl BlackboardEntry {
     /// Returns whether the entry is inherited from the outer process.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
-        self.inherited
+        self.is_inherited
     }
 
     /// Returns whether the object is of a type, given by simple or full name.
@@ -155,7 +156,7 @@ impl BlackboardEntry {
     }
 }
 
-/// A blackboard in memory, with limits for entries and bytes.
+/// A blackboard in memory, with limits of the number and the total size of its objects.
 #[derive(Default)]
 pub struct MemoryBlackboard {
     limits: BlackboardLimits,
@@ -167,7 +168,7 @@ pub struct MemoryBlackboard {
 pub struct BlackboardLimits {
     /// Maximum number of objects.
     pub entries_max: usize,
-    /// Maximum total size of all names, types and objects, in bytes of JSON.
+    /// Maximum memory of all objects with their names and types, in bytes, estimated from their JSON.
     pub bytes_max: u64,
 }
 
@@ -209,20 +210,24 @@ impl MemoryBlackboard {
 
 impl Blackboard for MemoryBlackboard {
     fn place(&self, name: Option<&str>, object: Artifact) -> Result<(), Error> {
-        let added = weight_of(&object) + name.map_or(0, str::len) as u64;
+        let added_bytes = weight_of(&object) + name.map_or(0, str::len) as u64;
         let mut content = self.content();
-        let bytes = content.bytes.saturating_add(added);
+        let bytes = content.bytes.saturating_add(added_bytes);
         let BlackboardLimits { entries_max, bytes_max } = self.limits;
         if content.entries.len() >= entries_max {
             let entries_max = entries_max as u64;
-            return Err(full(ExceededLimit::new(
+            return Err(full_board_error(ExceededLimit::new(
                 "blackboard_entries_max",
                 entries_max,
                 entries_max + 1,
             )));
         }
         if bytes > bytes_max {
-            return Err(full(ExceededLimit::new("blackboard_bytes_max", bytes_max, bytes)));
+            return Err(full_board_error(ExceededLimit::new(
+                "blackboard_bytes_max",
+                bytes_max,
+                bytes,
+            )));
         }
         content.bytes = bytes;
         content.entries.push(BlackboardEntry::new(name, object));
@@ -236,7 +241,7 @@ impl Blackboard for MemoryBlackboard {
     fn spawn(&self) -> Arc<dyn Blackboard> {
         let mut content = self.content().clone();
         for entry in &mut content.entries {
-            entry.inherited = true;
+            entry.is_inherited = true;
         }
         Arc::new(Self {
             limits: self.limits,
@@ -267,19 +272,19 @@ pub enum BlackboardSharing {
 }
 
 impl BlackboardSharing {
-    /// Adds the objects of `child` that pass the rule to `parent`, in order. Inherited objects are skipped.
+    /// Adds the objects of `child` that are to be shared to `parent`, in order. Inherited objects are skipped.
     ///
     /// # Errors
     /// As [`Blackboard::place`], for the first object that exceeds a limit. The objects before it are added.
     pub fn apply(&self, child: &dyn Blackboard, parent: &dyn Blackboard) -> Result<(), Error> {
         let own = child.entries().into_iter().filter(|entry| !entry.is_inherited());
-        for entry in own.filter(|entry| self.passes(entry)) {
+        for entry in own.filter(|entry| self.is_shared(entry)) {
             parent.place(entry.name(), entry.artifact().clone())?;
         }
         Ok(())
     }
 
-    fn passes(&self, entry: &BlackboardEntry) -> bool {
+    fn is_shared(&self, entry: &BlackboardEntry) -> bool {
         match self {
             Self::All => true,
             Self::Kinds(kinds) => kinds.iter().any(|kind| entry.is_a(kind)),
@@ -288,7 +293,7 @@ impl BlackboardSharing {
     }
 }
 
-fn full(limit: ExceededLimit) -> Error {
+fn full_board_error(limit: ExceededLimit) -> Error {
     let message = format!("the blackboard is full: `{}` is {}", limit.limit, limit.max);
     Error::new(ErrorKind::Resources, Phase::Execute, message)
         .with_limit(limit)

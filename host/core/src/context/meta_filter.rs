@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::ToolContext;
 
-/// A function that returns the values that the filter passes.
+/// A function from all values to the values that the filter passes, which it may change.
 type Convert = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
 
 /// A filter for the values of a [`ToolContext`] that are sent to a server, and for the values that a client sends.
@@ -37,37 +37,37 @@ enum Rule {
 }
 
 impl MetaFilter {
-    /// Passes no values.
+    /// Creates a filter that passes no values.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Rule::Nothing)
     }
 
-    /// Passes all values, for a trusted server.
+    /// Creates a filter that passes all values, for a trusted server.
     #[must_use]
     pub fn pass_through() -> Self {
         Self(Rule::Everything)
     }
 
-    /// Passes only these keys.
+    /// Creates a filter that passes only the values with these keys.
     #[must_use]
     pub fn allow<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self(Rule::Allow(keys.into_iter().map(Into::into).collect()))
     }
 
-    /// Passes all keys except these.
+    /// Creates a filter that passes all values except those with these keys.
     #[must_use]
     pub fn deny<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self(Rule::Deny(keys.into_iter().map(Into::into).collect()))
     }
 
-    /// Passes the values that a function returns.
+    /// Creates a filter that passes the values that a function returns.
     #[must_use]
     pub fn custom(convert: impl Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync + 'static) -> Self {
         Self(Rule::Custom(Arc::new(convert)))
     }
 
-    /// Returns the default for a server: all values if it is trusted, otherwise none.
+    /// Returns the default filter for a server: it passes all values if the server is trusted, otherwise none.
     #[must_use]
     pub fn for_server(is_trusted: bool) -> Self {
         if is_trusted {
@@ -77,7 +77,7 @@ impl MetaFilter {
         }
     }
 
-    /// Returns the values to send with a call.
+    /// Returns the values of a context that pass the filter, to send with a call.
     #[must_use]
     pub fn outgoing(&self, context: &ToolContext) -> Map<String, Value> {
         let all = context
@@ -86,7 +86,7 @@ impl MetaFilter {
         self.filter(all.collect())
     }
 
-    /// Creates a context from the values that a client sent.
+    /// Creates a context from the values of a client that pass the filter.
     #[must_use]
     pub fn incoming(&self, meta: &Map<String, Value>) -> ToolContext {
         let values = self.filter(meta.clone()).into_iter();

@@ -7,21 +7,23 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolId};
 /// The decorators that have decided about a call before its approval, so that a person approves the arguments with
 /// which the call runs.
 ///
-/// Each decision is used once, by the call itself, and only for the same tool and arguments. The code that starts a call adds an empty value
-/// to the context of the call; without such a value, the decorators decide while the call runs.
+/// Each decision is used once, when the call runs, and only for the same tool and arguments. The code that starts a call
+/// adds an empty `PriorDecisions` to the context of the call; without it, the decorators decide while the call runs.
 #[derive(Clone, Default)]
 pub(crate) struct PriorDecisions(Arc<Mutex<Option<AllowedCall>>>);
 
+/// A call that decorators have allowed.
 struct AllowedCall {
     tool: ToolId,
+    /// The arguments that the last of the decorators returned.
     arguments: Arguments,
     /// The addresses of the decorators.
-    by: Vec<usize>,
+    decorators: Vec<usize>,
 }
 
 impl PriorDecisions {
-    /// Records the decision of a decorator: the arguments that it has allowed.
-    pub(crate) fn record(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) {
+    /// Records that a decorator has allowed a call with these arguments. `decorator` is its address.
+    pub(crate) fn record(context: &ToolContext, tool: &ToolId, arguments: &Arguments, decorator: usize) {
         let Some(decisions) = context.extension::<Self>() else {
             return;
         };
@@ -29,14 +31,15 @@ impl PriorDecisions {
         let allowed = decisions.get_or_insert_with(|| AllowedCall {
             tool: tool.clone(),
             arguments: Arguments::new(),
-            by: Vec::new(),
+            decorators: Vec::new(),
         });
         allowed.arguments.clone_from(arguments);
-        allowed.by.push(by);
+        allowed.decorators.push(decorator);
     }
 
-    /// Returns whether a decorator has allowed a call with exactly these arguments, and removes this decision.
-    pub(crate) fn take(context: &ToolContext, tool: &ToolId, arguments: &Arguments, by: usize) -> bool {
+    /// Returns whether a decorator has allowed a call of this tool with exactly these arguments. Removes its decision, also
+    /// if it was about other arguments.
+    pub(crate) fn take(context: &ToolContext, tool: &ToolId, arguments: &Arguments, decorator: usize) -> bool {
         let Some(decisions) = context.extension::<Self>() else {
             return false;
         };
@@ -44,10 +47,10 @@ impl PriorDecisions {
         let Some(allowed) = decisions.as_mut() else {
             return false;
         };
-        let Some(position) = allowed.by.iter().position(|known| *known == by) else {
+        let Some(position) = allowed.decorators.iter().position(|address| *address == decorator) else {
             return false;
         };
-        allowed.by.swap_remove(position);
+        allowed.decorators.swap_remove(position);
         allowed.tool == *tool && allowed.arguments == *arguments
     }
 }
@@ -59,7 +62,8 @@ impl ToolContext {
         self.with_extension(PriorDecisions::default())
     }
 
-    /// Lets the decorators of a tool decide about a call, the outermost first.
+    /// Lets the decorators of a tool decide about a [new call](Self::for_new_call), the outermost first. Returns the
+    /// arguments with which it would run. In another context, returns the arguments unchanged.
     pub(crate) async fn prepare(&self, tool: &dyn Tool, mut arguments: Arguments) -> Result<Arguments, ToolError> {
         if self.extension::<PriorDecisions>().is_none() {
             return Ok(arguments);

@@ -12,11 +12,12 @@ pub trait ToolCaller: Send + Sync {
     /// Calls a tool by its [id](crate::ToolId).
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTool`](crate::ErrorKind::UnknownTool) for an unknown id; otherwise as [`Tool::call`](crate::Tool::call).
+    /// [`ErrorKind::UnknownTool`](crate::ErrorKind::UnknownTool) for an unknown id; otherwise as
+    /// [`Tool::call`](crate::Tool::call).
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 
-    /// Returns the effect that a call of a tool would have with any arguments. `None` if the effect is unknown, as for
-    /// an unknown id.
+    /// Returns the effect of a call of a tool, whatever its arguments are. `None` if the effect is unknown, as for an
+    /// unknown id.
     async fn effect_of(&self, _id: &str, _context: &ToolContext) -> Option<Effect> {
         None
     }

@@ -27,8 +27,8 @@ pub const CHAT_ID: &str = "chat_id";
 
 /// An immutable set of values that every tool and decorator of a call receives: tenant, correlation id, channel.
 ///
-/// The model never sees it. It also holds the cancellation token and the output to the user. Values may be secret, so the debug
-/// form shows keys only.
+/// The model never sees it. It also holds typed objects, the cancellation token, the output to the user, and the tools that the
+/// called tool may call. Values may be secret, so the debug form shows keys only.
 ///
 /// ```
 /// use toolwit_core::ToolContext;
@@ -44,7 +44,7 @@ pub struct ToolContext {
     values: Arc<Values>,
     extensions: Arc<Extensions>,
     cancel: CancellationToken,
-    cancel_is_own: bool,
+    has_own_cancel: bool,
     output: Option<Arc<dyn OutputSink>>,
     tools: Option<Arc<dyn ToolCaller>>,
 }
@@ -55,7 +55,7 @@ impl Default for ToolContext {
             values: NO_VALUES.clone(),
             extensions: NO_EXTENSIONS.clone(),
             cancel: CancellationToken::new(),
-            cancel_is_own: false,
+            has_own_cancel: false,
             output: None,
             tools: None,
         }
@@ -102,7 +102,7 @@ impl ToolContext {
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
-        self.cancel_is_own = true;
+        self.has_own_cancel = true;
         self
     }
 
@@ -120,7 +120,7 @@ impl ToolContext {
         self
     }
 
-    /// Merges two contexts. Values, typed objects, cancellation token and output of `call` take precedence.
+    /// Merges two contexts. The values, typed objects, cancellation token, output and tools of `call` take precedence.
     #[must_use]
     pub fn merged_with(&self, call: &Self) -> Self {
         let mut values = self.values.clone();
@@ -131,12 +131,16 @@ impl ToolContext {
         if !call.extensions.is_empty() {
             Arc::make_mut(&mut extensions).extend(call.extensions.iter().map(|(key, value)| (*key, value.clone())));
         }
-        let cancel = if call.cancel_is_own { &call.cancel } else { &self.cancel };
+        let cancel = if call.has_own_cancel {
+            &call.cancel
+        } else {
+            &self.cancel
+        };
         Self {
             values,
             extensions,
             cancel: cancel.clone(),
-            cancel_is_own: call.cancel_is_own || self.cancel_is_own,
+            has_own_cancel: call.has_own_cancel || self.has_own_cancel,
             output: call.output.clone().or_else(|| self.output.clone()),
             tools: call.tools.clone().or_else(|| self.tools.clone()),
         }
@@ -222,7 +226,7 @@ impl ToolContext {
         self.output.as_ref()
     }
 
-    /// Returns the output to the user.
+    /// Returns the output to the user, or [`NoOutput`] if there is none.
     #[must_use]
     pub fn output(&self) -> &dyn OutputSink {
         self.output.as_deref().unwrap_or(&NoOutput)

@@ -51,7 +51,7 @@ pub trait Decorator: Send + Sync {
     /// Decides about a call before its approval, and returns the arguments with which the call would run. By default it
     /// returns the arguments unchanged.
     ///
-    /// If [`call`](Self::call) then receives other arguments, it decides again.
+    /// [`call`](Self::call) must decide again if it receives other arguments than these.
     ///
     /// # Errors
     /// An error prevents the call.
@@ -65,19 +65,19 @@ pub trait Decorator: Send + Sync {
     }
 
     /// Returns the effect of a decorated call, given the effect of the tool. By default the decorator adds no effect.
-    fn effect(&self, of_tool: Effect) -> Effect {
-        of_tool
+    fn effect(&self, tool_effect: Effect) -> Effect {
+        tool_effect
     }
 
-    /// Returns the group whose calls must run sequentially, by default that of the tool.
+    /// Returns the [serial group](Tool::serial_group) of the decorated tool, by default that of the tool.
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
         tool.serial_group()
     }
 
     /// Returns whether the decorator is a guard, such as an [`ApprovalGate`]. By default it is not.
     ///
-    /// In a conversation, a guard stays on a tool when the tool is added again without it, for example because its plugin file
-    /// has changed, and also applies to the methods of the entities that the tool returns.
+    /// In a conversation, a guard stays on a tool that is added again without the guard, for example because its plugin
+    /// file has changed. It also applies to the methods of the entities that the tool returns.
     fn is_guard(&self) -> bool {
         false
     }
@@ -87,6 +87,7 @@ pub trait Decorator: Send + Sync {
 #[derive(Clone)]
 pub struct DecoratedTool {
     definition: ToolDefinition,
+    /// The inner tool.
     tool: Arc<dyn Tool>,
     decorator: Option<Arc<dyn Decorator>>,
 }
@@ -177,7 +178,7 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_description(description)
     }
 
-    /// Changes the name and the id, so that both tools can be in one conversation.
+    /// Changes the name and the id, so that the original and the renamed tool can be in one conversation.
     fn with_name(self, name: impl Into<String>) -> DecoratedTool {
         let name = name.into();
         let id = self.definition().id.named(&name);
@@ -212,20 +213,21 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(Capturing::new(capture))
     }
 
-    /// Runs the tool once per loop. Later calls return a reference to the history and this advice.
+    /// Runs the tool once per loop, which is one run of a conversation or an agent. Later calls return a reference to the
+    /// history and this advice.
     ///
-    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not count.
-    /// Outside a loop, every call runs.
+    /// For tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do not
+    /// count. Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
         self.with_decorator(OneShot::new(advice))
     }
 
-    /// Reads its JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools. For a tool of
-    /// a plugin or an MCP server, whose results are only JSON.
+    /// Reads the tool's JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools.
+    /// For a tool of a plugin or an MCP server, whose results are only JSON.
     ///
-    /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its id and
-    /// its tools. Other results, other items of a list and `null` do not change, nor does a result that has entities already. The
-    /// fields hold what the tool returned; the methods must not trust them more than the tool.
+    /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its
+    /// id and its tools. Other results, other items of a list and `null` do not change, nor does a result that has entities
+    /// already. The fields hold what the tool returned; the methods must not trust them more than the tool.
     fn returns<T: ToolMethods + Serialize + DeserializeOwned>(self) -> DecoratedTool {
         self.with_decorator(EntityResults::<T>::new())
     }
@@ -242,7 +244,7 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(Timeout::new(timeout))
     }
 
-    /// Adds the signal [`Signal::Replan`] to a successful result if `reason` returns a reason.
+    /// Adds the signal [`Signal::Replan`] to a successful result without a signal, if `reason` returns a reason.
     fn replan_when(
         self,
         reason: impl Fn(&ToolResult, &ToolContext) -> Option<String> + Send + Sync + 'static,
@@ -283,7 +285,7 @@ impl Decorator for SetEffect {
         tool.call(arguments, context).await
     }
 
-    fn effect(&self, _of_tool: Effect) -> Effect {
+    fn effect(&self, _tool_effect: Effect) -> Effect {
         Effect::new(self.0, EffectSource::Operator)
     }
 }
@@ -324,16 +326,16 @@ impl Decorator for Timeout {
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let cancel = context.cancel().child_token();
-        let stop = cancel.clone().drop_guard();
+        let cancel_on_drop = cancel.clone().drop_guard();
         let clock = WallClock::start(WallClock::of(context));
         let context = context.clone().with_cancel(cancel).with_wall_clock(clock.clone());
-        let answer = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            answer = tool.call(arguments, &context) => Some(answer),
+            outcome = tool.call(arguments, &context) => Some(outcome),
             () = clock.reach(self.0) => None,
         };
-        stop.disarm();
-        answer.unwrap_or_else(|| {
+        cancel_on_drop.disarm();
+        outcome.unwrap_or_else(|| {
             context.cancel().cancel();
             let message = format!(
                 "the call took longer than {:?} and was cancelled; it may have taken effect",

@@ -57,21 +57,21 @@ impl<T: ToolMethods + Serialize + DeserializeOwned> Decorator for EntityResults<
 
 /// Replaces the objects of the result that are a `T` by the JSON of an entity, and adds the entities.
 fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut ToolResult) {
-    let mut found = FoundEntities::default();
+    let mut entities = FoundEntities::default();
     result.rewrite_value(|value| {
-        found = match value {
+        entities = match value {
             Value::Array(items) => read_list::<T>(items),
             value => read_one::<T>(value),
         };
-        !found.providers.is_empty()
+        !entities.providers.is_empty()
     });
-    result.providers = found.providers;
-    if found.output.is_some() {
-        result.output = found.output;
+    result.providers = entities.providers;
+    if entities.output.is_some() {
+        result.output = entities.output;
     }
 }
 
-/// The entities of a result, and the Rust value of the full result.
+/// The entities of a result, and the Rust value of the result, if all its objects were read.
 #[derive(Default)]
 struct FoundEntities {
     providers: Vec<Arc<dyn ToolProvider>>,
@@ -92,9 +92,9 @@ fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value])
     let mut providers = Vec::new();
     let mut objects = Vec::new();
     for item in items.iter_mut() {
-        if let Some((object, found)) = read_object::<T>(item) {
+        if let Some((object, item_providers)) = read_object::<T>(item) {
             objects.push(object);
-            providers.extend(found);
+            providers.extend(item_providers);
         }
     }
     let is_complete = !objects.is_empty() && objects.len() == items.len();
@@ -111,8 +111,8 @@ fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
     if !value.is_object() {
         return None;
     }
-    let read = T::deserialize(&*value).ok();
-    let Some((object, (json, providers))) = read.and_then(|object| {
+    let object = T::deserialize(&*value).ok();
+    let Some((object, (json, providers))) = object.and_then(|object| {
         let entity = serialise_output(&object).ok()?;
         Some((object, entity))
     }) else {

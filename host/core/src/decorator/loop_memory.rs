@@ -5,10 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::ToolContext;
 
-/// Maximum number of loops in a memory. Beyond it, the least recently used loop is removed, and its keys count as new.
+/// Maximum number of loops in a memory. Beyond it, the loop whose last [`insert`](LoopMemory::insert) is the oldest is
+/// removed, and its keys count as new.
 const LOOPS_MAX: usize = 256;
 
-/// Maximum number of keys of one loop.
+/// Maximum number of keys of one loop. Further keys are not stored, so that they are always new.
 const KEYS_MAX: usize = 1_024;
 
 /// A set of keys for each loop, identified by the loop id in the context.
@@ -26,7 +27,7 @@ const KEYS_MAX: usize = 1_024;
 /// ```
 #[derive(Debug, Default)]
 pub struct LoopMemory {
-    /// The loops, least recently used first.
+    /// The loops, in the order of their last insertion.
     loops: Mutex<VecDeque<(String, HashSet<String>)>>,
 }
 
@@ -53,17 +54,17 @@ impl LoopMemory {
         current.is_some_and(|(_, keys)| keys.contains(key))
     }
 
-    /// Adds the key in the current loop, and marks the loop as the most recently used one.
+    /// Adds the key in the current loop, and moves the loop to the end of the order.
     fn store(&self, context: &ToolContext, key: &str) {
         let Some(id) = context.loop_id() else { return };
         let mut loops = self.lock();
         let position = loops.iter().position(|(loop_id, _)| loop_id == id);
         let stored = position.and_then(|position| loops.remove(position));
-        let mut entry = stored.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
-        if entry.1.len() < KEYS_MAX {
-            entry.1.insert(key.to_owned());
+        let (loop_id, mut keys) = stored.unwrap_or_else(|| (id.to_owned(), HashSet::new()));
+        if keys.len() < KEYS_MAX {
+            keys.insert(key.to_owned());
         }
-        loops.push_back(entry);
+        loops.push_back((loop_id, keys));
         if loops.len() > LOOPS_MAX {
             loops.pop_front();
         }

@@ -11,7 +11,7 @@ use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult, new_serial_grou
 pub struct OneShot {
     advice: String,
     memory: LoopMemory,
-    /// Calls of one response run sequentially, so that the second sees the outcome of the first.
+    /// The serial group of a tool without one, so that the second of two calls sees the outcome of the first.
     group: u64,
 }
 

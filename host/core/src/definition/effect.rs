@@ -9,8 +9,9 @@ use crate::ToolDefinition;
 
 /// The class of a call by what it changes outside of its run.
 ///
-/// It decides whether a call is repeated after a crash, and whether it needs an approval. The order is from the least to the most
-/// careful class. A tool of which nothing is known is in the class [`Write`](Self::Write).
+/// The class decides whether the host repeats a call after a crash, and whether the call needs an approval. The classes are
+/// ordered: a call in a greater class needs more care. A tool of which nothing is known is in the class
+/// [`Write`](Self::Write).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -18,9 +19,9 @@ use crate::ToolDefinition;
 pub enum EffectClass {
     /// The call changes nothing outside. It can run again at any time.
     Read,
-    /// Calls with the same key have the effect of one call.
+    /// Repeating a call has no further effect. The repeated call has the same idempotency key in its context.
     Idempotent,
-    /// Anything else. The call is never repeated without being asked for.
+    /// Anything else. The host never repeats the call by itself.
     #[default]
     Write,
 }
@@ -108,9 +109,11 @@ impl Effect {
         class.map_or_else(Self::default, |class| Self::new(class, EffectSource::Author))
     }
 
-    /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author declares.
+    /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author
+    /// declares.
     ///
-    /// A claim can only ask for more care than the proof requires. Any other claim is not accepted, but remains visible.
+    /// A claim of a more careful class than the proof is accepted; a claim of a less careful class is not. If the host can
+    /// prove nothing, which is [`EffectClass::Write`], the rejected claim remains visible.
     #[must_use]
     pub fn of_untrusted(proof: EffectClass, claim: Option<EffectClass>) -> Self {
         match claim {
@@ -124,7 +127,7 @@ impl Effect {
         }
     }
 
-    /// Returns the effect of a call that also has an effect of this class.
+    /// Returns this effect, or the given class and source if that class is the more careful one.
     #[must_use]
     pub fn at_least(self, class: EffectClass, source: EffectSource) -> Self {
         if class > self.class {

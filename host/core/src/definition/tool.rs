@@ -24,13 +24,14 @@ pub trait Tool: Send + Sync {
     /// that could not run returns a [`ToolError`].
     ///
     /// # Errors
-    /// [`ToolError::Model`] when other arguments, or another tool, may help; [`ToolError::Operator`] when they cannot.
+    /// [`ToolError::Model`] if other arguments or another tool may help; [`ToolError::Operator`] if only the operator can help.
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError>;
 
     /// Returns the access that a call with these arguments would have now: its effect class, and the grant that it would use.
     ///
-    /// It is computed when a call begins, because a grant can change between two calls. By default, it is the access of the decorated
-    /// tool, otherwise the [effect](ToolDefinition::effect) that the definition declares.
+    /// It is computed when a call begins, because a grant can change between two calls. By default, it is the access of the
+    /// decorated tool. A tool that decorates no other has the [effect](ToolDefinition::effect) that its definition
+    /// declares.
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         match self.decorated_tool() {
             Some(tool) => tool.access(arguments, context).await,
@@ -38,8 +39,8 @@ pub trait Tool: Send + Sync {
         }
     }
 
-    /// Returns arguments as an operator or a log may see them: without the secrets that the tool is granted. By default, the arguments
-    /// of the decorated tool, otherwise unchanged.
+    /// Returns arguments as an operator or a log may see them: without the secrets that the tool is granted. By default,
+    /// the decorated tool redacts them. A tool that decorates no other returns them unchanged.
     async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
         match self.decorated_tool() {
             Some(tool) => tool.redacted(arguments, context).await,
@@ -57,12 +58,13 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the facade, if a call reveals further tools. A decorator returns that of the tool that it decorates.
+    /// Returns the facade, if a call reveals further tools. By default, it is the facade of the decorated tool.
     fn facade(&self) -> Option<&dyn ToolFacade> {
         self.decorated_tool()?.facade()
     }
 
-    /// Returns whether the tool runs an agent loop of its own, so that its artifacts are those of a nested agent.
+    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent, and its call
+    /// needs no approval, because each call of the agent is decided separately.
     fn is_agent(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }
@@ -72,9 +74,10 @@ pub trait Tool: Send + Sync {
         self.decorated_tool().is_some_and(|tool| tool.calls_tools())
     }
 
-    /// Returns the group whose calls must run sequentially, in call order.
+    /// Returns the number of the tool's serial group: the calls of all tools of a group run sequentially, in call order.
     ///
-    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with any other.
+    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with
+    /// any other.
     fn serial_group(&self) -> Option<u64> {
         None
     }

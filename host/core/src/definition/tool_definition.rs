@@ -27,7 +27,8 @@ pub struct ToolDefinition {
     pub input_schema: Arc<Value>,
     /// JSON Schema of the result, if it is known.
     pub output_schema: Option<Arc<Value>>,
-    /// The effect class that the author declares. For untrusted code, it is only a claim; see [`Tool::access`](crate::Tool::access).
+    /// The effect class that the author declares. For untrusted code, it is only a claim; see
+    /// [`Tool::access`](crate::Tool::access).
     pub effect: Option<EffectClass>,
 }
 
@@ -80,8 +81,8 @@ impl ToolDefinition {
         self
     }
 
-    /// Returns a digest of everything that a caller or an operator reads of the tool: its id, description, schemas and declared
-    /// effect. An approval is valid for one digest.
+    /// Returns a digest of the id, the description, the schemas and the declared effect. A remembered approval is valid for one
+    /// digest.
     #[must_use]
     pub fn digest(&self) -> String {
         let content = serde_json::json!([
@@ -101,7 +102,8 @@ impl ToolDefinition {
     }
 }
 
-/// Serialises as `{"id", "name", "description", "input_schema", "output_schema", "declared_effect"?}`, with the preferred name.
+/// Serialises as `{"id", "name", "description", "input_schema", "output_schema", "declared_effect"?}`, with the preferred
+/// name and without the category.
 impl Serialize for ToolDefinition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("ToolDefinition", 6)?;
@@ -118,11 +120,11 @@ impl Serialize for ToolDefinition {
     }
 }
 
-/// Deserialises the same form. The definition then has only one name.
+/// Deserialises the same form. The definition then has one name and no category.
 impl<'de> Deserialize<'de> for ToolDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Written {
+        struct SerializedDefinition {
             id: ToolId,
             name: String,
             description: String,
@@ -132,10 +134,10 @@ impl<'de> Deserialize<'de> for ToolDefinition {
             declared_effect: Option<EffectClass>,
         }
 
-        let written = Written::deserialize(deserializer)?;
-        let mut definition = Self::new(written.id, written.name, written.description, written.input_schema);
-        definition.output_schema = written.output_schema.map(Arc::new);
-        definition.effect = written.declared_effect;
+        let fields = SerializedDefinition::deserialize(deserializer)?;
+        let mut definition = Self::new(fields.id, fields.name, fields.description, fields.input_schema);
+        definition.output_schema = fields.output_schema.map(Arc::new);
+        definition.effect = fields.declared_effect;
         Ok(definition)
     }
 }

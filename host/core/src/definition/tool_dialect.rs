@@ -46,11 +46,11 @@ impl ToolDialect {
     }
 }
 
-/// The name, description and input schema, which every format contains.
+/// The name, description and input schema of a tool, which every format contains.
 struct Function<'a> {
     kind: Option<&'static str>,
     schema_key: &'static str,
-    of: &'a DialectDefinition<'a>,
+    definition: &'a DialectDefinition<'a>,
 }
 
 impl Serialize for Function<'_> {
@@ -60,9 +60,10 @@ impl Serialize for Function<'_> {
         if let Some(kind) = self.kind {
             fields.serialize_field("type", kind)?;
         }
-        fields.serialize_field("name", self.of.name)?;
-        fields.serialize_field("description", &self.of.definition.description)?;
-        fields.serialize_field(self.schema_key, &*self.of.definition.input_schema)?;
+        let DialectDefinition { name, definition, .. } = self.definition;
+        fields.serialize_field("name", name)?;
+        fields.serialize_field("description", &definition.description)?;
+        fields.serialize_field(self.schema_key, &*definition.input_schema)?;
         fields.end()
     }
 }
@@ -72,7 +73,7 @@ impl Serialize for DialectDefinition<'_> {
         let function = |kind, schema_key| Function {
             kind,
             schema_key,
-            of: self,
+            definition: self,
         };
         match self.dialect {
             ToolDialect::OpenAiChat => {

@@ -7,13 +7,13 @@ use crate::{Arguments, Tool, ToolContext};
 
 /// A tool that reveals further tools when it is called.
 ///
-/// A call returns a result with [`RevealedTools`]. With this trait, the loop accesses the inner tools before a call,
+/// A call returns a result with [`RevealedTools`]. Through this trait, the loop accesses the inner tools before a call,
 /// and restores revealed tools without a call.
 pub trait ToolFacade: Send + Sync {
     /// Returns the inner tools that do not depend on the arguments; empty if each call creates them.
     fn folded(&self) -> &[Arc<dyn Tool>];
 
-    /// Returns whether, once revealed, only the inner tools can be called until the turn ends.
+    /// Returns whether only the inner tools can be called, from when they are revealed until the turn ends.
     fn is_exclusive(&self) -> bool {
         false
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// | `native#name` | a tool written in Rust |
 /// | `host#name` | a tool of the host |
 /// | `…#func(id)` | a method bound to a live entity |
-/// | `…#func(*any)`, `…#func(*current)` | a method that takes the id of an entity, or acts on the last one |
+/// | `…#func(*any)`, `…#func(*current)` | a method that takes the id of its entity, or acts on the most recent one |
 /// | `… as name` | a tool under another name |
 ///
 /// Functions have their WIT names: `[method]customer.get-average-spend`.
@@ -46,12 +46,13 @@ impl ToolId {
     /// Returns the id of this method bound to one live entity.
     #[must_use]
     pub fn bound_to(&self, entity: &str) -> Self {
-        // The id of an entity never equals a selection.
+        // An id that begins with `*` is escaped, so that it differs from every selection of `bound_by`.
         let escape = if entity.starts_with('*') { "*" } else { "" };
         Self(format!("{}({escape}{entity})", self.0).into())
     }
 
-    /// Returns the id of this method for an entity that is selected with each call, such as `current`. No entity has this id.
+    /// Returns the id of this method for an entity that is selected with each call, such as `current`. It differs from
+    /// the id of the method bound to any entity.
     #[must_use]
     pub fn bound_by(&self, selection: &str) -> Self {
         Self(format!("{}(*{selection})", self.0).into())
@@ -68,7 +69,7 @@ impl ToolId {
     pub fn unbound(&self) -> Self {
         let function = self.0.find('#').unwrap_or(0);
         match self.0[function..].find('(') {
-            Some(at) if self.0.ends_with(')') => Self(self.0[..function + at].into()),
+            Some(offset) if self.0.ends_with(')') => Self(self.0[..function + offset].into()),
             _ => self.clone(),
         }
     }
@@ -87,7 +88,8 @@ impl ToolId {
         Self(format!("{plugin}/{interface}").into())
     }
 
-    /// Returns the interface part of a plugin's function, `plugin/interface@version`, and `None` for all other tools.
+    /// Returns the interface part of a plugin's function, `plugin/interface@version`. Returns `None` for a function that a
+    /// world exports directly, and for tools that are not of a plugin.
     #[must_use]
     pub fn interface_of(&self) -> Option<&str> {
         let (interface, _) = self.0.split_once('#')?;

@@ -18,9 +18,10 @@ impl ToolName {
     pub fn parse(name: &str) -> Option<Self> {
         let mut bytes = name.bytes();
         let first = bytes.next()?;
-        let rest_fits = bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        let fits = (first.is_ascii_alphabetic() || first == b'_') && rest_fits && name.len() <= NAME_BYTES_MAX;
-        fits.then(|| Self(name.into()))
+        let is_rest_valid = bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        let is_first_valid = first.is_ascii_alphabetic() || first == b'_';
+        let is_valid = is_first_valid && is_rest_valid && name.len() <= NAME_BYTES_MAX;
+        is_valid.then(|| Self(name.into()))
     }
 
     /// Converts text to a valid name: invalid characters become `_`, and a leading digit or `-` gets `_` before it.
@@ -31,8 +32,8 @@ impl ToolName {
         Self::parse(&sanitise(text)?)
     }
 
-    /// Converts text to a name that is unique to an identity: shortened in the middle if it is too long, with six hex digits of
-    /// the hash of the identity as suffix.
+    /// Converts text to a valid name that ends with six hex digits of the hash of an identity. A text that is too long is
+    /// shortened in the middle.
     #[must_use]
     pub fn hashed(text: &str, identity: &str) -> Self {
         let hash = short_hash(identity);

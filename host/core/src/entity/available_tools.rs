@@ -5,21 +5,22 @@ use serde_json::{Value, json};
 use crate::text::id_text;
 use crate::{ToolName, ToolProvider, ToolResult};
 
-/// The property of an entity's JSON that lists the names of its tools: `{"type": "customer", "id": "c-123", "available_tools": […]}`.
+/// The property of an entity's JSON that lists the names of its tools, as in
+/// `{"type": "customer", "id": "c-123", "available_tools": […]}`.
 pub const AVAILABLE_TOOLS: &str = "available_tools";
 
 /// Replaces the tool names that a result lists for its entities with the names that the tool set assigned.
 ///
-/// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the list
-/// under [`AVAILABLE_TOOLS`] becomes the return value of `names_of` for that provider. Empty lists are removed. Lists in other
-/// objects do not change.
+/// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the
+/// list under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for that provider, or removed if that is
+/// empty. Lists in other objects do not change.
 pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>) {
     if result.providers.is_empty() {
         return;
     }
     let providers = std::mem::take(&mut result.providers);
-    let mut listed = ProviderNames::new(providers.iter().map(AsRef::as_ref), names_of);
-    result.rewrite_value(|value| listed.write_into(value));
+    let mut names = ProviderNames::new(providers.iter().map(AsRef::as_ref), names_of);
+    result.rewrite_value(|value| names.write_into(value));
     result.providers = providers;
 }
 
@@ -28,10 +29,11 @@ struct ProviderNames(Vec<NamedProvider>);
 
 struct NamedProvider {
     prefix: String,
-    /// `None` if the provider serves every entity of its type.
+    /// `None` if the provider has no id; it then matches every object of its type.
     id: Option<String>,
     names: Vec<ToolName>,
-    used: bool,
+    /// Whether an object has already received the names.
+    is_used: bool,
 }
 
 impl ProviderNames {
@@ -43,7 +45,7 @@ impl ProviderNames {
             prefix: provider.prefix().to_owned(),
             id: provider.instance_id(),
             names: names_of(provider),
-            used: false,
+            is_used: false,
         });
         Self(entries.collect())
     }
@@ -72,15 +74,15 @@ impl ProviderNames {
         }
     }
 
-    /// Returns the names of the provider that an object represents. If several providers match, they are used in their order in
-    /// the result.
+    /// Returns the names of the provider whose type and id are those of an object. If several providers match, one whose names
+    /// are not used yet is preferred, then one with an id, then the first one in the result.
     fn names_for(&mut self, prefix: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
         let (prefix, id) = (prefix?.as_str()?, id.and_then(id_text));
-        let is_it = |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id == id);
-        let mut fitting: Vec<_> = self.0.iter_mut().filter(is_it).collect();
-        fitting.sort_by_key(|entry| (entry.used, entry.id.is_none()));
-        let entry = fitting.into_iter().next()?;
-        entry.used = true;
+        let is_match = |entry: &&mut NamedProvider| entry.prefix == prefix && (entry.id.is_none() || entry.id == id);
+        let mut matches: Vec<_> = self.0.iter_mut().filter(is_match).collect();
+        matches.sort_by_key(|entry| (entry.is_used, entry.id.is_none()));
+        let entry = matches.into_iter().next()?;
+        entry.is_used = true;
         Some(&entry.names)
     }
 }

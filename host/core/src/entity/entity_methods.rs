@@ -17,7 +17,7 @@ type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> 
 
 /// The methods of a Rust type whose objects are entities.
 ///
-/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. Their definitions are available
+/// The methods are defined once, and [`entity`](Self::entity) binds them to an object. The definitions are available
 /// before an object exists, which chaining needs.
 ///
 /// ```
@@ -66,7 +66,7 @@ impl<T> Clone for Method<T> {
 }
 
 impl<T: Send + Sync + 'static> EntityMethods<T> {
-    /// Creates an empty list; tool names start with `prefix`.
+    /// Creates an empty list of methods, whose tool names start with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         }
     }
 
-    /// Creates the list from a type with the attribute `#[tool]`, with its prefix.
+    /// Creates the list of the methods of a type with the attribute `#[tool]`.
     ///
     /// # Errors
     /// As [`ToolMethod::bound_to`](crate::ToolMethod::bound_to).
@@ -83,17 +83,17 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     where
         T: ToolMethods,
     {
-        let mut entity = Self::new(T::prefix());
+        let mut methods = Self::new(T::prefix());
         for method in T::tool_methods() {
-            let definition = entity.definition_of(&method);
+            let definition = methods.definition_of(&method);
             InputValidator::of(&definition)?;
-            entity.methods.push(Method {
+            methods.methods.push(Method {
                 name: method.name().to_owned(),
                 definition,
                 bind: Arc::new(move |object, id, names| method.bound_to(object, id, names)),
             });
         }
-        Ok(entity)
+        Ok(methods)
     }
 
     fn definition_of(&self, method: &ToolMethod<T>) -> ToolDefinition {
@@ -158,13 +158,13 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     /// Binds the methods to an object, with names that contain the id.
     ///
     /// # Errors
-    /// Never in practice: the schemas were validated when the methods were added.
+    /// As [`method`](Self::method). No error is expected, because the schemas were validated when the methods were added.
     pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
         self.bind(Some(id.into()), object)
     }
 
-    /// Binds the methods to the live object of an artifact, with the `id` in its JSON. Returns `None` if the artifact carries no object
-    /// of this type.
+    /// Binds the methods to the live object of an artifact, with the `id` in its JSON. Returns `None` if the artifact
+    /// carries no object of this type.
     #[must_use]
     pub fn of_artifact(&self, artifact: &Artifact) -> Option<NativeEntity<T>> {
         let id = artifact.value.get("id").and_then(id_text);

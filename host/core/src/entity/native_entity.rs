@@ -16,16 +16,17 @@ use crate::{
 
 use crate::text::snake_case;
 
-/// Number of numbered candidate names for an object without an id. If all of them are taken, the name gets a hash.
+/// Number of candidate names such as `cart_2_count` for a method of an object without an id. If all of them are taken, the
+/// tool set assigns a name with a hash.
 const NUMBERED_MAX: usize = 16;
 
 /// The next number for an object without an id, so that two such objects are never the same entity.
-static UNNAMED: AtomicU64 = AtomicU64::new(1);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// A Rust object whose methods become tools of the conversation when a call returns it.
 ///
-/// The tools share the object, so that a call sees the changes of earlier calls, and their calls run sequentially, in call order.
-/// Dependencies of the methods, such as a database, are fields of the object.
+/// The tools share the object, so that a call sees the changes of earlier calls, and their calls run sequentially, in call
+/// order. Dependencies of the methods, such as a database, are fields of the object.
 ///
 /// A type that derives `Entity` needs no `NativeEntity`: a tool returns its objects as they are.
 ///
@@ -47,6 +48,7 @@ static UNNAMED: AtomicU64 = AtomicU64::new(1);
 pub struct NativeEntity<T> {
     prefix: String,
     id: Option<String>,
+    /// Distinguishes objects without an id.
     number: u64,
     object: Arc<T>,
     rebinding: Rebinding,
@@ -62,7 +64,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Self {
             prefix: prefix.into(),
             id: None,
-            number: UNNAMED.fetch_add(1, Ordering::Relaxed),
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             object,
             rebinding: Rebinding::Keep,
             tools: Vec::new(),
@@ -137,11 +139,11 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         T: ToolMethods,
     {
         let id = object.instance_id();
-        Self::with_methods(object, id)
+        Self::from_methods_with_id(object, id)
     }
 
     /// Creates an entity with this id from an object whose type has the attribute `#[tool]`.
-    pub(super) fn with_methods(object: Arc<T>, id: Option<String>) -> Result<Self, Error>
+    pub(super) fn from_methods_with_id(object: Arc<T>, id: Option<String>) -> Result<Self, Error>
     where
         T: ToolMethods,
     {
@@ -170,8 +172,8 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         self.tools.push(Arc::new(tool.with_serial_group(self.serial_group)));
     }
 
-    /// Returns candidate names. An object without an id gets the first number that is free in the conversation, so that names are
-    /// the same in every process.
+    /// Returns candidate names. The names of an object without an id have the numbers from one on, not the number of the
+    /// object: so a conversation has the same names when another process resumes it.
     pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),

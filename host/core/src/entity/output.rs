@@ -16,8 +16,8 @@ thread_local! {
     static ENTITIES: RefCell<Option<Vec<EntitySlot>>> = const { RefCell::new(None) };
 }
 
-/// The position of an entity in an output. It is empty while the entity's own JSON, which may contain further entities, is
-/// serialised.
+/// The slot of an entity in the list. It is empty while the entity's own JSON, which may contain further entities, is
+/// serialised, so that an entity comes before those inside it.
 type EntitySlot = Option<Arc<dyn ToolProvider>>;
 
 /// Restores the list of an outer serialisation when dropped, also after a panic.
@@ -39,27 +39,27 @@ pub(crate) fn serialise_output<T: Serialize>(output: &T) -> Result<(Value, Vec<A
         let message = format!("the output of the tool cannot be serialised as JSON: {error}");
         Error::new(ErrorKind::Internal, Phase::Execute, message).with_source(error)
     })?;
-    let found = ENTITIES.take().unwrap_or_default();
+    let slots = ENTITIES.take().unwrap_or_default();
     drop(outer);
-    Ok((value, found.into_iter().flatten().collect()))
+    Ok((value, slots.into_iter().flatten().collect()))
 }
 
-/// Serialises an object whose type derives `Entity`. In the output of a tool, the object becomes an entity, and its JSON gets its
-/// type, its id and its tools. Elsewhere it is the JSON of its fields.
+/// Serialises an object whose type derives `Entity`. In the output of a tool, the object becomes an entity, whose JSON has its
+/// type, its id, its fields and its tools. Elsewhere, the JSON of the object has its fields only.
 ///
 /// # Errors
-/// If the fields cannot be serialised, or already have a property that the entity needs.
+/// If the fields cannot be serialised as a JSON object, or have the name of a property that every entity has.
 pub fn serialize_entity<T, S>(object: &T, fields: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error>
 where
     T: ToolMethods + Clone,
     S: Serializer,
 {
-    let slot = ENTITIES.with_borrow_mut(|found| {
-        let found = found.as_mut()?;
-        found.push(None);
-        Some(found.len() - 1)
+    let index = ENTITIES.with_borrow_mut(|slots| {
+        let slots = slots.as_mut()?;
+        slots.push(None);
+        Some(slots.len() - 1)
     });
-    let Some(slot) = slot else {
+    let Some(index) = index else {
         return fields.serialize(serializer);
     };
     let fields = match serde_json::to_value(fields).map_err(S::Error::custom)? {
@@ -73,18 +73,18 @@ where
         }
     };
     let id = object.instance_id().or_else(|| id_text(fields.get("id")?));
-    let entity = NativeEntity::with_methods(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
+    let entity = NativeEntity::from_methods_with_id(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
     let value = entity_json(&entity, fields).map_err(S::Error::custom)?;
-    ENTITIES.with_borrow_mut(|found| {
-        if let Some(found) = found {
-            found[slot] = Some(Arc::new(entity));
+    ENTITIES.with_borrow_mut(|slots| {
+        if let Some(slots) = slots {
+            slots[index] = Some(Arc::new(entity));
         }
     });
     value.serialize(serializer)
 }
 
-/// Returns the JSON of an entity: its type, its id, its fields and its tools. [`name_available_tools`](crate::name_available_tools)
-/// corrects the names of the tools.
+/// Returns the JSON of an entity: its type, its id, its fields and its tools.
+/// [`name_available_tools`](crate::name_available_tools) corrects the names of the tools.
 fn entity_json(entity: &dyn ToolProvider, fields: Map<String, Value>) -> Result<Value, String> {
     let conflict = |property: &str| {
         format!(

@@ -10,8 +10,8 @@ use super::staged_file::StagedFile;
 
 /// A file that this process may rewrite, because it holds the lock of the file until this value is dropped.
 ///
-/// A change reads the file, changes the content and replaces it while it holds the lock, so that concurrent changes are not lost. A
-/// reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
+/// To change the file, read it and [replace](Self::replace) it while this value exists, so that concurrent changes are not
+/// lost. A reader needs no lock: it sees the old content or the new one. Only the owner of the file may read it.
 ///
 /// ```
 /// use toolwit_core::file::LockedFile;
@@ -56,7 +56,7 @@ impl LockedFile {
     }
 }
 
-/// Waits for the lock of a file. It is held until the returned file is dropped or the process ends.
+/// Waits for the lock of a file. The lock is held until the returned file is dropped or the process ends.
 fn lock(path: &Path) -> io::Result<File> {
     let file = private_options().create(true).append(true).open(path)?;
     file.lock()?;

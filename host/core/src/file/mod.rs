@@ -1,7 +1,7 @@
 //! Files that other users or processes may write or read at the same time.
 //!
 //! [`read_file`] and [`read_text_file`] read untrusted files, [`read_private_text_file`] reads a file with secrets.
-//! [`StagedFile`] replaces a file atomically, and [`LockedFile`] a file that several processes change.
+//! [`replace_file`] and [`StagedFile`] replace a file atomically; [`LockedFile`] is for a file that several processes change.
 //! [`private_options`], [`create_private_file`] and [`create_private_directory`] keep other users out. All functions
 //! block.
 

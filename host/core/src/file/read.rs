@@ -15,11 +15,11 @@ pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| not_text())
 }
 
-/// Reads a regular file of at most `bytes_max` bytes as text, if only its owner may read it. Other platforms than Unix take the
-/// permissions of the directory.
+/// Reads a regular file of at most `bytes_max` bytes as text, if only its owner may access it. On platforms other than
+/// Unix, the permissions are not checked.
 ///
 /// # Errors
-/// Those of [`read_text_file`], and [`io::ErrorKind::PermissionDenied`] if others may read the file.
+/// Those of [`read_text_file`], and [`io::ErrorKind::PermissionDenied`] if others may access the file.
 pub fn read_private_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
     let bytes = read_checked(path, bytes_max, require_private)?;
     String::from_utf8(bytes).map_err(|_| not_text())
@@ -27,8 +27,8 @@ pub fn read_private_text_file(path: &Path, bytes_max: u64) -> io::Result<String>
 
 /// Reads a regular file of at most `bytes_max` bytes.
 ///
-/// A device has no end, and opening a pipe waits for its writer: a link in the repository of someone else can lead to both. A file can
-/// grow while it is read.
+/// Only regular files are read, because a link in an untrusted repository can lead to a device, which has no end, or to a pipe,
+/// which blocks until it has a writer. The limit also applies to a file that grows while it is read.
 ///
 /// # Errors
 /// If it cannot be read, is not a regular file, or is larger.
@@ -47,7 +47,7 @@ fn open(path: &Path) -> io::Result<File> {
 fn read_checked(
     path: &Path,
     bytes_max: u64,
-    require_other: impl Fn(&Metadata) -> io::Result<()>,
+    check_permissions: impl Fn(&Metadata) -> io::Result<()>,
 ) -> io::Result<Vec<u8>> {
     let too_large = || {
         let message = format!("it is larger than {}", ByteCount(bytes_max));
@@ -60,7 +60,7 @@ fn read_checked(
         if metadata.len() > bytes_max {
             return Err(too_large());
         }
-        require_other(metadata)
+        check_permissions(metadata)
     };
     // Checked before the file is opened, which can have an effect on a device, and afterwards, because the path may lead
     // to another file by then.
@@ -71,8 +71,8 @@ fn read_checked(
     // Allocated once: a vector that grows leaves copies of a secret behind.
     let bytes_expected = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(bytes_expected);
-    let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
-    if read as u64 > bytes_max {
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
         return Err(too_large());
     }
     Ok(bytes)

@@ -16,7 +16,8 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     StagedFile::write(path, bytes)?.commit()
 }
 
-/// The new content of a file, complete and on the disk next to it. It is deleted on drop unless it was committed.
+/// The new content of a file, written completely to a temporary file next to it. The temporary file is deleted on drop,
+/// unless the content was committed.
 #[derive(Debug)]
 pub struct StagedFile {
     path: PathBuf,
@@ -24,7 +25,7 @@ pub struct StagedFile {
 }
 
 impl StagedFile {
-    /// Writes the new content of `path`, with the permissions of every new file. Creates missing directories.
+    /// Writes the new content of `path`, with the default permissions of a new file. Creates missing directories.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -35,10 +36,10 @@ impl StagedFile {
         Self::write_with(OpenOptions::new(), path, bytes)
     }
 
-    /// Writes the new content of a file that only its owner may read.
+    /// Writes the new content of a file that only its owner may read. The directory must exist.
     ///
     /// # Errors
-    /// Errors of the file system. The directory must exist.
+    /// Errors of the file system.
     pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<Self> {
         Self::write_with(private_options(), path, bytes)
     }
@@ -46,9 +47,9 @@ impl StagedFile {
     fn write_with(mut options: OpenOptions, path: &Path, bytes: &[u8]) -> io::Result<Self> {
         let staged = Self {
             path: path.to_owned(),
-            temporary: temporary(path),
+            temporary: temporary_path(path),
         };
-        // A link with this name, which a repository of someone else can contain, is removed and not followed.
+        // A link with this name, which an untrusted repository can contain, is removed and not followed.
         if let Err(error) = fs::remove_file(&staged.temporary)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -63,7 +64,7 @@ impl StagedFile {
     /// Replaces the file by the new content.
     ///
     /// # Errors
-    /// Errors of the file system.
+    /// Errors of the file system. The old file is unchanged then, except if only flushing the directory failed.
     pub fn commit(self) -> io::Result<()> {
         fs::rename(&self.temporary, &self.path)?;
         sync_directory_of(&self.path)
@@ -77,8 +78,8 @@ impl Drop for StagedFile {
     }
 }
 
-/// Returns the path of the new content. A scan of a directory skips hidden files.
-fn temporary(path: &Path) -> PathBuf {
+/// Returns the path of the new content: a hidden file, which a scan of the directory skips.
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.new", std::process::id()));

@@ -12,7 +12,7 @@ use crate::text::{json_parts, json_type, parse_json};
 pub struct ParsedArguments {
     /// The arguments.
     pub arguments: Arguments,
-    /// Whether the text was invalid JSON and had to be repaired.
+    /// Whether the text was empty or invalid JSON, and had to be repaired.
     pub repaired: bool,
 }
 
@@ -22,8 +22,8 @@ pub struct ParsedArguments {
 /// closing bracket is removed. All other invalid text is rejected with the position of the error.
 ///
 /// # Errors
-/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, is longer than [`ARGUMENT_BYTES_MAX`], or has more than
-/// [`ARGUMENT_PARTS_MAX`] values and names.
+/// [`ToolError::Model`] for text that is not a JSON object, has a duplicate key, is longer than [`ARGUMENT_BYTES_MAX`], or
+/// has more than [`ARGUMENT_PARTS_MAX`] values and names.
 pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
     if text.len() > ARGUMENT_BYTES_MAX {
         return Err(ToolError::invalid_arguments(format!(
@@ -44,12 +44,12 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, ToolError> {
             arguments,
             repaired: false,
         }),
-        Err(first) => match parse_object(&without_trailing_commas(without_fence(trimmed))) {
+        Err(first_error) => match parse_object(&without_trailing_commas(without_fence(trimmed))) {
             Ok(arguments) => Ok(ParsedArguments {
                 arguments,
                 repaired: true,
             }),
-            Err(_) => Err(first),
+            Err(_) => Err(first_error),
         },
     }
 }
@@ -93,15 +93,15 @@ fn without_fence(text: &str) -> &str {
 /// Removes each comma before a closing bracket, outside strings.
 fn without_trailing_commas(text: &str) -> String {
     let mut repaired = String::with_capacity(text.len());
-    let mut in_string = false;
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        if in_string {
-            in_string = escaped || c != '"';
-            escaped = c == '\\' && !escaped;
+    let mut is_in_string = false;
+    let mut is_escaped = false;
+    for (position, c) in text.char_indices() {
+        if is_in_string {
+            is_in_string = is_escaped || c != '"';
+            is_escaped = c == '\\' && !is_escaped;
         } else if c == '"' {
-            in_string = true;
-        } else if c == ',' && text[at + 1..].trim_start().starts_with(['}', ']']) {
+            is_in_string = true;
+        } else if c == ',' && text[position + 1..].trim_start().starts_with(['}', ']']) {
             continue;
         }
         repaired.push(c);

@@ -7,7 +7,7 @@ use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, V
 use serde_json::Value;
 
 use super::metered_value::{Metered, MeteredValue, StepBudget};
-use super::untrusted_schema::short;
+use super::untrusted_schema::excerpt;
 use crate::limits::{SCHEMA_PATTERN_BYTES_MAX, VALIDATION_STEPS_MAX};
 use crate::{Arguments, Error, ErrorKind, ExceededLimit, Phase, ToolDefinition, ToolError};
 
@@ -17,20 +17,21 @@ const VIOLATION_TEXT_BYTES_MAX: usize = 500;
 /// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
 
-/// Maximum memory of the violations that a validator collects, in bytes. A validator cannot stop after
-/// [`VIOLATIONS_MAX`].
+/// Maximum memory of the violations that a validator collects, in bytes. The validator may collect all violations, although
+/// only [`VIOLATIONS_MAX`] are reported.
 const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 
 /// The memory of a violation without the path of its value, in bytes.
 const VIOLATION_BYTES: u64 = 1 << 10;
 
-/// The number of parts of a schema that are checked in the time of one step. Most do not read the instance.
+/// The number of JSON values of a schema that are checked in the time of one step. Most of them do not read the instance.
 const PARTS_PER_STEP: u64 = 32;
 
-/// The compiled sizes of patterns that are distinguished, in bytes. The last one is [`SCHEMA_PATTERN_BYTES_MAX`].
+/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices, or with
+/// [`SCHEMA_PATTERN_BYTES_MAX`]. The limit determines how many steps a validation takes from its budget for a text.
 const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
-/// The compiled size of a pattern that takes one step for each byte of text in the worst case, in bytes.
+/// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.
 const PATTERN_BYTES_PER_STEP: u64 = 512;
 
 /// The maximum number of backtracking steps of a pattern that cannot match in linear time.
@@ -47,12 +48,13 @@ pub struct InputValidator {
     size: SchemaSize,
 }
 
-/// The origin of a schema.
+/// Whether the author of a schema is trusted.
 #[derive(Clone, Copy)]
 enum Trust {
-    /// The embedding program. Its patterns may need backtracking.
+    /// The schema is of the embedding program. Its patterns may need backtracking.
     Trusted,
-    /// A guest or a server. Its patterns must match in linear time, and `format` is an annotation: some formats take long to check.
+    /// The schema is of a guest or a server. Its patterns must match in linear time. `format` is not checked, because the
+    /// check of some formats takes long.
     Untrusted,
 }
 
@@ -63,7 +65,8 @@ struct SchemaSize {
     parts: u64,
     /// The number of its patterns.
     patterns: usize,
-    /// An upper limit of the compiled size of each pattern, in bytes.
+    /// An upper limit of the compiled size of each pattern, in bytes. The patterns of a trusted schema can exceed
+    /// [`SCHEMA_PATTERN_BYTES_MAX`], the largest value.
     pattern_bytes: usize,
 }
 
@@ -73,14 +76,14 @@ impl InputValidator {
     /// # Errors
     /// [`ErrorKind::Configuration`] if it is not a JSON Schema of type `object`.
     pub fn of(definition: &ToolDefinition) -> Result<Self, Error> {
-        let refused = |message: String| {
+        let refusal = |message: String| {
             Error::new(ErrorKind::Configuration, Phase::Validate, message).with_tool(definition.name())
         };
         if definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err(refused("the input schema must have `\"type\": \"object\"`".to_owned()));
+            return Err(refusal("the input schema must have `\"type\": \"object\"`".to_owned()));
         }
         Self::compile(&definition.input_schema, Trust::Trusted)
-            .map_err(|error| refused(format!("the input schema is not valid: {error}")))
+            .map_err(|error| refusal(format!("the input schema is not valid: {error}")))
     }
 
     /// Compiles an input schema that [`UntrustedSchemas`](crate::UntrustedSchemas) has read.
@@ -89,13 +92,13 @@ impl InputValidator {
     /// [`ErrorKind::Internal`] if it is not valid.
     pub fn of_untrusted(definition: &ToolDefinition) -> Result<Self, Error> {
         Self::compile(&definition.input_schema, Trust::Untrusted).map_err(|error| {
-            let message = format!("its input schema is not valid: {}", short(&error.to_string()));
+            let message = format!("its input schema is not valid: {}", excerpt(&error.to_string()));
             Error::new(ErrorKind::Internal, Phase::Validate, message)
         })
     }
 
     /// Compiles an untrusted schema, and returns an upper limit of the compiled size of all its patterns, in bytes.
-    pub(super) fn pattern_bytes(schema: &Value) -> Result<usize, ValidationError<'static>> {
+    pub(super) fn total_pattern_bytes(schema: &Value) -> Result<usize, ValidationError<'static>> {
         let size = Self::compile(schema, Trust::Untrusted)?.size;
         Ok(size.patterns * size.pattern_bytes)
     }
@@ -103,14 +106,14 @@ impl InputValidator {
     fn compile(schema: &Value, trust: Trust) -> Result<Self, ValidationError<'static>> {
         let mut size = SchemaSize::of(schema);
         let has_patterns = size.patterns > 0;
-        let small = SMALL_PATTERN_BYTES
+        let with_small_patterns = SMALL_PATTERN_BYTES
             .into_iter()
             .filter(|_| has_patterns)
             .find_map(|bytes| {
                 let validator = options(trust, Some(bytes)).build(schema).ok()?;
                 Some((validator, bytes))
             });
-        let (validator, pattern_bytes) = match small {
+        let (validator, pattern_bytes) = match with_small_patterns {
             Some(compiled) => compiled,
             None => {
                 let bytes_max = matches!(trust, Trust::Untrusted).then_some(SCHEMA_PATTERN_BYTES_MAX);
@@ -124,7 +127,8 @@ impl InputValidator {
     /// Validates arguments and returns them.
     ///
     /// # Errors
-    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`] steps.
+    /// [`ToolError::Model`] with the path of each violation, or if the validation takes more than [`VALIDATION_STEPS_MAX`]
+    /// steps.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
         let is_valid = self
@@ -145,17 +149,19 @@ impl InputValidator {
             return "they do not match the input schema, and are too large to find out where".to_owned();
         }
         let budget = self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes);
-        let first = || {
+        let first_violation = || {
             self.validator
                 .validate(MeteredValue(value))
                 .err()
                 .map(|error| describe(&error))
         };
-        let firsts = || {
+        let first_violations = || {
             let errors = self.validator.iter_errors(MeteredValue(value)).take(VIOLATIONS_MAX);
             errors.map(|error| describe(&error)).collect::<Vec<_>>().join("; ")
         };
-        let described = budget.run(firsts).or_else(|| budget.run(first).flatten());
+        let described = budget
+            .run(first_violations)
+            .or_else(|| budget.run(first_violation).flatten());
         described
             .unwrap_or_else(|| "they do not match the input schema; too many values differ to report them".to_owned())
     }
@@ -251,15 +257,15 @@ fn describe(error: &ValidationError<'_>) -> String {
     text.0
 }
 
-/// A text of at most [`VIOLATION_TEXT_BYTES_MAX`].
+/// A text of at most [`VIOLATION_TEXT_BYTES_MAX`] bytes. Writing fails when the text is full.
 struct LimitedText(String);
 
 impl Write for LimitedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let left = VIOLATION_TEXT_BYTES_MAX.saturating_sub(self.0.len());
-        let kept = &text[..text.floor_char_boundary(left)];
-        self.0.push_str(kept);
-        if kept.len() == text.len() {
+        let room = VIOLATION_TEXT_BYTES_MAX.saturating_sub(self.0.len());
+        let fitting = &text[..text.floor_char_boundary(room)];
+        self.0.push_str(fitting);
+        if fitting.len() == text.len() {
             Ok(())
         } else {
             Err(fmt::Error)

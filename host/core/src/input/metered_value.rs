@@ -1,9 +1,9 @@
 //! Arguments as a validator reads them, with a budget of steps.
 //!
-//! A validator of `jsonschema` cannot be stopped, and the product of a schema and an instance can be billions of checks. It reads
-//! the instance through the traits of [`jsonschema::json`] alone, so their implementation here counts each read. When the budget is
-//! used up, arrays and objects have no more elements and texts are empty: the validator ends after at most one more pass over
-//! its schema, and its outcome is discarded.
+//! A validator of `jsonschema` cannot be stopped, and the product of a schema and an instance can be billions of checks. It
+//! reads the instance through the traits of [`jsonschema::json`] alone, so their implementation here counts each read. When
+//! the budget is used up, arrays and objects have no more elements and texts are empty: the validator ends after at most
+//! one more pass over its schema, and its outcome is discarded.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -22,8 +22,8 @@ const TEXT_BYTES_PER_STEP: u64 = 64;
 const NAME_BYTES: u64 = 64;
 
 thread_local! {
-    /// The budget of the validation that this thread runs. A validator creates the nodes of property names itself, so that a node
-    /// cannot hold its budget.
+    /// The budget of the validation that this thread runs. A validator creates the nodes of property names itself, so that
+    /// a node cannot hold its budget.
     static BUDGET: Cell<StepBudget> = const { Cell::new(StepBudget::NONE) };
 }
 
@@ -72,15 +72,15 @@ impl Drop for RestoredBudget {
     }
 }
 
-/// Takes steps from the budget. Returns whether it is not used up.
-fn take(steps: impl FnOnce(&StepBudget) -> u64) -> bool {
+/// Takes steps from the budget. Returns whether the budget is not used up.
+fn take_steps(steps: impl FnOnce(&StepBudget) -> u64) -> bool {
     let mut budget = BUDGET.get();
     budget.steps = budget.steps.saturating_sub(steps(&budget));
     BUDGET.set(budget);
     budget.is_left()
 }
 
-/// Takes memory from the budget. Returns whether it is not used up.
+/// Takes memory from the budget. Returns whether the budget is not used up.
 fn take_bytes(bytes: impl FnOnce(&StepBudget) -> u64) -> bool {
     let mut budget = BUDGET.get();
     budget.bytes = budget.bytes.saturating_sub(bytes(&budget));
@@ -88,10 +88,10 @@ fn take_bytes(bytes: impl FnOnce(&StepBudget) -> u64) -> bool {
     budget.is_left()
 }
 
-/// Takes the steps to match a text. Returns whether the budget is not used up, before the match begins.
+/// Takes the steps for matching a text, before the match begins. Returns whether the budget is not used up.
 fn take_text(text: &str) -> bool {
     let bytes = text.len() as u64;
-    take(|budget| {
+    take_steps(|budget| {
         let matching = bytes.saturating_mul(budget.text_steps_per_kib) / 1024;
         matching.saturating_add(1 + bytes / TEXT_BYTES_PER_STEP)
     })
@@ -138,12 +138,12 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
     type Number = &'a Number;
 
     fn as_object(&self) -> Option<MeteredObject<'a>> {
-        take(|_| 1);
+        take_steps(|_| 1);
         self.0.as_object().map(MeteredObject)
     }
 
     fn as_array(&self) -> Option<MeteredArray<'a>> {
-        take(|_| 1);
+        take_steps(|_| 1);
         self.0.as_array().map(|items| MeteredArray(items))
     }
 
@@ -153,22 +153,22 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
     }
 
     fn as_number(&self) -> Option<&'a Number> {
-        take(|_| 1);
+        take_steps(|_| 1);
         self.0.as_number()
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        take(|_| 1);
+        take_steps(|_| 1);
         self.0.as_bool()
     }
 
     fn is_null(&self) -> bool {
-        take(|_| 1);
+        take_steps(|_| 1);
         self.0.is_null()
     }
 
     fn json_type(&self) -> JsonType {
-        take(|_| 1);
+        take_steps(|_| 1);
         match self.0 {
             Value::Null => JsonType::Null,
             Value::Bool(_) => JsonType::Boolean,
@@ -180,7 +180,7 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        take(|_| comparison_steps(self.0)) && cmp::equal(self.0, expected)
+        take_steps(|_| comparison_steps(self.0)) && cmp::equal(self.0, expected)
     }
 
     /// The validator calls this function only for violations, because the functions for its other uses are overridden
@@ -208,7 +208,7 @@ impl<'a> Object<'a, Metered> for MeteredObject<'a> {
     }
 
     fn get(&self, key: &String) -> Option<MeteredValue<'a>> {
-        take(|_| 1);
+        take_steps(|_| 1);
         self.0.get(key).map(MeteredValue)
     }
 
@@ -224,12 +224,12 @@ impl<'a> Iterator for Members<'a> {
     type Item = (MeteredName<'a>, MeteredValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (name, value) = self.0.next().filter(|_| take(|budget| budget.element_steps))?;
+        let (name, value) = self.0.next().filter(|_| take_steps(|budget| budget.element_steps))?;
         Some((MeteredName(name), MeteredValue(value)))
     }
 }
 
-/// The name of a member. The validator reads it for each pattern that it matches.
+/// The name of a member. The validator reads it once for each pattern against which it matches the name.
 pub(super) struct MeteredName<'a>(&'a str);
 
 impl AsRef<str> for MeteredName<'_> {
@@ -261,7 +261,7 @@ impl<'a> Array<'a, Metered> for MeteredArray<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        take(|_| self.0.iter().map(comparison_steps).sum()) && all_distinct(self.0)
+        take_steps(|_| self.0.iter().map(comparison_steps).sum()) && all_distinct(self.0)
     }
 }
 
@@ -272,7 +272,7 @@ impl<'a> Iterator for Elements<'a> {
     type Item = MeteredValue<'a>;
 
     fn next(&mut self) -> Option<MeteredValue<'a>> {
-        let value = self.0.next().filter(|_| take(|budget| budget.element_steps))?;
+        let value = self.0.next().filter(|_| take_steps(|budget| budget.element_steps))?;
         Some(MeteredValue(value))
     }
 }

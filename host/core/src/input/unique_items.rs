@@ -8,11 +8,11 @@ use serde_json::{Number, Value};
 
 /// Returns whether all items differ, as JSON Schema compares them: `1` equals `1.0`.
 ///
-/// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and `[1, [2]]`.
-/// This hash depends on the structure, and its key is random.
+/// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and
+/// `[1, [2]]`. This hash depends on the structure, and its key is random.
 pub(super) fn all_distinct(items: &[Value]) -> bool {
-    let mut seen = HashSet::with_capacity(items.len());
-    items.iter().all(|item| seen.insert(Item(item)))
+    let mut distinct = HashSet::with_capacity(items.len());
+    items.iter().all(|item| distinct.insert(Item(item)))
 }
 
 /// An item with the equality of JSON Schema.
@@ -50,9 +50,9 @@ impl Hash for Item<'_> {
     }
 }
 
-/// Hashes equal numbers alike, however they are written.
+/// Hashes equal numbers to the same value, whatever their notation is.
 fn hash_number(number: &Number, state: &mut impl Hasher) {
-    /// 2^63 and 2^64, which are exact.
+    // 2^63 and 2^64, which an `f64` represents exactly.
     const I64_END: f64 = 9_223_372_036_854_775_808.0;
     const U64_END: f64 = 18_446_744_073_709_551_616.0;
     if let Some(integer) = number.as_i64() {

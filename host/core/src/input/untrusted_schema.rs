@@ -9,9 +9,9 @@ use crate::limits::{
 };
 use crate::text::{parse_json, printable};
 
-/// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: for an adjacent
-/// `additionalProperties`, for patterns that are plain text, and for all patterns if one is not.
-const PATTERN_TIMES: usize = 3;
+/// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: once for an adjacent
+/// `additionalProperties`, once for the patterns that are plain text, and once for all patterns if one is not plain text.
+const PATTERN_COMPILATIONS_MAX: usize = 3;
 
 /// The maximum length of a guest's text in an error message, in characters.
 const QUOTED_CHARS_MAX: usize = 200;
@@ -49,11 +49,15 @@ const DIALECTS: [&str; 3] = ["draft-07/schema", "draft/2019-09/schema", "draft/2
 /// The dialect of a schema that does not name one.
 const DEFAULT_DIALECT: &str = DIALECTS[2];
 
-/// Reads the schemas of one untrusted component or server, which share limits.
+/// Reads the schemas of an untrusted component, or of a group of tools of an untrusted server. Some limits apply to all these
+/// schemas together.
 #[derive(Debug, Default)]
 pub struct UntrustedSchemas {
+    /// The number of JSON values of all schemas, references followed. The error messages call them parts.
     values: usize,
+    /// The number of patterns of all schemas.
     patterns: usize,
+    /// An upper limit of the compiled size of all patterns, in bytes.
     pattern_bytes: usize,
 }
 
@@ -66,15 +70,15 @@ impl UntrustedSchemas {
         if text.len() > SCHEMA_BYTES_MAX {
             return Err(format!("has {} bytes; at most {SCHEMA_BYTES_MAX} are read", text.len()));
         }
-        let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", short(&error.to_string())))?;
+        let schema = parse_json(text).map_err(|error| format!("is not JSON: {}", excerpt(&error.to_string())))?;
         let mut walk = SchemaWalk {
             root: &schema,
             values: 0,
-            used: self,
+            all_schemas: self,
         };
-        walk.schema(&schema, Position::ROOT)?;
-        let pattern_bytes = InputValidator::pattern_bytes(&schema)
-            .map_err(|error| format!("is not valid: {}", short(&error.to_string())))?;
+        walk.visit_schema(&schema, Position::ROOT)?;
+        let pattern_bytes = InputValidator::total_pattern_bytes(&schema)
+            .map_err(|error| format!("is not valid: {}", excerpt(&error.to_string())))?;
         self.pattern_bytes = self.pattern_bytes.saturating_add(pattern_bytes);
         if self.pattern_bytes > SCHEMA_PATTERN_BYTES_SUM_MAX {
             return Err(format!(
@@ -88,8 +92,9 @@ impl UntrustedSchemas {
 /// Visits a schema and all schemas that it refers to.
 struct SchemaWalk<'a> {
     root: &'a Value,
+    /// The number of JSON values of this schema, references followed.
     values: usize,
-    used: &'a mut UntrustedSchemas,
+    all_schemas: &'a mut UntrustedSchemas,
 }
 
 /// The position of a value in the walk.
@@ -113,16 +118,20 @@ impl Position {
 
 impl<'a> SchemaWalk<'a> {
     /// Visits a value that is a schema, or that a reference may use as one.
-    fn schema(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
+    fn visit_schema(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
         self.count(position)?;
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.schema(item, position.below())),
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.visit_schema(item, position.below())),
             Value::Object(fields) => fields.iter().try_for_each(|(key, field)| {
-                self.keyword(key, field, position)?;
+                self.check_keyword(key, field, position)?;
                 match field {
-                    Value::Object(named) if NAMING.contains(&key.as_str()) => self.named(key, named, position.below()),
-                    field if DATA.contains(&key.as_str()) => self.data(field, position.below()),
-                    field => self.schema(field, position.below()),
+                    Value::Object(named) if NAMING.contains(&key.as_str()) => {
+                        self.visit_named(key, named, position.below())
+                    }
+                    field if DATA.contains(&key.as_str()) => self.visit_data(field, position.below()),
+                    field => self.visit_schema(field, position.below()),
                 }
             }),
             _ => Ok(()),
@@ -130,25 +139,31 @@ impl<'a> SchemaWalk<'a> {
     }
 
     /// Visits the named schemas of a keyword.
-    fn named(&mut self, keyword: &str, named: &'a Map<String, Value>, position: Position) -> Result<(), String> {
+    fn visit_named(&mut self, keyword: &str, named: &'a Map<String, Value>, position: Position) -> Result<(), String> {
         self.count(position)?;
         let times = match keyword {
-            "patternProperties" => PATTERN_TIMES,
+            "patternProperties" => PATTERN_COMPILATIONS_MAX,
             _ => 1,
         };
         let position = Position {
             times: position.times.saturating_mul(times),
             ..position.below()
         };
-        named.values().try_for_each(|schema| self.schema(schema, position))
+        named
+            .values()
+            .try_for_each(|schema| self.visit_schema(schema, position))
     }
 
     /// Visits data, which is counted but not interpreted.
-    fn data(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
+    fn visit_data(&mut self, value: &'a Value, position: Position) -> Result<(), String> {
         self.count(position)?;
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.data(item, position.below())),
-            Value::Object(fields) => fields.values().try_for_each(|field| self.data(field, position.below())),
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.visit_data(item, position.below())),
+            Value::Object(fields) => fields
+                .values()
+                .try_for_each(|field| self.visit_data(field, position.below())),
             _ => Ok(()),
         }
     }
@@ -165,8 +180,8 @@ impl<'a> SchemaWalk<'a> {
                 "has more than {SCHEMA_PARTS_MAX} parts, including those that it refers to"
             ));
         }
-        self.used.values = self.used.values.saturating_add(position.times);
-        if self.used.values > SCHEMA_PARTS_SUM_MAX {
+        self.all_schemas.values = self.all_schemas.values.saturating_add(position.times);
+        if self.all_schemas.values > SCHEMA_PARTS_SUM_MAX {
             return Err(format!(
                 "is too much: all schemas together have more than {SCHEMA_PARTS_SUM_MAX} parts"
             ));
@@ -174,21 +189,22 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    fn keyword(&mut self, key: &str, value: &'a Value, position: Position) -> Result<(), String> {
+    /// Checks a keyword, and visits the schema to which a `$ref` refers.
+    fn check_keyword(&mut self, key: &str, value: &'a Value, position: Position) -> Result<(), String> {
         if DOUBLING.contains(&key) {
             return Err(unsupported(key));
         }
         match (key, value) {
             ("$ref", Value::String(text)) => self.follow(text, position)?,
             ("$schema", Value::String(text)) if !self.is_dialect(text, position) => {
-                return Err(format!("has an unsupported dialect: `{}`", short(text)));
+                return Err(format!("has an unsupported dialect: `{}`", excerpt(text)));
             }
-            ("pattern", Value::String(_)) => self.used.patterns += 1,
-            ("patternProperties", Value::Object(patterns)) => self.used.patterns += patterns.len(),
+            ("pattern", Value::String(_)) => self.all_schemas.patterns += 1,
+            ("patternProperties", Value::Object(patterns)) => self.all_schemas.patterns += patterns.len(),
             (key, Value::String(_)) if FORBIDDEN.contains(&key) => return Err(unsupported(key)),
             _ => {}
         }
-        if self.used.patterns > SCHEMA_PATTERNS_MAX {
+        if self.all_schemas.patterns > SCHEMA_PATTERNS_MAX {
             return Err(format!(
                 "is too much: all schemas together have more than {SCHEMA_PATTERNS_MAX} patterns"
             ));
@@ -196,35 +212,38 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    /// Returns whether a dialect is supported. A part of a schema can only repeat that of the full schema.
+    /// Returns whether the dialect that a `$schema` names is supported. Inside a schema, it must be the dialect of the full
+    /// schema.
     fn is_dialect(&self, text: &str, position: Position) -> bool {
-        let known = |text: &str| DIALECTS.into_iter().find(|dialect| text.contains(dialect));
-        let own = known(text);
+        let find_dialect = |text: &str| DIALECTS.into_iter().find(|dialect| text.contains(dialect));
+        let own = find_dialect(text);
         if position.depth == 0 {
             return own.is_some();
         }
         let root = self.root.get("$schema").and_then(Value::as_str);
-        own.is_some() && own == root.map_or(Some(DEFAULT_DIALECT), known)
+        own.is_some() && own == root.map_or(Some(DEFAULT_DIALECT), find_dialect)
     }
 
+    /// Visits the schema to which a reference refers. A reference to another document is an error.
     fn follow(&mut self, reference: &str, position: Position) -> Result<(), String> {
         let inside = reference.strip_prefix('#').filter(|_| !reference.contains('%'));
         let Some(pointer) = inside.filter(|pointer| pointer.is_empty() || pointer.starts_with('/')) else {
-            let reference = short(reference);
+            let reference = excerpt(reference);
             return Err(format!("refers to `{reference}`, which is not inside the schema"));
         };
         let Some(part) = self.root.pointer(pointer) else {
-            return Err(format!("refers to `{}`, which does not exist", short(reference)));
+            return Err(format!("refers to `{}`, which does not exist", excerpt(reference)));
         };
         // The path may pass through data, whose keywords have not been checked.
         for (end, _) in pointer.match_indices('/') {
-            let passed = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
-            let has_keyword = |key: &&str| passed.is_some_and(|part| part.get(*key).is_some_and(Value::is_string));
+            let ancestor = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
+            let has_keyword =
+                |key: &&str| ancestor.is_some_and(|fields| fields.get(*key).is_some_and(Value::is_string));
             if let Some(key) = FORBIDDEN.iter().find(|key| has_keyword(key)) {
                 return Err(unsupported(key));
             }
         }
-        self.schema(part, position.below())
+        self.visit_schema(part, position.below())
     }
 }
 
@@ -232,7 +251,7 @@ fn unsupported(keyword: &str) -> String {
     format!("uses `{keyword}`, which is not supported")
 }
 
-/// Returns untrusted text for an error message.
-pub(super) fn short(text: &str) -> String {
+/// Returns the beginning of untrusted text, in printable form, for an error message.
+pub(super) fn excerpt(text: &str) -> String {
     printable(text).chars().take(QUOTED_CHARS_MAX).collect()
 }

@@ -51,7 +51,7 @@ pub struct CallOutcome {
     pub for_llm: String,
     /// The text that the user reads, if it differs.
     pub for_user: Option<String>,
-    /// Whether the tool failed.
+    /// Whether the tool failed, or could not run.
     pub is_error: bool,
     /// The value of the result, unless `for_llm` is its JSON form.
     pub value: Option<Value>,
@@ -65,7 +65,7 @@ pub struct CallOutcome {
 pub enum OutcomeReview {
     /// The outcome stays as it is.
     Keep,
-    /// The outcome is replaced. The Rust value of a typed result and the source of an error are removed.
+    /// The outcome is replaced. The Rust value of a typed result and the cause of a failure are removed.
     Replace(CallOutcome),
     /// The outcome is withheld. The call may have taken effect.
     Withhold {
@@ -74,11 +74,11 @@ pub enum OutcomeReview {
     },
 }
 
-/// A rule around the calls of tools: it receives every call before the call runs, and every outcome before the model or
-/// the user reads it.
+/// Code that decides about the calls of tools. It receives every call before the call runs, and every outcome before the model
+/// or the user reads it.
 ///
-/// [`Interception`](crate::Interception) applies it as a guard, which covers nested calls, agents, entities and late results. An error
-/// of the interceptor denies the call, or withholds its outcome.
+/// [`Interception`](crate::Interception) applies it as a guard, which covers nested calls, agents, entities and late
+/// results. An error of the interceptor denies the call, or withholds its outcome.
 #[async_trait]
 pub trait Interceptor: Send + Sync {
     /// Returns the name, for error messages and the log.
@@ -87,13 +87,14 @@ pub trait Interceptor: Send + Sync {
     /// Decides about a call before it runs.
     ///
     /// # Errors
-    /// Any error denies the call. It is logged; the model reads only that the interceptor failed.
+    /// Any error denies the call. The error is logged; the model reads only that the interceptor failed.
     async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error>;
 
-    /// Decides about the outcome of a call that ran. A result that is delivered later is reviewed when it is delivered.
+    /// Decides about the outcome of a call: a result, or an error that the model receives. A result that is delivered later is
+    /// reviewed when it is delivered.
     ///
     /// # Errors
-    /// Any error withholds the outcome. It is logged; the model reads only that the interceptor failed.
+    /// Any error withholds the outcome. The error is logged; the model reads only that the interceptor failed.
     async fn after(
         &self,
         call: &InterceptedCall,

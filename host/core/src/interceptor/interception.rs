@@ -15,8 +15,8 @@ use crate::{
 
 /// A decorator that passes the calls of tools and their outcomes to an [`Interceptor`].
 ///
-/// It is a [guard](Decorator::is_guard): it stays on a tool that is replaced, and applies to the methods of entities and to the tools
-/// of agents. It fails closed: if the interceptor fails, the call does not run, or its outcome is withheld.
+/// It is a [guard](Decorator::is_guard): it stays on a tool that is replaced, and applies to the methods of entities and to
+/// the tools of agents. It fails closed: if the interceptor fails, the call does not run, or its outcome is withheld.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -48,38 +48,38 @@ use crate::{
 pub struct Interception(Arc<dyn Interceptor>);
 
 impl Interception {
-    /// Applies an interceptor.
+    /// Creates the guard that applies an interceptor.
     #[must_use]
     pub fn new(interceptor: impl Interceptor + 'static) -> Self {
         Self(Arc::new(interceptor))
     }
 
     async fn decide(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, ToolError> {
-        let decided = tokio::select! {
+        let decision = tokio::select! {
             biased;
             () = context.cancel().cancelled() => {
                 let message = "the call was cancelled before it was checked; it did not run";
-                return Err(refused(ErrorKind::Cancelled, Phase::Validate, message.to_owned(), call));
+                return Err(refusal(ErrorKind::Cancelled, Phase::Validate, message.to_owned(), call));
             }
-            decided = self.0.before(call, context) => decided,
+            decision = self.0.before(call, context) => decision,
         };
-        decided.map_err(|error| {
+        decision.map_err(|error| {
             let message = format!(
                 "the call did not run, because the interceptor `{}` failed",
                 self.0.name()
             );
-            self.failed(&error, message, Phase::Validate, call)
+            self.log_failure(&error, message, Phase::Validate, call)
         })
     }
 
     /// Returns the arguments with which a call may run.
-    async fn allowed(&self, call: &InterceptedCall, context: &ToolContext) -> Result<Arguments, ToolError> {
+    async fn allowed_arguments(&self, call: &InterceptedCall, context: &ToolContext) -> Result<Arguments, ToolError> {
         match self.decide(call, context).await? {
             CallDecision::Continue => Ok(call.arguments.clone()),
             CallDecision::Edit(arguments) => Ok(arguments),
             CallDecision::Deny { reason } => {
                 let message = format!("the interceptor `{}` denied the call: {reason}", self.0.name());
-                Err(refused(ErrorKind::Denied, Phase::Validate, message, call))
+                Err(refusal(ErrorKind::Denied, Phase::Validate, message, call))
             }
         }
     }
@@ -89,41 +89,42 @@ impl Interception {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
 
+    /// Passes an outcome to the interceptor, and returns the outcome that the interceptor allows.
     async fn review(
         &self,
         call: &InterceptedCall,
         outcome: Result<ToolResult, ToolError>,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let seen = match &outcome {
+        let outcome_to_review = match &outcome {
             Ok(result) => outcome_of(result),
             Err(ToolError::Model(error)) => outcome_of_error(error),
             // The run ends, and no model reads the error.
             Err(ToolError::Operator(_)) => return outcome,
         };
-        let reviewed = self.0.after(call, seen, context).await;
+        let review = self.0.after(call, outcome_to_review, context).await;
         let withheld = |reason: String| {
             let message = format!("the result is withheld, and the call may have taken effect: {reason}");
-            Err(refused(ErrorKind::Denied, Phase::Execute, message, call))
+            Err(refusal(ErrorKind::Denied, Phase::Execute, message, call))
         };
-        match reviewed {
+        match review {
             Ok(OutcomeReview::Keep) => outcome,
-            Ok(OutcomeReview::Replace(new)) => replaced(outcome, new),
+            Ok(OutcomeReview::Replace(new)) => replace_outcome(outcome, new),
             Ok(OutcomeReview::Withhold { reason }) => withheld(reason),
             Err(error) => {
                 let message = format!(
                     "the result is withheld, and the call may have taken effect, because the interceptor `{}` failed",
                     self.0.name()
                 );
-                Err(self.failed(&error, message, Phase::Execute, call))
+                Err(self.log_failure(&error, message, Phase::Execute, call))
             }
         }
     }
 
     /// Logs the error of an interceptor for the operator, and returns the error that the model receives.
-    fn failed(&self, error: &Error, message: String, phase: Phase, call: &InterceptedCall) -> ToolError {
+    fn log_failure(&self, error: &Error, message: String, phase: Phase, call: &InterceptedCall) -> ToolError {
         tracing::warn!(interceptor = self.0.name(), tool = %call.tool, %error, "an interceptor failed");
-        refused(ErrorKind::Denied, phase, message, call)
+        refusal(ErrorKind::Denied, phase, message, call)
     }
 }
 
@@ -142,8 +143,8 @@ impl Decorator for Interception {
         if is_of_host(tool) {
             return Ok(arguments);
         }
-        let call = intercepted(tool, arguments);
-        let arguments = self.allowed(&call, context).await?;
+        let call = intercepted_call(tool, arguments);
+        let arguments = self.allowed_arguments(&call, context).await?;
         PriorDecisions::record(context, &call.tool, &arguments, self.address());
         Ok(arguments)
     }
@@ -157,29 +158,29 @@ impl Decorator for Interception {
         if is_of_host(tool) {
             return tool.call(arguments, context).await;
         }
-        let mut call = intercepted(tool, arguments);
+        let mut call = intercepted_call(tool, arguments);
         if !PriorDecisions::take(context, &call.tool, &call.arguments, self.address()) {
-            call.arguments = self.allowed(&call, context).await?;
+            call.arguments = self.allowed_arguments(&call, context).await?;
         }
         let call = Arc::new(call);
         let late = LateInterception {
             interception: self.clone(),
             call: call.clone(),
         };
-        let inner = LateReviews::add(context, Arc::new(late));
-        let outcome = tool.call(call.arguments.clone(), &inner).await;
+        let inner_context = LateReviews::add(context, Arc::new(late));
+        let outcome = tool.call(call.arguments.clone(), &inner_context).await;
         self.review(&call, outcome, context).await
     }
 }
 
-/// Returns whether a tool belongs to the host. Such a tool calls or shows other tools, whose calls and results were
-/// intercepted.
+/// Returns whether a tool belongs to the host. Such a tool is not intercepted, because it calls or shows other tools, whose own
+/// calls and results are intercepted.
 fn is_of_host(tool: &dyn Tool) -> bool {
     let definition = tool.definition();
     definition.id == ToolId::host(definition.name())
 }
 
-fn intercepted(tool: &dyn Tool, arguments: Arguments) -> InterceptedCall {
+fn intercepted_call(tool: &dyn Tool, arguments: Arguments) -> InterceptedCall {
     let definition = tool.definition();
     InterceptedCall::new(definition.id.unbound(), definition.name(), arguments)
 }
@@ -198,7 +199,7 @@ impl LateReview for LateInterception {
     }
 }
 
-fn refused(kind: ErrorKind, phase: Phase, message: String, call: &InterceptedCall) -> ToolError {
+fn refusal(kind: ErrorKind, phase: Phase, message: String, call: &InterceptedCall) -> ToolError {
     ToolError::Model(Error::new(kind, phase, message).with_tool(call.name.clone()))
 }
 
@@ -225,7 +226,7 @@ fn outcome_of_error(error: &Error) -> CallOutcome {
     }
 }
 
-/// Returns whether a text is the JSON form of a value, a string without quotes.
+/// Returns whether a text is the JSON form of a value. The form of a string has no quotes.
 fn is_text_of(text: &str, value: &Value) -> bool {
     match value {
         Value::String(value) => value == text,
@@ -236,9 +237,10 @@ fn is_text_of(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Replaces an outcome. Texts, value and artifacts are those of the interceptor. The Rust value and the source
-/// are removed; so are the entities whose id the interceptor removed from the text.
-fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
+/// Replaces an outcome. Texts, value and artifacts are those of the interceptor. If the text was the JSON form of the value,
+/// and the interceptor returns no value, the value is read from the new text. The Rust value and the source are removed; so
+/// are the entities whose id the interceptor removed from the text.
+fn replace_outcome(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<ToolResult, ToolError> {
     let mut result = match outcome {
         Ok(result) => result,
         Err(error) => {
@@ -256,7 +258,7 @@ fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<
             return Err(ToolError::Model(replaced.with_denied(report.denied.clone())));
         }
     };
-    reject_hidden(&mut result, &new.for_llm);
+    reject_hidden_entities(&mut result, &new.for_llm);
     result.value = match (new.value, &result.value) {
         (Some(value), _) => Some(value),
         (None, Some(value)) if is_text_of(&result.for_llm, value) => Some(match value {
@@ -281,7 +283,7 @@ fn replaced(outcome: Result<ToolResult, ToolError>, new: CallOutcome) -> Result<
 }
 
 /// Rejects the entities whose id the interceptor removed from the text: the names of their tools would contain the id.
-fn reject_hidden(result: &mut ToolResult, text: &str) {
+fn reject_hidden_entities(result: &mut ToolResult, text: &str) {
     for provider in std::mem::take(&mut result.providers) {
         let is_hidden = |id: &String| result.for_llm.contains(id.as_str()) && !text.contains(id.as_str());
         if provider.instance_id().as_ref().is_some_and(is_hidden) {

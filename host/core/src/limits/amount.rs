@@ -65,8 +65,8 @@ impl IntoAmount<Duration> for Duration {
 fn with_separators(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (position, digit) in digits.char_indices() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

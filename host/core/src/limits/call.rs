@@ -8,8 +8,8 @@ use crate::error::{Error, ErrorKind, Phase};
 /// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls.
 pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 
-/// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities that the
-/// call returns share them.
+/// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities
+/// that the call returns share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// Fuel, about one unit per instruction. The default suffices for about three seconds of computation.
@@ -22,12 +22,12 @@ pub struct CallLimits {
     pub stack_bytes_max: usize,
     /// Elements over all tables of the instance.
     pub table_elements_max: u64,
-    /// Core instances, and separately memories, and separately tables. A component of a large toolchain has about a dozen of
+    /// Core instances; memories and tables have the same limit each. A component of a large toolchain has about a dozen of
     /// each.
     pub instances_max: usize,
     /// The result as JSON, in bytes.
     pub result_bytes_max: u64,
-    /// Bytes of standard output, error and log that are stored; the rest is dropped, and the call continues.
+    /// Bytes of standard output, standard error and log that are stored; the rest is dropped, and the call continues.
     pub log_bytes_max: usize,
     /// Artifacts that the guest returns, as JSON, in bytes.
     pub artifact_bytes_max: u64,
@@ -37,15 +37,15 @@ pub struct CallLimits {
     pub host_call_bytes_max: u64,
     /// Live host resources and component handles.
     pub resources_max: usize,
-    /// Memory of the host that these resources hold, in bytes: headers, buffers, connections, lists of directories. A session
+    /// Memory of the host that the resources hold, in bytes: headers, buffers, connections, lists of directories. A session
     /// instance keeps its resources between calls.
     pub host_memory_bytes_max: u64,
     /// HTTP requests of the guest, including those of nested calls.
     pub http_requests_max: u32,
     /// Bytes of HTTP requests and responses, headers and bodies, including those of nested calls.
     pub http_bytes_max: u64,
-    /// Depth of nested calls, the outermost included; 1 allows no nested call. Each holds an instance with its memory until the
-    /// calls inside it end.
+    /// Depth of nested calls, the outermost call included; 1 allows no nested call. Each call holds an instance with its memory
+    /// until the calls inside it end.
     pub nested_depth_max: u32,
     /// Nested calls, including those that nested calls make.
     pub nested_calls_max: u32,
@@ -75,9 +75,10 @@ impl Default for CallLimits {
     }
 }
 
-/// Requested limits; a limit that is not set falls back to the next source.
+/// Some limits of a call, as an operator, a project, a package or a caller sets them. For a limit that is not set, the next
+/// source decides: the operator's limits or the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LimitRequest {
+pub struct LimitOverrides {
     /// See [`CallLimits::fuel_max`].
     pub fuel_max: Option<u64>,
     /// See [`CallLimits::wall_max`].
@@ -108,22 +109,23 @@ pub struct LimitRequest {
     pub nested_calls_max: Option<u32>,
 }
 
-impl LimitRequest {
-    /// Requests a fuel limit.
+impl LimitOverrides {
+    /// Sets a fuel limit.
     #[must_use]
     pub fn with_fuel_max(mut self, fuel_max: u64) -> Self {
         self.fuel_max = Some(fuel_max);
         self
     }
 
-    /// Requests a limit of wall-clock time.
+    /// Sets a limit of wall-clock time.
     #[must_use]
     pub fn with_wall_max(mut self, wall_max: Duration) -> Self {
         self.wall_max = Some(wall_max);
         self
     }
 
-    /// Raises the limit of wall-clock time to [`LONG_RUNNING_WALL`], unless it is higher.
+    /// Raises the limit of wall-clock time to [`LONG_RUNNING_WALL`], unless it is higher already. A limit that is not set
+    /// counts as the default.
     #[must_use]
     pub fn long_running(mut self) -> Self {
         let wall = self.wall_max.unwrap_or(CallLimits::default().wall_max);
@@ -131,91 +133,91 @@ impl LimitRequest {
         self
     }
 
-    /// Requests a memory limit, in bytes.
+    /// Sets a memory limit, in bytes.
     #[must_use]
     pub fn with_memory_bytes_max(mut self, memory_bytes_max: u64) -> Self {
         self.memory_bytes_max = Some(memory_bytes_max);
         self
     }
 
-    /// Requests a limit of the result, in bytes.
+    /// Sets a limit of the size of the result, in bytes.
     #[must_use]
     pub fn with_result_bytes_max(mut self, result_bytes_max: u64) -> Self {
         self.result_bytes_max = Some(result_bytes_max);
         self
     }
 
-    /// Requests a limit of standard output, standard error and log, in bytes.
+    /// Sets a limit of the stored standard output, standard error and log, in bytes.
     #[must_use]
     pub fn with_log_bytes_max(mut self, log_bytes_max: usize) -> Self {
         self.log_bytes_max = Some(log_bytes_max);
         self
     }
 
-    /// Requests a limit of all artifacts, in bytes.
+    /// Sets a limit of the total size of all artifacts, in bytes.
     #[must_use]
     pub fn with_artifact_bytes_max(mut self, artifact_bytes_max: u64) -> Self {
         self.artifact_bytes_max = Some(artifact_bytes_max);
         self
     }
 
-    /// Requests a limit of calls into the host.
+    /// Sets a limit of the number of calls into the host.
     #[must_use]
     pub fn with_host_calls_max(mut self, host_calls_max: u64) -> Self {
         self.host_calls_max = Some(host_calls_max);
         self
     }
 
-    /// Requests a limit of the bytes that one call into the host copies.
+    /// Sets a limit of the bytes that one call into the host, or one result, copies.
     #[must_use]
     pub fn with_host_call_bytes_max(mut self, host_call_bytes_max: u64) -> Self {
         self.host_call_bytes_max = Some(host_call_bytes_max);
         self
     }
 
-    /// Requests a limit of live host resources and component handles.
+    /// Sets a limit of the number of live host resources and component handles.
     #[must_use]
     pub fn with_resources_max(mut self, resources_max: usize) -> Self {
         self.resources_max = Some(resources_max);
         self
     }
 
-    /// Requests a limit of the host memory that resources hold, in bytes.
+    /// Sets a limit of the host memory that resources hold, in bytes.
     #[must_use]
     pub fn with_host_memory_bytes_max(mut self, host_memory_bytes_max: u64) -> Self {
         self.host_memory_bytes_max = Some(host_memory_bytes_max);
         self
     }
 
-    /// Requests a limit of HTTP requests.
+    /// Sets a limit of the number of HTTP requests.
     #[must_use]
     pub fn with_http_requests_max(mut self, http_requests_max: u32) -> Self {
         self.http_requests_max = Some(http_requests_max);
         self
     }
 
-    /// Requests a limit of HTTP traffic, in bytes.
+    /// Sets a limit of HTTP traffic, in bytes.
     #[must_use]
     pub fn with_http_bytes_max(mut self, http_bytes_max: u64) -> Self {
         self.http_bytes_max = Some(http_bytes_max);
         self
     }
 
-    /// Requests a limit of the depth of nested calls, the outermost included.
+    /// Sets a limit of the depth of nested calls, the outermost call included.
     #[must_use]
     pub fn with_nested_depth_max(mut self, nested_depth_max: u32) -> Self {
         self.nested_depth_max = Some(nested_depth_max);
         self
     }
 
-    /// Requests a limit of nested calls.
+    /// Sets a limit of the number of nested calls.
     #[must_use]
     pub fn with_nested_calls_max(mut self, nested_calls_max: u32) -> Self {
         self.nested_calls_max = Some(nested_calls_max);
         self
     }
 
-    /// Returns each limit from `self`, or else from `other`.
+    /// Returns the limits of `self`, and for those that it does not set the limits of `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {
@@ -236,10 +238,10 @@ impl LimitRequest {
         }
     }
 
-    /// Rejects limits of zero. Calls, or the calls that use what is limited, could not run with them.
+    /// Rejects zero for the limits that do not accept it.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a limit of zero.
+    /// [`ErrorKind::Configuration`] if such a limit is zero.
     pub fn check(&self) -> Result<(), Error> {
         let zeros = [
             ("fuel_max", self.fuel_max == Some(0)),
@@ -265,11 +267,12 @@ impl LimitRequest {
     }
 }
 
-/// Computes the limits of a call: the minimum of the limits of the process, of the operator and of the request.
+/// Computes the limits of a call: the minimum of the limits of the process, of the operator and of `request`, the limits
+/// that the package or the caller of a plugin requests.
 ///
-/// A limit that the operator does not set has its default, so that a plugin can lower its limits but never raise them.
+/// A limit that the operator does not set has its default, so that a request can lower the limits but never raise them.
 #[must_use]
-pub fn effective(engine: &EngineLimits, operator: &LimitRequest, request: &LimitRequest) -> CallLimits {
+pub fn effective(engine: &EngineLimits, operator: &LimitOverrides, request: &LimitOverrides) -> CallLimits {
     let defaults = CallLimits::default();
     macro_rules! smallest {
         ($field:ident) => {{
@@ -305,13 +308,13 @@ mod tests {
     #[test]
     fn request_lowers_a_limit_but_never_raises_it() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::default()
+        let operator = LimitOverrides::default()
             .with_fuel_max(1_000)
             .with_wall_max(Duration::from_secs(60));
         let lower = effective(
             &engine,
             &operator,
-            &LimitRequest::default()
+            &LimitOverrides::default()
                 .with_fuel_max(10)
                 .with_wall_max(Duration::from_secs(1)),
         );
@@ -319,15 +322,15 @@ mod tests {
         let higher = effective(
             &engine,
             &operator,
-            &LimitRequest::default()
+            &LimitOverrides::default()
                 .with_fuel_max(u64::MAX)
                 .with_wall_max(Duration::MAX),
         );
         assert_eq!((higher.fuel_max, higher.wall_max), (1_000, Duration::from_secs(60)));
         let unset = effective(
             &engine,
-            &LimitRequest::default(),
-            &LimitRequest::default().with_fuel_max(u64::MAX),
+            &LimitOverrides::default(),
+            &LimitOverrides::default().with_fuel_max(u64::MAX),
         );
         assert_eq!(
             unset,
@@ -339,11 +342,11 @@ mod tests {
     #[test]
     fn operator_cannot_exceed_the_limits_of_the_process() {
         let engine = EngineLimits::default();
-        let operator = LimitRequest::default()
+        let operator = LimitOverrides::default()
             .with_memory_bytes_max(u64::MAX)
             .with_wall_max(Duration::MAX)
             .with_nested_depth_max(u32::MAX);
-        let limits = effective(&engine, &operator, &LimitRequest::default());
+        let limits = effective(&engine, &operator, &LimitOverrides::default());
         assert_eq!(limits.memory_bytes_max, engine.memory_bytes_max);
         assert_eq!(limits.wall_max, engine.call_wall_max);
         assert_eq!(limits.nested_depth_max, engine.nested_depth_max);
@@ -352,17 +355,17 @@ mod tests {
     // accept: 119
     #[test]
     fn long_running_raises_the_time_limit_and_never_lowers_it() {
-        let wall = |operator: LimitRequest| {
-            let package = LimitRequest::default().with_wall_max(Duration::from_secs(400));
+        let wall = |operator: LimitOverrides| {
+            let package = LimitOverrides::default().with_wall_max(Duration::from_secs(400));
             effective(&EngineLimits::default(), &operator.long_running(), &package).wall_max
         };
-        assert_eq!(wall(LimitRequest::default()), Duration::from_secs(300));
+        assert_eq!(wall(LimitOverrides::default()), Duration::from_secs(300));
         assert_eq!(
-            wall(LimitRequest::default().with_wall_max(Duration::from_secs(1))),
+            wall(LimitOverrides::default().with_wall_max(Duration::from_secs(1))),
             Duration::from_secs(300)
         );
         assert_eq!(
-            wall(LimitRequest::default().with_wall_max(Duration::from_secs(900))),
+            wall(LimitOverrides::default().with_wall_max(Duration::from_secs(900))),
             Duration::from_secs(400)
         );
     }
@@ -371,18 +374,18 @@ mod tests {
     #[test]
     fn a_limit_of_zero_is_refused() {
         for zero in [
-            LimitRequest::default().with_fuel_max(0),
-            LimitRequest::default().with_wall_max(Duration::ZERO),
-            LimitRequest::default().with_memory_bytes_max(0),
-            LimitRequest::default().with_http_bytes_max(0),
-            LimitRequest::default().with_nested_depth_max(0),
+            LimitOverrides::default().with_fuel_max(0),
+            LimitOverrides::default().with_wall_max(Duration::ZERO),
+            LimitOverrides::default().with_memory_bytes_max(0),
+            LimitOverrides::default().with_http_bytes_max(0),
+            LimitOverrides::default().with_nested_depth_max(0),
         ] {
             assert!(zero.check().is_err(), "{zero:?}");
         }
         for valid in [
-            LimitRequest::default().with_fuel_max(u64::MAX),
-            LimitRequest::default().with_http_requests_max(0),
-            LimitRequest::default().with_nested_calls_max(0),
+            LimitOverrides::default().with_fuel_max(u64::MAX),
+            LimitOverrides::default().with_http_requests_max(0),
+            LimitOverrides::default().with_nested_calls_max(0),
         ] {
             assert!(valid.check().is_ok(), "{valid:?}");
         }

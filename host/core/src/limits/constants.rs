@@ -34,7 +34,7 @@ limits! {
         WIT_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of the user interfaces in a component.
         UI_BYTES_MAX: u64 = 4 << 20, Bytes;
-        /// Maximum size of the requests of a component in the form of another host: a file next to it, or a section in it.
+        /// Maximum size of the capability requests of a component in the format of another host, as a file or a custom section.
         REQUESTS_BYTES_MAX: u64 = 64 << 10, Bytes;
         /// Maximum size of the grants file.
         /// A hundred plugins with ten rules each need a tenth of it.
@@ -49,7 +49,7 @@ limits! {
         /// The default suffices for several hundred components of a large toolchain.
         CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`CodeCache::set_bytes_max`";
         /// Maximum size of an index of packages.
-        /// An entry has 200 bytes: it suffices for 80,000 releases.
+        /// An entry has 200 bytes, so that the limit suffices for 80,000 releases.
         PACKAGE_INDEX_BYTES_MAX: u64 = 16 << 20, Bytes;
         /// Maximum time of the download of a package or an index.
         DOWNLOAD_WALL_MAX: Duration = Duration::from_secs(120), Time, "`HttpDownloader::new`, `add --timeout`";
@@ -63,7 +63,7 @@ limits! {
         /// A long conversation has a few hundred lines.
         SCENARIO_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of a file of word vectors.
-        /// Usual ones have 16 to 64 MiB. The file is kept in memory.
+        /// Usual files have 16 to 64 MiB. The vectors are kept in memory.
         VECTORS_BYTES_MAX: u64 = 256 << 20, Bytes;
         /// Maximum size of the tokenizer of word vectors.
         TOKENIZER_BYTES_MAX: u64 = 16 << 20, Bytes;
@@ -72,6 +72,7 @@ limits! {
         /// Maximum number of exported functions of a component that become tools.
         FUNCTIONS_MAX: usize = 4_096, Count;
         /// Maximum number of parts of the types of one function.
+        /// Each type, field and case is a part, and a long name is several parts.
         FUNCTION_PARTS_MAX: usize = 4_096, Count;
         /// Maximum number of parts of the types of all functions of a component.
         COMPONENT_PARTS_MAX: usize = 1 << 17, Count;
@@ -97,15 +98,16 @@ limits! {
         /// Maximum time of one discovery of dynamic tools, compilation included.
         /// A component that queries a server may need seconds.
         DISCOVERY_WALL_MAX: Duration = Duration::from_secs(10), Time;
-        /// Maximum size of a schema that a component returns.
+        /// Maximum size of a schema that a component or an MCP server returns.
         /// Schemas are part of every request to a model.
         SCHEMA_BYTES_MAX: usize = 64 << 10, Bytes;
         /// Maximum depth of such a schema, references followed.
         SCHEMA_DEPTH_MAX: usize = 32, Count;
-        /// Maximum number of parts of such a schema, references followed.
-        /// A schema that refers to itself twice at each step doubles each time.
+        /// Maximum number of JSON values of such a schema, references followed.
+        /// A schema that refers to another one twice at each of its levels doubles with each level.
         SCHEMA_PARTS_MAX: usize = 8_192, Count;
-        /// Maximum number of parts of all schemas of a component: 256 tools of 250 parts each.
+        /// Maximum number of JSON values of all schemas of a component: 256 tools of 250 values each.
+        /// For an MCP server, this limit and those of patterns apply to each group of 256 tools.
         SCHEMA_PARTS_SUM_MAX: usize = 64 << 10, Count;
         /// Maximum number of patterns of all schemas of a component.
         SCHEMA_PATTERNS_MAX: usize = 256, Count;
@@ -126,14 +128,15 @@ limits! {
         MCP_REQUEST_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum number of tools of an MCP server; the others are withheld.
         MCP_TOOLS_MAX: usize = 1_024, Count;
-        /// Maximum number of pages of one list of an MCP server.
+        /// Maximum number of pages of one listing of an MCP server.
+        /// A listing returns all tools, resources or prompts, in one request for each page.
         MCP_PAGES_MAX: usize = 64, Count;
         /// Maximum number of resources or prompts that a list shows to a model.
         MCP_LISTED_MAX: usize = 200, Count;
         /// Maximum time to start an MCP server and agree on a revision.
         /// Runners such as `npx` download the server first.
         MCP_STARTUP_WALL_MAX: Duration = Duration::from_secs(60), Time, "`startup_timeout`, `ServerConfig::with_startup_timeout`";
-        /// Maximum time of one list of an MCP server, all its pages included.
+        /// Maximum time of one listing of an MCP server, all its pages included.
         MCP_LIST_WALL_MAX: Duration = Duration::from_secs(30), Time;
         /// Maximum time of a call of an MCP tool without progress.
         MCP_CALL_WALL_MAX: Duration = Duration::from_secs(60), Time, "`timeout`, `ServerConfig::with_timeout`";
@@ -189,7 +192,7 @@ limits! {
         /// Models choose badly among more tools, and each definition costs tokens in every request.
         TOOLS_VISIBLE_MAX: usize = 40, Count, "`ToolwitBuilder::tools_visible_max`";
         /// Maximum time that a search waits for the sources of tools.
-        /// For a slower source, the tools of its last list are searched.
+        /// For a slower source, the tools that it last listed are searched.
         SEARCH_WALL_MAX: Duration = Duration::from_secs(5), Time;
         /// Maximum time that a turn waits for the tools of a source, such as a server.
         /// A slower source continues to start, and its tools come later.
@@ -208,11 +211,11 @@ limits! {
         /// The id appears in results and in tool names.
         ENTITY_ID_BYTES_MAX: usize = 256, Bytes;
         /// Maximum number of entities of one type in a result that have tools of their own.
-        /// More entities share one set of tools, which take the id as an argument. It applies to native objects and to resources of
-        /// plugins.
-        ENTITIES_PER_RESULT_MAX: usize = 16, Count;
+        /// If a result has more, they share one set of tools, which take the id as an argument. The limit applies to native
+        /// objects and to resources of plugins.
+        ENTITIES_WITH_OWN_TOOLS_MAX: usize = 16, Count;
         /// Maximum time of one decision of an interceptor.
-        /// It delays every call that it wraps.
+        /// An interceptor delays every call that it receives.
         INTERCEPTOR_WALL_MAX: Duration = Duration::from_secs(5), Time;
         /// Maximum number of background tasks of a conversation.
         BACKGROUND_TASKS_MAX: usize = 64, Count;
@@ -236,13 +239,13 @@ limits! {
         /// Maximum size of a result in one message; the model reads the rest with `read_result`.
         SHOWN_RESULT_BYTES_MAX: usize = 32 << 10, Bytes, "`LoopLimits::result_bytes_max`";
         /// Maximum size of the artifacts of a call in a session or trace, as JSON.
-        /// It suffices for records and small images.
-        RECORDED_ARTIFACTS_BYTES_MAX: usize = 1 << 20, Bytes, "fixed";
+        /// The limit suffices for records and small images.
+        RECORDED_ARTIFACTS_BYTES_MAX: usize = 1 << 20, Bytes;
         /// Maximum size of the artifacts of a run in a session or trace, as JSON.
-        /// It keeps a long session small enough to be read at once.
-        RECORDED_RUN_ARTIFACTS_BYTES_MAX: usize = 16 << 20, Bytes, "fixed";
+        /// The limit keeps a long session small enough to be read into memory.
+        RECORDED_RUN_ARTIFACTS_BYTES_MAX: usize = 16 << 20, Bytes;
         /// Maximum number of tools that are declared to the model; beyond it, the least recently used are hidden.
-        /// Providers reject more.
+        /// Providers reject requests with more tools.
         DECLARED_TOOLS_MAX: usize = 128, Count, "`LoopLimits::tools_max`";
     }
 }

@@ -10,25 +10,27 @@ pub struct EngineLimits {
     pub memory_bytes_max: u64,
     /// The stack of WebAssembly code, in bytes. A guest that needs more than 1 MiB almost certainly has a recursion bug.
     pub stack_bytes_max: usize,
-    /// Live instances of all plugins. Each occupies a slot of the pool.
+    /// Live instances of all plugins. Each instance occupies a slot of the pool.
     pub instances_max: u32,
-    /// Maximum size of a component file, in bytes. It rejects a sparse file before it is read.
+    /// Maximum size of a component file, in bytes. A larger file, which may be sparse, is rejected before it is read.
     pub component_bytes_max: u64,
     /// Maximum time that a caller waits for one component to be validated and compiled.
     pub load_wall_max: Duration,
     /// Maximum time of the compilation of one component in a process of its own. At the limit, the process is stopped.
     pub compile_wall_max: Duration,
-    /// Maximum memory of a process that compiles one component, in bytes. For a small component, the limit is a part of
-    /// it.
+    /// Maximum memory of a process that compiles one component, in bytes. The limit of a small component is lower, and
+    /// depends on the size of the component.
     pub compile_memory_bytes_max: u64,
-    /// Maximum size of the machine code that a process returns for one component, in bytes. For a small component, the
-    /// limit is a part of it.
+    /// Maximum size of the machine code that such a process returns for one component, in bytes. The limit of a small
+    /// component is lower, and depends on the size of the component.
     pub code_bytes_max: u64,
     /// The highest wall-clock limit of a call that an operator can set.
     pub call_wall_max: Duration,
-    /// Depth of nested calls, the outermost included. Each holds an instance with its memory.
+    /// The highest depth of nested calls that an operator can set, the outermost call included. Each call holds an instance
+    /// with its memory.
     pub nested_depth_max: u32,
-    /// Concurrent calls of one plugin; further calls are queued. The default is the number of processors.
+    /// Concurrent calls of one plugin; further calls are queued. The default is the number of processors, or two if it is
+    /// unknown.
     pub calls_per_plugin_max: usize,
     /// Live session instances of one conversation.
     pub sessions_per_conversation_max: usize,

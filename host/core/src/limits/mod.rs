@@ -1,7 +1,8 @@
-//! The limits that a call, a run or a file can reach, each with its default and the reason for the default.
+//! The limits of calls, runs, files and of the process, with their defaults and reasons.
 //!
 //! [`all_limits`] is the table of all limits. [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to
-//! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the requested limit.
+//! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the limit that the
+//! package or the caller requests.
 //! The constants are limits with one value for the process; other crates enforce them.
 
 mod amount;
@@ -13,13 +14,13 @@ mod unit;
 mod within;
 
 pub use amount::Amount;
-pub use call::{CallLimits, LONG_RUNNING_WALL, LimitRequest, effective};
+pub use call::{CallLimits, LONG_RUNNING_WALL, LimitOverrides, effective};
 pub use constants::{
     AGENT_DEPTH_MAX, ARGUMENT_BYTES_MAX, ARGUMENT_PARTS_MAX, ARTIFACT_WEIGHT_MAX, BACKGROUND_TASKS_MAX,
     BETWEEN_BYTES_WALL_MAX, BLACKBOARD_BYTES_MAX, BLACKBOARD_ENTRIES_MAX, CALLS_MAX, CALLS_PER_RESPONSE_MAX,
     CODE_CACHE_BYTES_MAX, COMPONENT_DEPTH_MAX, COMPONENT_PARTS_MAX, COMPONENT_WORK_MAX, CONNECT_WALL_MAX,
     DECLARED_TOOLS_MAX, DESCRIPTION_CHARS_MAX, DIRECTORY_BYTES_MAX, DIRECTORY_ENTRIES_MAX, DISCOVERY_WALL_MAX,
-    DOWNLOAD_REDIRECTS_MAX, DOWNLOAD_WALL_MAX, DYNAMIC_TOOLS_MAX, ENTITIES_PER_RESULT_MAX, ENTITY_DEPTH_MAX,
+    DOWNLOAD_REDIRECTS_MAX, DOWNLOAD_WALL_MAX, DYNAMIC_TOOLS_MAX, ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_DEPTH_MAX,
     ENTITY_ID_BYTES_MAX, FACADE_DEPTH_MAX, FIRST_BYTE_WALL_MAX, FUNCTION_DOCS_CHARS_MAX, FUNCTION_PARTS_MAX,
     FUNCTION_WORK_MAX, FUNCTIONS_MAX, GRANTS_BYTES_MAX, GUEST_PATH_BYTES_MAX, HEADER_BYTES_MAX,
     INSTANTIATION_STEPS_MAX, INTERCEPTOR_WALL_MAX, ITERATIONS_MAX, KEY_BYTES_MAX, MANIFEST_BYTES_MAX,

@@ -51,8 +51,8 @@ pub enum LimitGroup {
 pub enum LimitSetting {
     /// The limit cannot be set: it has the same value in every process.
     Fixed,
-    /// By a [`LimitRequest`](super::LimitRequest): an operator's option, a key of `toolwit.toml`, or a manifest.
-    Request,
+    /// By a [`LimitOverrides`](super::LimitOverrides): an operator's option, a key of `toolwit.toml`, or a manifest.
+    Overrides,
     /// By a field of [`EngineLimits`].
     Engine,
     /// By the named options or functions.
@@ -60,17 +60,17 @@ pub enum LimitSetting {
 }
 
 impl Limit {
-    /// Returns the name of a [requested](LimitSetting::Request) limit in a manifest and in `toolwit.toml`.
+    /// Returns the key of the limit in a manifest and in `toolwit.toml`, or `None` if they cannot set it.
     #[must_use]
     pub fn key(&self) -> Option<&'static str> {
-        (self.setting == LimitSetting::Request).then(|| self.name.trim_end_matches("_max"))
+        (self.setting == LimitSetting::Overrides).then(|| self.name.trim_end_matches("_max"))
     }
 
-    /// Returns the command-line option that sets the limit.
+    /// Returns the command-line option that sets the limit, or `None` if there is no such option.
     #[must_use]
     pub fn flag(&self) -> Option<String> {
         match self.setting {
-            LimitSetting::Request => self.key().map(|key| format!("--{}", key.replace('_', "-"))),
+            LimitSetting::Overrides => self.key().map(|key| format!("--{}", key.replace('_', "-"))),
             LimitSetting::Named(named) => named.split('`').find(|part| part.starts_with("--")).map(str::to_owned),
             LimitSetting::Fixed | LimitSetting::Engine => None,
         }
@@ -111,24 +111,24 @@ macro_rules! rows {
 }
 
 fn call_limits() -> Vec<Limit> {
-    // The stack is a limit of the process.
+    // The stack is left out, because its limit is one of the process.
     rows!(Calls, CallLimits {
-        fuel_max: "fuel, about one unit per instruction", Count, Request;
-        wall_max: "wall-clock time", Time, Request;
-        memory_bytes_max: "memory of all linear memories", Bytes, Request;
+        fuel_max: "fuel, about one unit per instruction", Count, Overrides;
+        wall_max: "wall-clock time", Time, Overrides;
+        memory_bytes_max: "memory of all linear memories", Bytes, Overrides;
         table_elements_max: "elements of all tables", Count, Fixed;
         instances_max: "core instances, memories and tables, each", Count, Fixed;
-        result_bytes_max: "size of the result as JSON", Bytes, Request;
-        log_bytes_max: "size of standard output, standard error and log", Bytes, Request;
-        artifact_bytes_max: "size of all artifacts as JSON", Bytes, Request;
-        host_calls_max: "calls from the guest into the host", Count, Request;
-        host_call_bytes_max: "bytes that one host call copies out of the guest", Bytes, Request;
-        resources_max: "live host resources and component handles", Count, Request;
-        host_memory_bytes_max: "memory of the host that live resources hold", Bytes, Request;
-        http_requests_max: "HTTP requests, with those of nested calls", Count, Request;
-        http_bytes_max: "bytes of these requests and responses", Bytes, Request;
-        nested_depth_max: "depth of calls inside calls, the outermost included", Count, Request;
-        nested_calls_max: "calls that the call makes, with those inside them", Count, Request;
+        result_bytes_max: "size of the result as JSON", Bytes, Overrides;
+        log_bytes_max: "size of standard output, standard error and log", Bytes, Overrides;
+        artifact_bytes_max: "size of all artifacts as JSON", Bytes, Overrides;
+        host_calls_max: "calls from the guest into the host", Count, Overrides;
+        host_call_bytes_max: "bytes that one host call copies out of the guest", Bytes, Overrides;
+        resources_max: "live host resources and component handles", Count, Overrides;
+        host_memory_bytes_max: "memory of the host that live resources hold", Bytes, Overrides;
+        http_requests_max: "HTTP requests, with those of nested calls", Count, Overrides;
+        http_bytes_max: "bytes of these requests and responses", Bytes, Overrides;
+        nested_depth_max: "depth of calls inside calls, the outermost included", Count, Overrides;
+        nested_calls_max: "calls that the call makes, with those inside them", Count, Overrides;
     } without stack_bytes_max)
 }
 

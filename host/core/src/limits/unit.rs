@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 /// The error for text that is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}; write {example}")]
+#[error("`{text}` is not a {expected}; write {example}")]
 pub struct UnitError {
     text: String,
-    what: &'static str,
+    expected: &'static str,
     example: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl FromStr for ByteCount {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         parse(text, &BYTE_UNITS).map(Self).ok_or_else(|| UnitError {
             text: text.to_owned(),
-            what: "number of bytes",
+            expected: "number of bytes",
             example: "`65536`, `64KiB` or `64MB`",
         })
     }
@@ -58,7 +58,7 @@ impl FromStr for Span {
             .map(|ms| Self(Duration::from_millis(ms)))
             .ok_or_else(|| UnitError {
                 text: text.to_owned(),
-                what: "span of time",
+                expected: "span of time",
                 example: "`250ms`, `5s` or `2m`",
             })
     }
@@ -80,14 +80,14 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// The exact number, as it can be parsed.
+/// Converts to the exact number, which can be parsed again.
 impl From<ByteCount> for String {
     fn from(ByteCount(bytes): ByteCount) -> Self {
         bytes.to_string()
     }
 }
 
-/// The exact time in milliseconds, as it can be parsed.
+/// Converts to the exact time in milliseconds, which can be parsed again.
 impl From<Span> for String {
     fn from(Span(time): Span) -> Self {
         format!("{}ms", time.as_millis())

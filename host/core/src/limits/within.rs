@@ -1,10 +1,10 @@
 //! Proposed limits, reduced to the limits that are allowed.
 
-use super::call::{CallLimits, LimitRequest};
+use super::call::{CallLimits, LimitOverrides};
 
-impl LimitRequest {
-    /// Returns the request with each limit reduced to the one in `allowed`, or to its default if `allowed` does not set it. Limits that
-    /// are not set stay so.
+impl LimitOverrides {
+    /// Returns these limits, each reduced to the one in `allowed`, or to its default if `allowed` does not set it. Limits that
+    /// are not set remain unset.
     #[must_use]
     pub fn within(&self, allowed: &Self) -> Self {
         let defaults = CallLimits::default();
@@ -41,11 +41,11 @@ mod tests {
     fn proposed_limit_is_raised_up_to_the_allowed_one_only() {
         let default = CallLimits::default().fuel_max;
         let fuel = |proposed: u64, allowed: Option<u64>| {
-            let allowed = LimitRequest {
+            let allowed = LimitOverrides {
                 fuel_max: allowed,
-                ..LimitRequest::default()
+                ..LimitOverrides::default()
             };
-            let within = LimitRequest::default().with_fuel_max(proposed).within(&allowed);
+            let within = LimitOverrides::default().with_fuel_max(proposed).within(&allowed);
             assert_eq!(within.wall_max, None, "a limit that is not proposed stays unset");
             within.fuel_max
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::tool_object::{ToolMethods, ToolObject};
 use crate::{Error, Tool};
 
-/// A type whose tools a facade reveals. The attribute `#[facade]` implements it, and `Facade::from_instance` of `toolwit-agent` creates
-/// the facade.
+/// A type whose tools a facade reveals. The attribute `#[facade]` implements it, and `Facade::from_instance` of
+/// `toolwit-agent` creates the facade.
 pub trait FacadeObject: Send + Sync + 'static {
     /// Describes the facade of this object.
     ///

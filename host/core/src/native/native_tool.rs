@@ -45,7 +45,7 @@ type Body = dyn Fn(Arguments, ToolContext) -> BoxFuture<'static, Result<ToolResu
 /// ```
 pub struct NativeTool {
     definition: ToolDefinition,
-    input: Arc<InputValidator>,
+    validator: Arc<InputValidator>,
     body: Box<Body>,
     serial_group: Option<u64>,
 }
@@ -84,7 +84,8 @@ impl NativeTool {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if two parameters have the same name.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if two parameters have the same name, or the schema of a
+    /// parameter is invalid.
     pub fn with_parameters<F, Fut>(
         name: &str,
         description: impl Into<String>,
@@ -101,25 +102,26 @@ impl NativeTool {
     /// Creates a tool from a full definition and a closure over JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the input schema is not a JSON Schema of type `object`.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the input schema is not a JSON Schema of type
+    /// `object`.
     pub fn from_definition<F, Fut>(definition: ToolDefinition, body: F) -> Result<Self, Error>
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
-        let input = Arc::new(InputValidator::of(&definition)?);
-        Ok(Self::validated(definition, input, body))
+        let validator = Arc::new(InputValidator::of(&definition)?);
+        Ok(Self::with_validator(definition, validator, body))
     }
 
     /// Creates a tool from a full definition, the validator of its arguments and a closure over JSON.
-    pub(super) fn validated<F, Fut>(definition: ToolDefinition, input: Arc<InputValidator>, body: F) -> Self
+    pub(super) fn with_validator<F, Fut>(definition: ToolDefinition, validator: Arc<InputValidator>, body: F) -> Self
     where
         F: Fn(Arguments, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
     {
         Self {
             definition,
-            input,
+            validator,
             body: Box::new(move |arguments, context| Box::pin(body(arguments, context))),
             serial_group: None,
         }
@@ -142,12 +144,14 @@ impl NativeTool {
 
     /// Creates a tool from a typed function.
     ///
-    /// The input schema is derived from `In`. The model receives `Out` as JSON; strings, [`ToolResult`] and `()` (as `done`) are
-    /// returned without quoting. Entities in `Out` become tools. The output itself stays available to the process: see
-    /// [`ToolResult::downcast`]. An error becomes [`ToolResult::error`], except a [`ToolError`] or a [`Signal`], which are kept.
+    /// The input schema is derived from `In`. The model receives `Out` as JSON, a string without quotes, and `()` as `done`; a
+    /// [`ToolResult`] is returned as it is. Entities in `Out` become tools. The output itself stays available to the
+    /// process: see [`ToolResult::downcast`]. A [`ToolError`] is returned as it is, a [`Signal`] becomes the signal of a
+    /// result, and any other error becomes a [`ToolResult::error`].
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of `In` is not of type `object`.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of `In` is not a JSON Schema of type
+    /// `object`.
     pub fn typed<In, Out, E, F, Fut>(name: &str, description: impl Into<String>, function: F) -> Result<Self, Error>
     where
         In: DeserializeOwned + JsonSchema,
@@ -196,7 +200,7 @@ impl Tool for NativeTool {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let arguments = self.input.check(arguments)?;
+        let arguments = self.validator.check(arguments)?;
         (self.body)(arguments, context.clone()).await
     }
 
@@ -210,7 +214,7 @@ impl Tool for NativeTool {
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
 
-/// Derives the input schema of a tool, without `$schema` and `title`.
+/// Derives the input schema of a tool, without `$schema` and `title`. A schema without a type gets the type `object`.
 pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
     if let Value::Object(fields) = &mut schema {

@@ -35,7 +35,7 @@ pub struct ToolMethod<T = ()> {
     effect: Option<EffectClass>,
     input_schema: Arc<Value>,
     /// The validator of the schema, which all bound tools share.
-    input: Arc<OnceLock<Arc<InputValidator>>>,
+    validator: Arc<OnceLock<Arc<InputValidator>>>,
     return_direct: bool,
     body: Arc<Body<T>>,
 }
@@ -48,7 +48,7 @@ impl<T> Clone for ToolMethod<T> {
             category: self.category.clone(),
             effect: self.effect,
             input_schema: self.input_schema.clone(),
-            input: self.input.clone(),
+            validator: self.validator.clone(),
             return_direct: self.return_direct,
             body: self.body.clone(),
         }
@@ -97,7 +97,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
             category: None,
             effect: None,
             input_schema: Arc::new(schema_of::<In>()),
-            input: Arc::default(),
+            validator: Arc::default(),
             return_direct: false,
             body: Arc::new(move |object, arguments, context| {
                 let function = function.clone();
@@ -167,24 +167,28 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
     /// # Errors
     /// As [`into_tool`](ToolMethod::into_tool).
     pub fn bound_to(&self, object: Arc<T>, id: ToolId, names: Vec<String>) -> Result<NativeTool, Error> {
-        let (body, direct) = (self.body.clone(), self.return_direct);
+        let (body, return_direct) = (self.body.clone(), self.return_direct);
         let definition = self.definition(id, names);
-        let input = self.validator(&definition)?;
-        Ok(NativeTool::validated(definition, input, move |arguments, context| {
-            let answer = body(object.clone(), arguments, context);
-            async move {
-                let result = answer.await?;
-                Ok(if direct { result.as_answer() } else { result })
-            }
-        }))
+        let validator = self.validator(&definition)?;
+        Ok(NativeTool::with_validator(
+            definition,
+            validator,
+            move |arguments, context| {
+                let call = body(object.clone(), arguments, context);
+                async move {
+                    let result = call.await?;
+                    Ok(if return_direct { result.as_answer() } else { result })
+                }
+            },
+        ))
     }
 
     /// Returns the validator of the arguments. The first call of this function compiles it.
     fn validator(&self, definition: &ToolDefinition) -> Result<Arc<InputValidator>, Error> {
-        if let Some(input) = self.input.get() {
-            return Ok(input.clone());
+        if let Some(validator) = self.validator.get() {
+            return Ok(validator.clone());
         }
-        let input = Arc::new(InputValidator::of(definition)?);
-        Ok(self.input.get_or_init(|| input).clone())
+        let validator = Arc::new(InputValidator::of(definition)?);
+        Ok(self.validator.get_or_init(|| validator).clone())
     }
 }

@@ -40,8 +40,9 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
 
 /// An object whose methods are offered as tools, with a naming rule and a filter.
 ///
-/// The calls of its tools run sequentially, in call order, unless it is [concurrent](Self::concurrent). If the type has an id, several
-/// of its objects can be in one conversation: the second gets tool names with its id, such as `cart_c2_add_item`.
+/// The calls of its tools run sequentially, in call order, unless it is [concurrent](Self::concurrent). If the type has an
+/// id, several of its objects can be in one conversation: the second gets tool names with its id, such as
+/// `cart_c2_add_item`.
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod, ToolMethods, ToolObject};
@@ -78,7 +79,7 @@ struct BoundMethod {
 type Make = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
 
 impl ToolObject {
-    /// Wraps an object. Its tools have the names of its methods.
+    /// Wraps an object. The tools have the names of the object's methods.
     #[must_use]
     pub fn new<T: ToolMethods>(object: T) -> Self {
         Self::shared(Arc::new(object))

@@ -8,9 +8,9 @@ use std::time::Duration;
 pub struct CallUsage {
     /// Fuel that the guest consumed.
     pub fuel: u64,
-    /// Time from the start of instantiation to the end of the call.
+    /// Time of the call, its instantiation included.
     pub wall: Duration,
-    /// Time in the queue before the instantiation.
+    /// Time that the call waited before it started, for example for other calls of the plugin.
     pub queued: Duration,
     /// Peak memory of the instance, in bytes.
     pub memory_bytes: u64,

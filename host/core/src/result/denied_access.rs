@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct DeniedAccess {
     /// The name of the plugin.
     pub plugin: String,
-    /// The access, such as `read /data/a`. The plugin chose its object.
+    /// The access, such as `read /data/a`. The path or address in it comes from the plugin, and is not trusted.
     pub access: String,
     /// The reason: the closest rule, or that no rule exists.
     pub reason: String,
@@ -21,8 +21,8 @@ pub struct DeniedAccess {
     pub missing_grant: Option<MissingGrant>,
 }
 
-/// The grant that would allow a denied access, or provide a missing value. It is also the source of an error, from which a program
-/// can build its own hint.
+/// The grant that would allow a denied access, or provide a missing value. It is also the source of an error, from which a
+/// program can build its own hint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("the plugin `{plugin}` has no grant under `{key}` for `{value}`")]
 pub struct MissingGrant {
@@ -30,7 +30,8 @@ pub struct MissingGrant {
     pub plugin: String,
     /// The key of the grants file, such as `http` or `files`.
     pub key: String,
-    /// The value of the rule, such as `GET https://example.com/a`. For `files`, it is the access and the directory of the guest.
+    /// The value of the rule, such as `GET https://example.com/a`. For `files`, it is the access and the directory of the
+    /// guest.
     pub value: String,
 }
 

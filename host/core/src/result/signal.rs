@@ -64,8 +64,8 @@ impl Signal {
     }
 }
 
-/// The model reads the signal as the result of its call. A replan or a question means that the tool has not done its work, so the
-/// result is an error.
+/// The model reads the signal as the result of its call. A replan or a question means that the tool has not done its work,
+/// so the result is an error.
 impl From<Signal> for ToolResult {
     fn from(signal: Signal) -> Self {
         let text = signal.to_string();

@@ -8,7 +8,7 @@ pub enum ToolError {
     /// The model can react: with other arguments, another tool, or a message to the user.
     #[error(transparent)]
     Model(Error),
-    /// Only the operator can fix it; the run stops.
+    /// Only the operator can fix the cause; the run stops.
     #[error(transparent)]
     Operator(Error),
 }

@@ -62,7 +62,7 @@ pub struct ToolResult {
     pub status: ToolStatus,
     /// Objects that the tool returned in addition to the text.
     pub artifacts: Vec<Artifact>,
-    /// The result as a JSON value, if it is more than text.
+    /// The result as a JSON value, if the tool returned a value and not only text.
     pub value: Option<Value>,
     /// The Rust value that the tool returned, if it is typed. See [`downcast`](Self::downcast).
     pub output: Option<Arc<dyn Any + Send + Sync>>,
@@ -144,8 +144,8 @@ impl ToolResult {
         }
     }
 
-    /// Creates a result from a Rust value, which stays available to the process with [`downcast`](Self::downcast). The model reads
-    /// its JSON, a string without quotes. Entities in the value are the providers of the result.
+    /// Creates a result from a Rust value, which stays available to the process with [`downcast`](Self::downcast). The
+    /// model reads its JSON, a string without quotes. Entities in the value are the providers of the result.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the value cannot be serialised as JSON.
@@ -224,28 +224,29 @@ impl ToolResult {
         self
     }
 
-    /// Adds a signal to the run.
+    /// Sets the signal to the run.
     #[must_use]
     pub fn with_signal(mut self, signal: Signal) -> Self {
         self.signal = Some(signal);
         self
     }
 
-    /// Adds the cause, for the log.
+    /// Sets the cause of a failure, for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(Arc::from(source.into()));
         self
     }
 
-    /// Changes the value, and also the text if it is the JSON form of the value.
+    /// Changes the value, and also the text if it is the JSON form of the value. If the result has no value, changes the
+    /// text if it is JSON.
     ///
     /// `change` returns whether it changed the value. If not, the text stays identical byte for byte.
     pub fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
         let (mut value, is_text) = match &self.value {
             Some(value) => {
                 let text = value.to_string();
-                let is_text = text == self.for_llm || parse_json(&self.for_llm).is_ok_and(|of_text| of_text == *value);
+                let is_text = text == self.for_llm || parse_json(&self.for_llm).is_ok_and(|parsed| parsed == *value);
                 (value.clone(), is_text)
             }
             None => match parse_json(&self.for_llm) {
@@ -264,8 +265,8 @@ impl ToolResult {
         }
     }
 
-    /// Returns the Rust value that the tool returned, if it is of this type. Strategies and sinks of the process use it instead of
-    /// the JSON that the model reads.
+    /// Returns the Rust value that the tool returned, if it is of this type. Strategies and sinks of the process use it
+    /// instead of the JSON that the model reads.
     ///
     /// ```
     /// use std::sync::Arc;

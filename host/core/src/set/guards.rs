@@ -7,8 +7,8 @@ use crate::{Decorator, Tool, ToolContext, ToolSelector};
 
 /// The [guards](Decorator::is_guard) of a conversation and of the conversations around it, the innermost first.
 ///
-/// The context of a call carries them to the calls that start inside it without the tool set of the conversation: those of agents, and
-/// the follow-up calls of plugins.
+/// The context of a call carries them to the calls that start inside it without the tool set of the conversation: those of
+/// agents, and the follow-up calls of plugins.
 #[derive(Clone, Default)]
 pub struct Guards(Arc<[(ToolSelector, Arc<dyn Decorator>)]>);
 
@@ -36,7 +36,7 @@ impl Guards {
         &self.0
     }
 
-    /// Returns a context that carries these guards inside the guards that it already carries.
+    /// Returns a context that carries these guards as the inner ones, and those that it already carries as the outer ones.
     #[must_use]
     pub fn carried_by(&self, context: ToolContext) -> ToolContext {
         let outer = Self::of(&context);
@@ -50,7 +50,7 @@ impl Guards {
         context.with_extension(Self(all))
     }
 
-    /// Applies the guards that select the tool, except those that it already has.
+    /// Applies the guards whose selectors select the tool, except the guards that the tool already has.
     #[must_use]
     pub fn applied(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         for (tools, guard) in &*self.0 {

@@ -13,7 +13,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// Reserves a name for the tool `host#name`.
+    /// Reserves a name: from now on, it can only be assigned to the tool `host#name`.
     pub(super) fn reserve(&mut self, name: ToolName) {
         self.reserved.insert(name);
     }
@@ -23,8 +23,8 @@ impl NameTable {
         self.names.get(id)
     }
 
-    /// Returns the id itself if a name was assigned to it.
-    pub(super) fn id_of(&self, id: &ToolId) -> Option<&ToolId> {
+    /// Returns the table's own copy of an id, if a name was assigned to the id.
+    pub(super) fn stored_id(&self, id: &ToolId) -> Option<&ToolId> {
         self.names.get_key_value(id).map(|(id, _)| id)
     }
 
@@ -52,7 +52,7 @@ impl NameTable {
         true
     }
 
-    /// Returns the name that a tool has or would get if the names in `taken` were assigned to others.
+    /// Returns the name that a tool has, or that it would get if the names in `taken` were assigned to other tools.
     pub(super) fn choose(&self, definition: &ToolDefinition, taken: &HashSet<ToolName>) -> ToolName {
         let id = &definition.id;
         if let Some(name) = self.names.get(id) {
@@ -63,12 +63,14 @@ impl NameTable {
             !is_reserved && !self.owners.contains_key(name) && !taken.contains(name)
         };
         let mut candidates = definition.names.iter().filter_map(|name| ToolName::sanitised(name));
-        candidates.find(is_free).unwrap_or_else(|| hashed(definition, is_free))
+        candidates
+            .find(is_free)
+            .unwrap_or_else(|| hashed_name(definition, is_free))
     }
 }
 
 /// Returns a name with a hash of the id. Hashes again in the unlikely case that this name is taken.
-fn hashed(definition: &ToolDefinition, is_free: impl Fn(&ToolName) -> bool) -> ToolName {
+fn hashed_name(definition: &ToolDefinition, is_free: impl Fn(&ToolName) -> bool) -> ToolName {
     let mut identity = definition.id.as_str().to_owned();
     loop {
         let name = ToolName::hashed(definition.name(), &identity);

@@ -44,7 +44,7 @@ impl AddOutcome {
 pub enum ToolLookup {
     /// A tool that can be called.
     Found(NamedTool),
-    /// The tool was removed from the conversation.
+    /// The name belongs to the tool with this id, which was removed from the conversation or is excluded from it.
     Removed(ToolId),
     /// The name is unknown. These are the most similar names, best first.
     Unknown(Vec<ToolName>),

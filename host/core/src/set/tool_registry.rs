@@ -18,8 +18,9 @@ const CALL: &str = "call";
 
 /// A concurrent registry of tools by name. Clones share the tools.
 ///
-/// Registering a tool again replaces it, also for conversations that run. A call that has started keeps its tool. An application
-/// can execute the tools itself, and pass [`definitions`](Self::definitions) to a provider that no client of Toolwit supports.
+/// Registering a tool again replaces it, also for conversations that run. A call that has started keeps its tool. An
+/// application can execute the tools itself, and pass [`definitions`](Self::definitions) to a provider that no client of
+/// Toolwit supports.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -78,7 +79,8 @@ impl ToolRegistry {
         }
     }
 
-    /// Calls a tool by name, with a context. An unknown name and a call that cannot run are errors for the model, too.
+    /// Calls a tool by name, with a context. For an unknown name and for a call that cannot run, returns the result of a
+    /// failed tool.
     pub async fn execute(&self, name: &str, arguments: Arguments, context: &ToolContext) -> ToolResult {
         let lookup = self.read().tools.look_up(name);
         let ToolLookup::Found(named) = lookup else {
@@ -95,8 +97,8 @@ impl ToolRegistry {
         result
     }
 
-    /// Calls a tool like [`execute`](Self::execute). If its result is pending, the tool continues in the background, and `callback`
-    /// receives the late result. The token of the context ends the background work too.
+    /// Calls a tool like [`execute`](Self::execute). If its result is pending, the tool continues in the background, and
+    /// `callback` receives the late result. The token of the context ends the background work too.
     pub async fn execute_with_callback(
         &self,
         name: &str,
@@ -179,11 +181,11 @@ impl fmt::Debug for ToolRegistry {
 }
 
 fn unknown_tool(name: &str, lookup: &ToolLookup) -> Error {
-    let shown: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
+    let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX).collect();
     let error = Error::new(
         ErrorKind::UnknownTool,
         Phase::Validate,
-        format!("no tool is named `{shown}`"),
+        format!("no tool is named `{shortened}`"),
     );
     match lookup {
         ToolLookup::Unknown(nearest) if !nearest.is_empty() => {

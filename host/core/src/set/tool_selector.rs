@@ -63,6 +63,7 @@ impl ToolSelector {
         self.key().is_none_or(|key| keys(tool, name).contains(&key))
     }
 
+    /// Returns the text that must be among the keys of a selected tool; `None` if every tool is selected.
     fn key(&self) -> Option<String> {
         let text = self.text.as_ref()?;
         Some(if text.contains('#') {
@@ -100,7 +101,7 @@ impl From<ToolId> for ToolSelector {
     }
 }
 
-/// Returns the texts that select a tool.
+/// Returns the texts that select a tool: its names, and its ids without an entity.
 fn keys(tool: &Arc<dyn Tool>, name: Option<&ToolName>) -> Vec<String> {
     let mut keys: Vec<_> = name.map(ToString::to_string).into_iter().collect();
     for layer in decorator_chain(tool) {
@@ -111,8 +112,8 @@ fn keys(tool: &Arc<dyn Tool>, name: Option<&ToolName>) -> Vec<String> {
     keys
 }
 
-/// Returns the ids of all layers of a tool's decorator chain. For a method that is bound to an entity, the id of the unbound method
-/// is included too.
+/// Returns the ids of all layers of a tool's decorator chain. For a method that is bound to an entity, the id of the
+/// unbound method is included too.
 #[must_use]
 pub fn tool_identities(tool: &Arc<dyn Tool>) -> Vec<ToolId> {
     let mut identities = Vec::new();
@@ -161,7 +162,7 @@ impl<T> SelectorMap<T> {
         let mut positions: Vec<_> = keys.filter_map(|key| self.positions.get(&key)).flatten().collect();
         positions.sort_unstable();
         positions.dedup();
-        positions.into_iter().map(|&at| &self.values[at]).collect()
+        positions.into_iter().map(|&position| &self.values[position]).collect()
     }
 
     /// Returns whether there are no values.

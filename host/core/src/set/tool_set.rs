@@ -19,8 +19,8 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// The tools of one conversation in insertion order, each with a unique name.
 ///
 /// A tool gets its name when it is first added: the first of its candidate names that is free, otherwise one with a hash of its
-/// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names in the
-/// history remain unambiguous.
+/// id. The name stays reserved for this id for the rest of the conversation, also after the tool is removed, so that names
+/// in the history remain unambiguous.
 ///
 /// Decorators and exclusions belong to the identity of a tool. They apply whenever a tool of this identity is added.
 /// [Guards](Decorator::is_guard) of a tool stay with its id.
@@ -28,17 +28,19 @@ const SIMILARITY_MIN: f64 = 0.7;
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
     tools: BTreeMap<u64, NamedTool>,
+    /// The positions of the tools, by name.
     positions: HashMap<ToolName, u64>,
     next_position: u64,
     names: NameTable,
-    /// The tools by the ids of the inner layers of their decorator chains. Removed tools stay in it.
+    /// The ids of tools, by the other identities in their decorator chains. Removed tools stay here.
     variants: HashMap<ToolId, BTreeSet<ToolId>>,
+    /// The decorators that [`decorate`](Self::decorate) added.
     decorators: SelectorMap<Arc<dyn Decorator>>,
-    /// The guards of tools, and other decorators of single tools.
-    attached: HashMap<ToolId, Vec<Arc<dyn Decorator>>>,
+    /// The decorators of single tools: their guards, and those that [`attach`](Self::attach) added.
+    decorators_by_id: HashMap<ToolId, Vec<Arc<dyn Decorator>>>,
     excluded: HashSet<ToolId>,
     /// The positions of exclusive facades.
-    exclusive: BTreeSet<u64>,
+    exclusive_positions: BTreeSet<u64>,
 }
 
 /// Adds each tool in turn.
@@ -59,7 +61,7 @@ impl ToolSet {
         Self::default()
     }
 
-    /// Reserves a name for the tool `host#name`.
+    /// Reserves a name: from now on, it can only be assigned to the tool `host#name`.
     pub fn reserve(&mut self, name: ToolName) {
         self.names.reserve(name);
     }
@@ -73,8 +75,8 @@ impl ToolSet {
         self.put(name, tool)
     }
 
-    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the name or the
-    /// id is taken, or the tool is excluded.
+    /// Restores a tool under the name that it had in an earlier process. Returns `false` if the name belongs to another
+    /// tool, the tool has another name or is in the set already, or is excluded.
     pub fn adopt(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> bool {
         let is_free = !self.positions.contains_key(&name) && !self.is_excluded(&tool);
         let is_adopted = is_free && self.names.claim(name.clone(), tool.definition().id.clone());
@@ -97,10 +99,10 @@ impl ToolSet {
     /// Applies a decorator to the tool with this id, now and whenever it is added again.
     pub fn attach(&mut self, id: &ToolId, decorator: &Arc<dyn Decorator>) {
         let position = self.position(id);
-        if let Some(named) = position.and_then(|at| self.tools.get_mut(&at)) {
+        if let Some(named) = position.and_then(|position| self.tools.get_mut(&position)) {
             apply(&mut named.tool, decorator);
         }
-        remember(&mut self.attached, id, decorator);
+        store_once(&mut self.decorators_by_id, id, decorator);
     }
 
     /// Returns a tool with the decorators that it would have in the set, under the name that it has or would get.
@@ -108,12 +110,12 @@ impl ToolSet {
     pub fn decorated(&self, mut tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let id = tool.definition().id.clone();
         let name = self.names.choose(tool.definition(), &HashSet::new());
-        let selected = self.decorators.get(&tool, Some(&name));
-        let attached = |id| self.attached.get(id).into_iter().flatten();
+        let by_selector = self.decorators.get(&tool, Some(&name));
+        let by_id = |id| self.decorators_by_id.get(id).into_iter().flatten();
         // The guards of a method also apply to the tool that binds the method to an entity.
-        let of_method = id.unbound();
-        let of_method = attached(&of_method).filter(|decorator| decorator.is_guard());
-        for decorator in selected.into_iter().chain(attached(&id)).chain(of_method) {
+        let method_id = id.unbound();
+        let method_guards = by_id(&method_id).filter(|decorator| decorator.is_guard());
+        for decorator in by_selector.into_iter().chain(by_id(&id)).chain(method_guards) {
             apply(&mut tool, decorator);
         }
         tool
@@ -126,8 +128,8 @@ impl ToolSet {
         match self.by_id(id) {
             Some(named) => guards_of(&named.tool),
             None => {
-                let attached = self.attached.get(id).into_iter().flatten();
-                attached.filter(|decorator| decorator.is_guard()).cloned().collect()
+                let decorators = self.decorators_by_id.get(id).into_iter().flatten();
+                decorators.filter(|decorator| decorator.is_guard()).cloned().collect()
             }
         }
     }
@@ -136,10 +138,10 @@ impl ToolSet {
     pub fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = self.names.name_of(id)?;
         let position = self.positions.remove(name)?;
-        self.exclusive.remove(&position);
+        self.exclusive_positions.remove(&position);
         let removed = self.tools.remove(&position)?;
         for guard in guards_of(&removed.tool) {
-            remember(&mut self.attached, id, &guard);
+            store_once(&mut self.decorators_by_id, id, &guard);
         }
         Some(removed.name)
     }
@@ -181,7 +183,8 @@ impl ToolSet {
             return ToolLookup::Unknown(self.nearest(name));
         };
         let position = self.positions.get(&parsed);
-        match (position.and_then(|at| self.tools.get(at)), self.names.owner_of(&parsed)) {
+        let present = position.and_then(|position| self.tools.get(position));
+        match (present, self.names.owner_of(&parsed)) {
             (Some(tool), _) => ToolLookup::Found(tool.clone()),
             (None, Some(id)) => ToolLookup::Removed(id.clone()),
             (None, None) => ToolLookup::Unknown(self.nearest(name)),
@@ -200,10 +203,10 @@ impl ToolSet {
         self.tools.get(&self.position(id)?)
     }
 
-    /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The chain of a method of an
-    /// entity contains the id of the method without the entity.
+    /// Returns the ids of the tools, present or removed, that have this id in their decorator chain. The chain of a method
+    /// of an entity contains the id of the method without the entity.
     pub fn variants(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
-        let own = self.names.id_of(id).into_iter();
+        let own = self.names.stored_id(id).into_iter();
         own.chain(self.variants.get(id).into_iter().flatten())
     }
 
@@ -227,7 +230,9 @@ impl ToolSet {
 
     /// Returns the facades that are [exclusive](crate::ToolFacade::is_exclusive), in insertion order.
     pub fn exclusive_facades(&self) -> impl Iterator<Item = &NamedTool> {
-        self.exclusive.iter().filter_map(|at| self.tools.get(at))
+        self.exclusive_positions
+            .iter()
+            .filter_map(|position| self.tools.get(position))
     }
 
     /// Returns the number of tools.
@@ -258,7 +263,7 @@ impl ToolSet {
             .collect()
     }
 
-    /// Returns the most similar names, at most three, best first.
+    /// Returns the names of the most similar tools, at most three, best first. Empty if no name is similar enough.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<ToolName> {
         let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX * 2).collect();
@@ -282,14 +287,14 @@ impl ToolSet {
             self.variants.entry(other).or_default().insert(id.clone());
         }
         for guard in guards_of(&tool) {
-            remember(&mut self.attached, &id, &guard);
+            store_once(&mut self.decorators_by_id, &id, &guard);
         }
         let tool = self.decorated(tool);
         let position = *self.positions.entry(name.clone()).or_insert(self.next_position);
         if tool.facade().is_some_and(|facade| facade.is_exclusive()) {
-            self.exclusive.insert(position);
+            self.exclusive_positions.insert(position);
         } else {
-            self.exclusive.remove(&position);
+            self.exclusive_positions.remove(&position);
         }
         let Some(existing) = self.tools.get_mut(&position) else {
             self.next_position += 1;
@@ -322,17 +327,18 @@ fn guards_of(tool: &Arc<dyn Tool>) -> Vec<Arc<dyn Decorator>> {
 }
 
 /// Stores a decorator of a tool, unless it is stored already.
-fn remember(attached: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId, decorator: &Arc<dyn Decorator>) {
-    let attached = attached.entry(id.clone()).or_default();
-    if !attached.iter().any(|known| Arc::ptr_eq(known, decorator)) {
-        attached.push(decorator.clone());
+fn store_once(stored: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId, decorator: &Arc<dyn Decorator>) {
+    let decorators = stored.entry(id.clone()).or_default();
+    if !decorators.iter().any(|other| Arc::ptr_eq(other, decorator)) {
+        decorators.push(decorator.clone());
     }
 }
 
 /// Applies a decorator to a tool that does not have it.
 pub(super) fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
-    let has_it = |layer: &Arc<dyn Tool>| layer.decorator().is_some_and(|applied| Arc::ptr_eq(applied, decorator));
-    if !decorator_chain(tool).any(has_it) {
+    let has_decorator =
+        |layer: &Arc<dyn Tool>| layer.decorator().is_some_and(|applied| Arc::ptr_eq(applied, decorator));
+    if !decorator_chain(tool).any(has_decorator) {
         *tool = Arc::new(DecoratedTool::new(tool.clone(), decorator.clone()));
     }
 }

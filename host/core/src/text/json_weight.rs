@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// The memory of a parsed value or name without its text, in bytes: an entry of an object with the unused slots of its map.
+/// The memory of a parsed value or name without its text, in bytes. It is that of an entry of an object, with its share of
+/// the unused slots of the map.
 const PART_BYTES: usize = 128;
 
 /// Returns an upper limit of the number of values and names in JSON text. The memory of the parsed JSON depends on this
@@ -58,7 +59,7 @@ fn count_of(value: &impl Serialize) -> PartCount {
 struct PartCount {
     bytes: usize,
     parts: usize,
-    is_string: bool,
+    is_in_string: bool,
     is_escaped: bool,
 }
 
@@ -66,10 +67,10 @@ impl PartCount {
     fn add(&mut self, text: &[u8]) {
         self.bytes = self.bytes.saturating_add(text.len());
         for byte in text {
-            match (self.is_string, byte) {
+            match (self.is_in_string, byte) {
                 (true, _) if self.is_escaped => self.is_escaped = false,
                 (true, b'\\') => self.is_escaped = true,
-                (_, b'"') => self.is_string = !self.is_string,
+                (_, b'"') => self.is_in_string = !self.is_in_string,
                 (false, b',' | b':' | b'[' | b'{') => self.parts += 1,
                 _ => {}
             }

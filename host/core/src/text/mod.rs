@@ -31,8 +31,8 @@ pub fn printable(text: &str) -> String {
 /// Returns whether untrusted text may contain this character when it is written to a terminal.
 ///
 /// Control characters are not printable, except line feed and tab. Neither are characters that reverse the direction of text,
-/// separate lines, or have no width. Without them, a plugin cannot move the cursor, disguise a line of the host's output, or hide
-/// text in it.
+/// separate lines, or have no width. Without them, a plugin cannot move the cursor, disguise a line of the host's output,
+/// or hide text in it.
 ///
 /// ```
 /// use toolwit_core::text::is_printable;
@@ -45,8 +45,8 @@ pub fn is_printable(c: char) -> bool {
     (!c.is_control() && !is_invisible(c)) || matches!(c, '\n' | '\t')
 }
 
-/// Returns whether a character formats or separates text and has no glyph: those of the categories Cf, Zl and Zp, variation selectors, and
-/// letters that are blank.
+/// Returns whether a character formats or separates text and has no glyph: those of the categories Cf, Zl and Zp, variation
+/// selectors, and letters that are blank.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -90,7 +90,7 @@ pub fn json_sha256(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the first six hex digits of the SHA-256 of an identity. Names that would clash carry them as a suffix.
+/// Returns the first six hex digits of the SHA-256 of an identity. Names that would otherwise clash contain them.
 #[must_use]
 pub fn short_hash(identity: &str) -> String {
     sha256(identity)[..HASH_DIGITS].to_owned()

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::session::{handle_lists, has_root_handle, takes_handle};
-use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_ID_BYTES_MAX};
+use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::text::{printable, snake_case};
 use toolwit_core::{
     Arguments, Error, ErrorKind, Phase, Rebinding, Tool, ToolContext, ToolDefinition, ToolError, ToolProvider,
@@ -55,7 +55,7 @@ impl ReturnedHandle {
             .collect()
     }
 
-    /// Adds the entities of this handle to a result, at most [`ENTITIES_PER_RESULT_MAX`]. The model can pass further
+    /// Adds the entities of this handle to a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can pass further
     /// handles to the tools that take them.
     pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable: &Arc<UsableTools>) {
         let handles = self.handles_in(result.value.as_ref());
@@ -79,7 +79,7 @@ impl ReturnedHandle {
         }
     }
 
-    /// Returns the distinct handles in the value of a result, at most [`ENTITIES_PER_RESULT_MAX`].
+    /// Returns the distinct handles in the value of a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`].
     fn handles_in(&self, value: Option<&Value>) -> Vec<String> {
         let Some(value) = value else { return Vec::new() };
         let root = self.is_at_root.then_some(value).into_iter();
@@ -93,7 +93,7 @@ impl ReturnedHandle {
             if !handles.iter().any(|earlier| earlier == handle) {
                 handles.push(handle.to_owned());
             }
-            if handles.len() == ENTITIES_PER_RESULT_MAX {
+            if handles.len() == ENTITIES_WITH_OWN_TOOLS_MAX {
                 break;
             }
         }

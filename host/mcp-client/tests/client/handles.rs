@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolwit_agent::model::ScriptedModel;
 use toolwit_agent::{Conversation, ToolSource};
-use toolwit_core::limits::ENTITIES_PER_RESULT_MAX;
+use toolwit_core::limits::ENTITIES_WITH_OWN_TOOLS_MAX;
 use toolwit_core::{
     AddOutcome, Approval, ApprovalGate, ApprovalRequest, ErrorKind, Tool, ToolContext, ToolExt, ToolId, ToolResult,
     ToolSelector, ToolSet,
@@ -130,7 +130,7 @@ async fn hostile_handles_bring_a_limited_number_of_entities_with_plain_ids() {
         .iter()
         .map(|entity| entity.instance_id().unwrap())
         .collect();
-    let first: Vec<_> = (0..ENTITIES_PER_RESULT_MAX).map(|at| at.to_string()).collect();
+    let first: Vec<_> = (0..ENTITIES_WITH_OWN_TOOLS_MAX).map(|at| at.to_string()).collect();
     assert_eq!(ids, first);
 }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use toolwit_core::limits::LimitRequest;
+use toolwit_core::limits::LimitOverrides;
 use toolwit_core::{EffectClass, Rebinding};
 use toolwit_sandbox::{Annotations, EntityOptions, Requirement, ToolText};
 
@@ -317,9 +317,9 @@ impl Hints {
 impl LimitSettings {
     /// Returns the limits. Their format has been checked by the parser.
     #[must_use]
-    pub fn request(&self) -> LimitRequest {
+    pub fn request(&self) -> LimitOverrides {
         let bytes = |text: &Option<String>| text.as_deref().and_then(amounts::parse_bytes);
-        LimitRequest {
+        LimitOverrides {
             fuel_max: self.fuel,
             wall_max: self.wall.as_deref().and_then(amounts::parse_span),
             memory_bytes_max: bytes(&self.memory_bytes),

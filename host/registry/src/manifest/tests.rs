@@ -241,6 +241,6 @@ fn each_limit_that_can_be_requested_has_a_key_of_its_name() {
         };
         let text = format!("[limits]\n{} = {value}\n", limit.key().unwrap());
         let request = Manifest::parse(&text, "w.toml").unwrap().annotations().limits;
-        assert_ne!(request, LimitRequest::default(), "{text}");
+        assert_ne!(request, LimitOverrides::default(), "{text}");
     }
 }

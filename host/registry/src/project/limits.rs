@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::manifest::{LimitSettings, amounts};
-use toolwit_core::limits::{CALLS_MAX, ITERATIONS_MAX, LimitRequest, RUN_WALL_MAX};
+use toolwit_core::limits::{CALLS_MAX, ITERATIONS_MAX, LimitOverrides, RUN_WALL_MAX};
 
 /// The limits that a project sets.
 ///
@@ -99,7 +99,7 @@ impl ProjectLimits {
 
     /// Returns the limits of each call that apply. A limit above the default applies only up to the accepted limit.
     #[must_use]
-    pub fn of_calls(&self, accepted: &Self) -> LimitRequest {
+    pub fn of_calls(&self, accepted: &Self) -> LimitOverrides {
         self.limits.request().within(&accepted.limits.request())
     }
 

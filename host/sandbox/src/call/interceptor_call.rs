@@ -16,7 +16,7 @@ use crate::link::host::host_api::{CallStack, FuelMeter};
 use crate::values::decode::{NoHandles, decode_arguments};
 use crate::values::encode::encode;
 use crate::values::types::Function;
-use toolwit_core::limits::{INTERCEPTOR_WALL_MAX, LimitRequest};
+use toolwit_core::limits::{INTERCEPTOR_WALL_MAX, LimitOverrides};
 use toolwit_core::text::{parse_json, printable};
 use toolwit_core::{
     Arguments, Artifact, CallDecision, CallOutcome, InterceptedCall, OutcomeReview, ToolContext, ToolResult,
@@ -80,7 +80,7 @@ pub(crate) async fn call_interceptor(
 
 /// Returns the context of an interceptor: without the rights and remaining limits of the calls around it.
 fn interceptor_context(context: &ToolContext) -> ToolContext {
-    let limits = LimitRequest::default().with_wall_max(INTERCEPTOR_WALL_MAX);
+    let limits = LimitOverrides::default().with_wall_max(INTERCEPTOR_WALL_MAX);
     context
         .clone()
         .without_tools()

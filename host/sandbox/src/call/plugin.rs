@@ -20,7 +20,7 @@ use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::compile::load_or_compile::load_or_compile;
 use crate::link::compile::status::CompileStatus;
 use crate::link::host::host_api::{CallStack, FuelMeter};
-use toolwit_core::limits::{CallLimits, LimitRequest, effective};
+use toolwit_core::limits::{CallLimits, LimitOverrides, effective};
 use toolwit_core::{Error, ToolContext};
 
 /// A component with a name, whose functions are tools.
@@ -34,7 +34,7 @@ pub struct Plugin {
     no_rights: OnceLock<Arc<OpenedRights>>,
     source: Source,
     /// The limits that its package requests.
-    requested_limits: LimitRequest,
+    requested_limits: LimitOverrides,
     /// The values that its package requires.
     requirements: Vec<Requirement>,
     /// The limits of a call that requests no limits itself and is not long-running.
@@ -273,7 +273,7 @@ impl Plugin {
     /// Computes the limits of a call from those of the process, the operator, the package and the call itself.
     ///
     /// # Errors
-    /// Those of [`LimitRequest::check`].
+    /// Those of [`LimitOverrides::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
         let requested = FuelMeter::request(context);
         if let (None, Some(limits), false) = (&requested, self.default_limits.get(), is_long_running) {

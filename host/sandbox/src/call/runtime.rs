@@ -15,7 +15,7 @@ use crate::link::compile::engine::Engines;
 #[cfg(feature = "network")]
 use crate::link::host::http::ExtraRoots;
 use crate::link::host::http::{Network, Resolve};
-use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_core::limits::{EngineLimits, LimitOverrides};
 use toolwit_core::{Error, ToolId};
 
 /// The options of a [`Runtime`]: the limits, files and services that its plugins share.
@@ -24,7 +24,7 @@ pub struct RuntimeOptions {
     /// The limits of the process, shared by all plugins.
     pub engine_limits: EngineLimits,
     /// The operator's limits for each call. Limits that are not set have their defaults.
-    pub operator_limits: LimitRequest,
+    pub operator_limits: LimitOverrides,
     /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of
     /// a method is that without an entity, and covers all entities of its type.
     pub long_running: Vec<ToolId>,
@@ -61,7 +61,7 @@ pub struct RuntimeOptions {
 /// The runtime of plugins: engines, limits, grants and sessions. One runtime is enough for a process.
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
-    pub(crate) operator_limits: LimitRequest,
+    pub(crate) operator_limits: LimitOverrides,
     long_running: HashSet<ToolId>,
     pub(crate) sessions: SessionLimits,
     pub(crate) authorities: Arc<AuthorityProvider>,

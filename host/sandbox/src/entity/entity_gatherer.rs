@@ -18,7 +18,7 @@ use crate::call::session::Session;
 use crate::call::session_call::{GatheredEntities, ResourceGatherer, ResultHandles};
 use crate::values::encode::{FoundHandle, encode};
 use crate::values::types::{Resource, ResourceIndex, Shape};
-use toolwit_core::limits::{ENTITIES_PER_RESULT_MAX, ENTITY_ID_BYTES_MAX};
+use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Rebinding, RejectedProvider, ToolProvider};
@@ -85,7 +85,7 @@ impl Gathering<'_> {
         for (position, handle) in found.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
             let count = counts_by_type.get(&handle.resource).copied().unwrap_or_default();
-            let shares_tools = (resource.id.is_none() && !resource.chained) || count > ENTITIES_PER_RESULT_MAX;
+            let shares_tools = (resource.id.is_none() && !resource.chained) || count > ENTITIES_WITH_OWN_TOOLS_MAX;
             let id = match self.identify(instance, entities, resource, handle).await {
                 Err(trap) if trap.kind == ErrorKind::Trap => return Ok(reject_all(shape, found, position, trap)),
                 Err(error) => return Err(error),

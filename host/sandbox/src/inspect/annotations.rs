@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::values::types::{Function, FunctionKind, Shape, WitType};
-use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, LimitRequest};
+use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, LimitOverrides};
 use toolwit_core::text::printable;
 use toolwit_core::text::snake_case;
 use toolwit_core::{EffectClass, Error, ErrorKind, Phase, Rebinding};
@@ -21,7 +21,7 @@ pub struct Annotations {
     /// The names of the resources whose methods are initial tools and act on the most recently returned instance.
     pub chain: Vec<String>,
     /// The limits that the package requests. They can only lower the limits of a call.
-    pub limits: LimitRequest,
+    pub limits: LimitOverrides,
     /// The values that all tools require.
     pub requirements: Vec<Requirement>,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Exposure;
 use super::shared_source::SharedSource;
 use toolwit_agent::{GroupsConfig, ToolGroup, ToolGroups, ToolSource};
-use toolwit_core::limits::{EngineLimits, LimitRequest};
+use toolwit_core::limits::{EngineLimits, LimitOverrides};
 use toolwit_core::{Decorator, Interception, Interceptor, Tool, ToolId, ToolSelector};
 use toolwit_registry::store::Store;
 use toolwit_registry::{DynamicDiscovery, EmbeddingModel, InterceptorSettings, WatchOptions};
@@ -61,7 +61,7 @@ impl ToolwitBuilder {
 
     /// Sets the operator's limits of every call. Unset limits have their defaults.
     #[must_use]
-    pub fn limits(mut self, limits: LimitRequest) -> Self {
+    pub fn limits(mut self, limits: LimitOverrides) -> Self {
         self.runtime.operator_limits = limits;
         self
     }

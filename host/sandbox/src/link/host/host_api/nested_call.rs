@@ -12,7 +12,7 @@ use crate::grants::{AccessRequest, EffectiveRights};
 use crate::link::host::host_state::HostState;
 use crate::link::host::http::HttpBudget;
 use crate::link::limits::nested_budget::{BudgetExceeded, NestedBudget};
-use toolwit_core::limits::LimitRequest;
+use toolwit_core::limits::LimitOverrides;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
 
@@ -36,8 +36,8 @@ impl FuelMeter {
 
     /// Returns the limits that a call requests, or `None` if it requests none. A nested call has at most the fuel that is left
     /// when it starts, whether the guest, a native tool or a follow-up call makes it.
-    pub(crate) fn request(context: &ToolContext) -> Option<LimitRequest> {
-        let mut request = context.extension::<LimitRequest>()?.clone();
+    pub(crate) fn request(context: &ToolContext) -> Option<LimitOverrides> {
+        let mut request = context.extension::<LimitOverrides>()?.clone();
         if let Some(meter) = Self::of(context) {
             request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
         }
@@ -203,10 +203,10 @@ fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
 }
 
 /// Returns the remaining limits for a nested call. Budgets are not included, because all calls share them.
-fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitRequest {
+fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitOverrides {
     let mut request = conversation
         .context
-        .extension::<LimitRequest>()
+        .extension::<LimitOverrides>()
         .cloned()
         .unwrap_or_default();
     let wall = conversation.deadline.at().saturating_duration_since(Instant::now());
