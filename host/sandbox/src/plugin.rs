@@ -10,7 +10,7 @@ use crate::call::tool::PluginTool;
 use crate::entity::entity_gatherer::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
 use crate::inspect::cached_inspection::CachedInspection;
-use crate::inspect::inspection::{ComponentOrigin, Inspection};
+use crate::inspect::inspection::{Inspection, PackageContext};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::load_or_compile::blocking;
@@ -21,8 +21,9 @@ impl Plugin {
     /// Creates a plugin from a component in memory.
     ///
     /// # Errors
-    /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`]; [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances),
-    /// [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits.
+    /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`];
+    /// [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances), [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or
+    /// [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -33,7 +34,7 @@ impl Plugin {
         let inspect = move || {
             Inspection::from_bytes(
                 &task_bytes,
-                ComponentOrigin {
+                PackageContext {
                     name: &task_name,
                     adjacent_wit: None,
                 },
@@ -46,7 +47,8 @@ impl Plugin {
     /// Creates a plugin from a component file.
     ///
     /// # Errors
-    /// Those of [`Plugin::from_bytes`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) or [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes).
+    /// Those of [`Plugin::from_bytes`], and [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) or
+    /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes).
     pub async fn from_file(runtime: &Arc<Runtime>, name: &str, path: PathBuf) -> Result<Arc<Self>, Error> {
         let bytes_max = runtime.engines.limits.component_bytes_max;
         let (task_path, task_name) = (path.clone(), name.to_owned());
@@ -55,7 +57,7 @@ impl Plugin {
             let adjacent_wit = source::read_wit(&task_path.with_extension("wit"));
             Inspection::from_bytes(
                 &bytes,
-                ComponentOrigin {
+                PackageContext {
                     name: &task_name,
                     adjacent_wit: adjacent_wit.as_ref(),
                 },
@@ -75,7 +77,8 @@ impl Plugin {
     /// reads the file, and refuses it if its digest has changed.
     ///
     /// # Errors
-    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits of zero.
+    /// Those of [`Inspection::require_loadable`], and [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for
+    /// limits of zero.
     pub fn from_inspection(
         runtime: &Arc<Runtime>,
         name: &str,

@@ -1,8 +1,8 @@
 //! An estimate of the work to compile a function, from one pass over its code.
 //!
-//! The work of a compiler is linear in the size of ordinary code. A function of a few kilobytes can make it a million times larger:
-//! where control flow joins, the compiler chooses a value for each variable that differs between the paths, so that the work is the
-//! product of paths and variables. The estimate counts these products.
+//! The work of a compiler is linear in the size of ordinary code. But a function of a few kilobytes can take a million times
+//! the work of an ordinary one. Where control flow joins, the compiler chooses a value for each variable that differs between
+//! the joining paths, so that the work is the product of paths and variables. The estimate counts these products.
 
 use std::collections::HashSet;
 
@@ -61,8 +61,8 @@ impl CompileCost {
 #[derive(Default)]
 struct Frame {
     is_loop: bool,
-    /// The number of paths that join at its label.
-    paths: u64,
+    /// The number of jumps to its label.
+    jumps: u64,
     parameters: u64,
     results: u64,
     /// The locals that the code of the block sets. Their values may differ between the paths.
@@ -72,7 +72,7 @@ struct Frame {
 struct FunctionCost<'a, R> {
     resources: &'a R,
     frames: Vec<Frame>,
-    /// The number of all paths.
+    /// The number of all jumps, plus one for the end of each block.
     paths: u64,
     work: u64,
 }
@@ -164,9 +164,9 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
 
     fn jump(&mut self, depth: u32) {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-        if let Some(at) = self.frames.len().checked_sub(depth.saturating_add(1)) {
-            let frame = &mut self.frames[at];
-            frame.paths += 1;
+        if let Some(index) = self.frames.len().checked_sub(depth.saturating_add(1)) {
+            let frame = &mut self.frames[index];
+            frame.jumps += 1;
             self.paths += 1;
             let values = if frame.is_loop { frame.parameters } else { frame.results };
             self.work += 1 + WORK_PER_VALUE * values;
@@ -176,9 +176,9 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
     fn close(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.paths += 1;
-        // One path falls through, into a loop or out of a block.
-        let joined = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
-        self.work = self.work.saturating_add(joined.saturating_mul(frame.paths + 1));
+        let work_per_path = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
+        // One path reaches the label without a jump: into a loop, or out of the end of a block.
+        self.work = self.work.saturating_add(work_per_path.saturating_mul(frame.jumps + 1));
         let Some(outer) = self.frames.last_mut() else {
             // The end of the function.
             let pairs = self.paths.saturating_mul(frame.assigned.len() as u64);
