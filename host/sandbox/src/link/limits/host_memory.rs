@@ -13,7 +13,7 @@ pub(crate) struct HostMemory {
     bytes_max: u64,
     /// The maximum that one call into the host adds.
     growth_bytes_max: u64,
-    /// The maximum that the resources can hold now: the last measurement, and the possible growth since.
+    /// The maximum that the resources can hold now: the last measurement plus the possible growth since then.
     bytes_at_most: u64,
 }
 
