@@ -42,12 +42,12 @@ fn count_call(tool: &str) -> Result<(), String> {
         Per::All => "all".to_owned(),
     };
     let bucket = keyvalue::open(BUCKET).map_err(unusable)?;
-    let stored = bucket.get(&key).map_err(unusable)?;
-    let stored = stored.map(|bytes| Count::parse(&bytes)).transpose()?;
+    let stored_bytes = bucket.get(&key).map_err(unusable)?;
+    let stored_count = stored_bytes.map(|bytes| Count::parse(&bytes)).transpose()?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |now| now.as_secs());
-    let new_count = Count::add_call(stored, now, &settings)?;
+    let new_count = Count::add_call(stored_count, now, &settings)?;
     bucket.set(&key, new_count.to_text().as_bytes()).map_err(unusable)
 }
 

@@ -143,11 +143,11 @@ impl<'a> Evaluation<'a> {
             "<" | ">" => self.rest[1..].starts_with(operator),
             _ => false,
         };
-        let found = operators
+        let operator = operators
             .iter()
             .find(|operator| self.rest.starts_with(**operator) && !is_longer(operator))?;
-        self.rest = &self.rest[found.len()..];
-        Some(found)
+        self.rest = &self.rest[operator.len()..];
+        Some(operator)
     }
 
     fn evaluate_unary(&mut self) -> Result<i64, String> {

@@ -70,14 +70,14 @@ impl Parser<'_> {
 
     /// Takes the next token if it is one of these operators.
     pub(crate) fn take(&mut self, operators: &[&str]) -> Parsed<Option<&'static str>> {
-        let found = match self.peek()?.kind {
+        let operator = match self.peek()?.kind {
             TokenKind::Operator(operator) if operators.contains(&operator) => Some(operator),
             _ => None,
         };
-        if found.is_some() {
+        if operator.is_some() {
             self.peeked = None;
         }
-        Ok(found)
+        Ok(operator)
     }
 
     pub(crate) fn skip_lines(&mut self) -> Parsed<()> {

@@ -100,15 +100,15 @@ impl Pattern {
         let limit = limit.unwrap_or(usize::MAX);
         let mut count = 0;
         let mut output = String::with_capacity(text.len());
-        let mut copied = 0;
+        let mut copied_end = 0;
         for captures in self.regex.captures_iter(text).take(limit) {
             let full_match = captures.get_match();
-            output.push_str(&text[copied..full_match.start()]);
+            output.push_str(&text[copied_end..full_match.start()]);
             captures.expand(replacement, &mut output);
-            copied = full_match.end();
+            copied_end = full_match.end();
             count += 1;
         }
-        output.push_str(&text[copied..]);
+        output.push_str(&text[copied_end..]);
         Ok((output, count))
     }
 

@@ -103,7 +103,7 @@ pub(crate) fn refuse_generics(generics: &Generics) -> Result<()> {
     }
     Err(Error::new(
         generics.span(),
-        "a type of tools has no parameters: WIT needs one concrete type, and owned fields such as `String`",
+        "a type of tools must not have parameters: WIT needs one concrete type, and owned fields such as `String`",
     ))
 }
 

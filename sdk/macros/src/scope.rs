@@ -182,7 +182,7 @@ impl TypeReader<'_> {
             )),
             Type::Tuple(tuple) if tuple.elems.len() > TUPLE_PARTS_MAX => Err(Error::new_spanned(
                 ty,
-                format!("a tuple has at most {TUPLE_PARTS_MAX} parts: define a struct with named fields"),
+                format!("a tuple may have at most {TUPLE_PARTS_MAX} parts: define a struct with named fields"),
             )),
             Type::Tuple(tuple) => {
                 let parts = tuple.elems.iter().map(|part| self.read(part));

@@ -62,18 +62,21 @@ impl SignatureReader<'_> {
         if let Some(word) = &signature.asyncness {
             return Err(Error::new(
                 word.span(),
-                "a tool is not `async`: the calls of a plugin are synchronous",
+                "a tool must not be `async`: the calls of a plugin are synchronous",
             ));
         }
         if let Some(word) = &signature.unsafety {
             return Err(Error::new(
                 word.span(),
-                "a tool is not `unsafe`: a model may pass any argument",
+                "a tool must not be `unsafe`: a model may pass any argument",
             ));
         }
         let types = signature.generics.type_params().map(Spanned::span);
         match types.chain(signature.generics.const_params().map(Spanned::span)).next() {
-            Some(span) => Err(Error::new(span, "a tool is not generic: WIT needs one concrete type")),
+            Some(span) => Err(Error::new(
+                span,
+                "a tool must not be generic: WIT needs one concrete type",
+            )),
             None => Ok(()),
         }
     }
@@ -100,7 +103,7 @@ impl SignatureReader<'_> {
             _ => Err(Error::new_spanned(
                 receiver,
                 format!(
-                    "a method takes `&self` or `&mut self`; to consume the entity, write a function of the module with a parameter of type `{owner}`"
+                    "a method must take `&self` or `&mut self`; to consume the entity, write a function of the module with a parameter of type `{owner}`"
                 ),
             )),
         }

@@ -36,11 +36,11 @@ pub struct Requirement {
     pub description: String,
 }
 
-/// Text about a tool for the model, in addition to the tool's docs.
+/// Text of a package about a tool, for the model. It extends the tool's docs, or replaces them with a `description`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolText {
-    /// Replaces the docs.
+    /// The text in place of the docs.
     pub description: Option<String>,
     /// The situation in which to use the tool.
     pub use_case: Option<String>,

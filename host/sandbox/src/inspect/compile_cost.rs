@@ -102,7 +102,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             self.work += u64::from(count) / LOCALS_PER_UNIT;
         }
         for operator in body.get_operators_reader()? {
-            self.operator(&operator?)?;
+            self.read_operator(&operator?)?;
             if self.work > FUNCTION_WORK_MAX {
                 break;
             }
@@ -110,26 +110,26 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         Ok(())
     }
 
-    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Refusal> {
+    fn read_operator(&mut self, operator: &Operator<'_>) -> Result<(), Refusal> {
         self.work += 1;
         match operator {
-            Operator::Block { blockty } | Operator::If { blockty } => self.open(false, *blockty),
-            Operator::Loop { blockty } => self.open(true, *blockty),
-            Operator::Else => self.jump(0),
-            Operator::End => self.close(),
+            Operator::Block { blockty } | Operator::If { blockty } => self.open_frame(false, *blockty),
+            Operator::Loop { blockty } => self.open_frame(true, *blockty),
+            Operator::Else => self.add_jump(0),
+            Operator::End => self.close_frame(),
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
                 if let Some(frame) = self.frames.last_mut() {
                     frame.assigned.insert(*local_index);
                 }
             }
-            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.jump(*relative_depth),
+            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.add_jump(*relative_depth),
             Operator::BrOnNull { relative_depth } | Operator::BrOnNonNull { relative_depth } => {
-                self.jump(*relative_depth);
+                self.add_jump(*relative_depth);
             }
             Operator::BrTable { targets } => {
-                self.jump(targets.default());
+                self.add_jump(targets.default());
                 for target in targets.targets() {
-                    self.jump(target?);
+                    self.add_jump(target?);
                 }
             }
             Operator::Return => {
@@ -137,18 +137,18 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             }
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 let signature = self.resources.type_index_of_function(*function_index);
-                self.call(signature.unwrap_or_default());
+                self.add_call(signature.unwrap_or_default());
             }
             Operator::CallIndirect { type_index, .. }
             | Operator::ReturnCallIndirect { type_index, .. }
             | Operator::CallRef { type_index }
-            | Operator::ReturnCallRef { type_index } => self.call(*type_index),
+            | Operator::ReturnCallRef { type_index } => self.add_call(*type_index),
             _ => {}
         }
         Ok(())
     }
 
-    fn open(&mut self, is_loop: bool, block: BlockType) {
+    fn open_frame(&mut self, is_loop: bool, block: BlockType) {
         let (parameters, results) = match block {
             BlockType::Empty => (0, 0),
             BlockType::Type(_) => (0, 1),
@@ -162,7 +162,8 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         });
     }
 
-    fn jump(&mut self, depth: u32) {
+    /// Adds a jump to the label of a frame. The depth is counted from the innermost frame.
+    fn add_jump(&mut self, depth: u32) {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
         if let Some(index) = self.frames.len().checked_sub(depth.saturating_add(1)) {
             let frame = &mut self.frames[index];
@@ -173,7 +174,8 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         }
     }
 
-    fn close(&mut self) {
+    /// Ends the innermost frame, and adds the work for the values that differ between the paths to its label.
+    fn close_frame(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.paths += 1;
         let work_per_path = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
@@ -195,7 +197,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         }
     }
 
-    fn call(&mut self, signature: u32) {
+    fn add_call(&mut self, signature: u32) {
         let (parameters, results) = self.arity(signature);
         self.work += WORK_PER_VALUE * (parameters + results);
     }

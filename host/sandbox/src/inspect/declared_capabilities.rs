@@ -11,7 +11,7 @@ pub enum Capability {
     Http,
     /// Files and directories.
     Files,
-    /// Environment variables, secrets exposed in them included.
+    /// Environment variables, including secrets that are exposed in them.
     Env,
     /// Settings.
     Config,

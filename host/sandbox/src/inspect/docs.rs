@@ -94,10 +94,10 @@ pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
         bytes_left > 0
     };
     let texts = texts.filter(|text| !text.is_empty()).take(PACKAGES_MAX);
-    let parsed = texts
+    let packages = texts
         .take_while(is_within_limit)
         .filter_map(|text| parse_wit(std::str::from_utf8(text).ok()?).ok());
-    parsed.reduce(|all, next| merge_packages(&all, &next).unwrap_or(all))
+    packages.reduce(|all, next| merge_packages(&all, &next).unwrap_or(all))
 }
 
 /// Returns the reason why WIT does not describe a component: the WIT is of another package or version, or lacks a function.

@@ -107,8 +107,8 @@ fn print_lines(lines: &[(&str, usize)], prefix: &str, regex: &Regex, options: &O
             String::new()
         };
         if options.has('o') {
-            let found = regex.find_iter(line);
-            output.extend(found.map(|found| format!("{prefix}{number}{}\n", found.as_str())));
+            let matches = regex.find_iter(line);
+            output.extend(matches.map(|part| format!("{prefix}{number}{}\n", part.as_str())));
         } else {
             output.push_str(&format!("{prefix}{number}{line}\n"));
         }

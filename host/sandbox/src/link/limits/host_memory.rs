@@ -26,8 +26,8 @@ pub(crate) struct HostMemoryExceeded {
 }
 
 impl HostMemory {
-    /// Creates the count of an instance without resources. `largest_object_bytes` is the maximum that one resource
-    /// holds in addition to the data that the guest passes.
+    /// Creates the value for an instance without resources. `largest_object_bytes` is the maximum that one resource holds in
+    /// addition to the data that the guest passes.
     pub(crate) fn new(limits: &CallLimits, largest_object_bytes: u64) -> Self {
         Self {
             bytes_max: limits.host_memory_bytes_max,

@@ -159,9 +159,9 @@ impl FilesView<'_> {
         join_paths(base, path)
     }
 
-    /// Returns the result of an operation on a path unchanged, and records the access. If the operation failed because
-    /// the guest has no right to the path, the denial is recorded for the operator. The guest cannot distinguish a path
-    /// without a grant from one that does not exist.
+    /// Records the access of an operation on a path, and returns its result unchanged. If the operation failed because the
+    /// guest has no right to the path, the denial is recorded for the operator. The guest cannot distinguish a path without a
+    /// grant from a path that does not exist.
     fn record_outcome<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
         let request = AccessRequest::File(path, mode);
         match (&result, self.authority) {

@@ -74,8 +74,8 @@ impl WriteStream {
                 let _guard = guard;
                 write_within(&file, &quota, position, &bytes)
             };
-            let written = tokio::task::spawn_blocking(write).await;
-            written.unwrap_or_else(|error| Err(io::Error::other(error)))
+            let outcome = tokio::task::spawn_blocking(write).await;
+            outcome.unwrap_or_else(|error| Err(io::Error::other(error)))
         })
     }
 }
@@ -131,9 +131,9 @@ impl StreamConsumer<HostState> for WriteStream {
             return Poll::Ready(Ok(StreamResult::Completed));
         };
         // A write that has begun cannot be cancelled.
-        let written = ready!(writing.as_mut().poll(context));
+        let outcome = ready!(writing.as_mut().poll(context));
         this.writing = None;
-        Poll::Ready(Ok(match written {
+        Poll::Ready(Ok(match outcome {
             Ok(count) => {
                 source.mark_read(count);
                 if let WritePosition::At(offset) = &mut this.position {
