@@ -21,7 +21,7 @@ use crate::values::types::{
 };
 use toolwit_core::limits::{COMPONENT_PARTS_MAX, FUNCTIONS_MAX};
 
-/// The maximum length of the name of a function or an interface, in bytes.
+/// The maximum length of the name of a function, an interface or a resource, in bytes.
 const EXPORT_BYTES_MAX: usize = 512;
 
 /// The maximum number of skipped exports that are reported.

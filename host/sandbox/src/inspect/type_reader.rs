@@ -16,7 +16,7 @@ const NAME_BYTES_PER_PART: usize = 32;
 /// Reads the types of a component's functions. An error is the reason why tools cannot use the type.
 pub(crate) struct TypeReader<'a> {
     pub(crate) types: &'a Types,
-    /// The imported resources, with the names of the imports.
+    /// The imported resources, with their names.
     pub(crate) imported: HashMap<ResourceId, String>,
     /// The exported resources, with their indexes in the shape.
     pub(crate) exported: HashMap<ResourceId, ResourceIndex>,

@@ -41,7 +41,7 @@ pub struct CodeCacheReport {
 }
 
 impl CodeCacheLocation {
-    /// Returns the path of the directory, or `None` without a cache.
+    /// Returns the path of the directory. `None` for [`Off`](Self::Off), or if the user's cache directory is unknown.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self {
@@ -93,7 +93,7 @@ impl CodeCacheLocation {
         })
     }
 
-    /// Opens the cache. Returns `None` without a cache, and, after logging a warning, if the directory cannot be used.
+    /// Opens the cache. Returns `None` without a cache directory. If the directory cannot be used, also logs a warning.
     #[must_use]
     pub fn open(&self) -> Option<CodeCache> {
         let directory = self.directory()?;
