@@ -114,8 +114,8 @@ impl ContractInterface {
 const RETURNS_STRING: &str = "()->string";
 const NEAR_EXECUTE_PARAMS: &str = "(record{params:string,context:option<string>})->";
 const NEAR_FIELDS_RESPONSE: &str = "record{output:option<string>,error:option<string>}";
-const NEAR_OUTCOME_RESPONSE: &str = "variant{success:string,failure:record{kind:enum{auth-required,input,output-too-large,executor,\
-                            network-denied,client,operation-failed},code:option<string>,message:option<string>}}";
+const NEAR_OUTCOME_RESPONSE: &str = "variant{success:string,failure:record{kind:enum{auth-required,input,output-too-large,\
+                            executor,network-denied,client,operation-failed},code:option<string>,message:option<string>}}";
 
 const METADATA_TYPE: &str = "list<tuple<string,list<u8>>>";
 const LOCALIZED_TYPE: &str = "variant{plain:string,localized:list<tuple<string,string>>}";

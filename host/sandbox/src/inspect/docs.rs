@@ -172,6 +172,7 @@ impl<'a> WitDocs<'a> {
         self.interfaces.get(name).copied()
     }
 
+    /// Returns docs as text, cut to a maximum length and to the number of characters that may still be copied.
     fn take_text(&mut self, docs: &Docs, chars_max: usize) -> Option<String> {
         let docs = docs.contents.as_deref().filter(|_| self.chars_left > 0)?;
         let text = clean(docs, chars_max.min(self.chars_left))?;
@@ -183,6 +184,7 @@ impl<'a> WitDocs<'a> {
         label.docs = self.take_text(docs, ITEM_DOCS_CHARS_MAX);
     }
 
+    /// Finds a function in the WIT. A function without an interface is searched in the exports of all worlds.
     fn find(&self, function: &Function) -> Option<&'a WitFunction> {
         match function.interface.as_deref() {
             Some(interface) => self.wit.interfaces[self.interface(interface)?]

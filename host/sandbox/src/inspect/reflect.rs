@@ -141,6 +141,7 @@ impl<'a> ExportReader<'a> {
         }
     }
 
+    /// Returns whether a world of the WIT exports a function of this name.
     fn is_authored(&self, export: &str) -> bool {
         let worlds = self.wit.into_iter().flat_map(|wit| wit.worlds.iter());
         worlds
@@ -148,6 +149,7 @@ impl<'a> ExportReader<'a> {
             .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
     }
 
+    /// Records that an export is not a tool. After [`SKIPPED_MAX`] exports, one entry stands for all others.
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
         match self.shape.skipped.len() {
             len if len < SKIPPED_MAX => self.shape.skipped.push(SkippedExport {

@@ -46,6 +46,7 @@ impl ListingStream {
         }
     }
 
+    /// Delivers the outcome to the guest. Later outcomes are ignored.
     fn end(&mut self, outcome: Result<(), ErrorCode>) {
         if let Some(sender) = self.outcome_sender.take() {
             // The guest may not wait for the outcome.

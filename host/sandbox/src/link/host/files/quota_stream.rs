@@ -27,6 +27,7 @@ fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_
     tokio::task::spawn_blocking(move || quota.reserve(bytes_min, bytes_max))
 }
 
+/// Waits for a measurement. If its thread panicked, the disk counts as full.
 async fn await_measurement(
     measurement: impl Future<Output = Result<io::Result<Reservation>, JoinError>>,
 ) -> io::Result<Reservation> {
