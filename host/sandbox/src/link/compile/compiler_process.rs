@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES_MAX, ReplyHeader};
+use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES, ReplyHeader};
 use super::engine::Engine;
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::{ByteCount, EngineLimits, Span};
@@ -143,7 +143,7 @@ async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result
     if header.is_code && header.bytes > code_bytes_max {
         return Ok(CompilerReply::TooLarge(header.bytes));
     }
-    if !header.is_code && header.bytes > MESSAGE_BYTES_MAX as u64 {
+    if !header.is_code && header.bytes > MESSAGE_BYTES as u64 {
         return Err(invalid("its message is too long"));
     }
     // Memory is taken as the bytes arrive, and not for the size that the header states.
