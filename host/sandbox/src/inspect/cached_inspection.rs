@@ -40,8 +40,8 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether the component can be loaded with these versions of WASI, provided that it can be loaded with all
-    /// of them.
+    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded are not
+    /// checked.
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
         wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)

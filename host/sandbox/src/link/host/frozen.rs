@@ -9,7 +9,7 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 const SEQUENCE_BYTES: usize = 16 << 10;
 
 /// A wall clock that always returns the same time, in seconds since 1970, and a monotonic clock that always returns zero.
-/// Waiting on it takes real time, at most until the deadline of the call.
+/// Waiting on a clock takes real time, at most until the deadline of the call.
 pub(crate) struct FrozenClock(pub(crate) u64);
 
 impl HostWallClock for FrozenClock {

@@ -18,7 +18,7 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 /// The listing replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
 pub(in crate::link::host) struct DirectoryListing {
     batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
-    /// The entries after the batch; `None` if the batch has the last one.
+    /// The entries after the batch; `None` when all entries have been read.
     rest: Option<ReadDir>,
 }
 

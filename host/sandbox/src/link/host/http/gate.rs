@@ -42,7 +42,7 @@ struct GateCall {
     limits: HttpLimits,
     /// The budget of the surrounding call.
     outer: Option<Arc<HttpBudget>>,
-    /// The budget of this call, created by the first request of this call or of a nested one.
+    /// The budget of this call, created by its first request or its first nested call.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Deadline,
 }

@@ -50,8 +50,8 @@ impl ExtraRoots {
 }
 
 impl Network {
-    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the
-    /// added ones.
+    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the extra
+    /// ones.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
         if let Some(config) = self.tls.get() {
             return Ok(config.clone());
