@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use toolwit::grants::{AccessRequest, Decision, DeclaredCapabilities, EffectiveRights, Grants, RequestTarget, decide};
 use toolwit::limits::LimitOverrides;
 use toolwit::registry::{Manifest, Project, ProjectLimits};
-use toolwit::sandbox::{ComponentOrigin, Inspection};
+use toolwit::sandbox::{Inspection, PackageContext};
 
 /// Decodes JSON to WIT values and encodes them again. Valid JSON must be unchanged.
 pub fn values(data: &[u8]) {
@@ -25,11 +25,11 @@ pub fn cbor(data: &[u8]) {
 
 /// Inspects bytes as a component. The cached inspection of a valid component must have the same tools.
 pub fn component(data: &[u8]) {
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name: "fuzz",
         adjacent_wit: None,
     };
-    let Ok(inspection) = Inspection::from_bytes(data, origin) else {
+    let Ok(inspection) = Inspection::from_bytes(data, context) else {
         return;
     };
     let restored =
@@ -51,7 +51,8 @@ const LINKS: [(&str, &str); 5] = [
     ("work/in/round", "work"),
 ];
 
-/// Opens granted directories in a small tree with links, one rule per line, and decides on an access to the path in the last line.
+/// Opens granted directories in a small tree with links, one rule per line, and decides on an access to the path in the last
+/// line.
 #[cfg(unix)]
 pub fn directories(data: &[u8]) {
     static TREE: OnceLock<TempDir> = OnceLock::new();
@@ -69,8 +70,8 @@ pub fn directories(data: &[u8]) {
     toolwit::sandbox::fuzz::directories(tree.path(), &LINKS, data);
 }
 
-/// Parses configuration files: manifests and projects, which are untrusted, and grants, which may contain mistakes. A project never
-/// raises a limit of calls by itself.
+/// Parses configuration files: manifests and projects, which are untrusted, and grants, which may contain mistakes. A project
+/// never raises a limit of calls by itself.
 pub fn settings(data: &[u8]) {
     let _ = Grants::parse(data);
     if let Ok(text) = std::str::from_utf8(data) {

@@ -44,7 +44,7 @@ pub use inspect::cached_inspection::{CachedInspection, INSPECTION_CACHE_VERSION}
 pub use inspect::check::UnbuiltComponent;
 pub use inspect::dynamic_tools::DynamicTools;
 pub use inspect::imports::{Import, ImportSupport, Wasi3Disabled, WasiVersions};
-pub use inspect::inspection::{AdjacentWit, ComponentOrigin, EntityType, Inspection, component_wit};
+pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, PackageContext, component_wit};
 pub use inspect::lint::{Lint, LintRule, lint};
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_wit};

@@ -10,7 +10,7 @@ use crate::call::tool::PluginTool;
 use crate::entity::entity_gatherer::ENTITY_GATHERER;
 use crate::inspect::annotations::Annotations;
 use crate::inspect::cached_inspection::CachedInspection;
-use crate::inspect::inspection::{ComponentOrigin, Inspection};
+use crate::inspect::inspection::{Inspection, PackageContext};
 use crate::inspect::lazy::LazyInspection;
 use crate::inspect::source::{self, ComponentFile, Source};
 use crate::link::compile::load_or_compile::blocking;
@@ -22,9 +22,8 @@ impl Plugin {
     ///
     /// # Errors
     /// Those of [`Inspection::from_bytes`] and [`Inspection::require_loadable`];
-    /// [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances), [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory)
-    /// or [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the
-    /// limits.
+    /// [`ErrorKind::Instances`](toolwit_core::ErrorKind::Instances), [`ErrorKind::Memory`](toolwit_core::ErrorKind::Memory) or
+    /// [`ErrorKind::TableElements`](toolwit_core::ErrorKind::TableElements) if it cannot be instantiated within the limits.
     pub async fn from_bytes(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -35,7 +34,7 @@ impl Plugin {
         let inspect = move || {
             Inspection::from_bytes(
                 &task_bytes,
-                ComponentOrigin {
+                PackageContext {
                     name: &task_name,
                     adjacent_wit: None,
                 },
@@ -58,7 +57,7 @@ impl Plugin {
             let adjacent_wit = source::read_wit(&task_path.with_extension("wit"));
             Inspection::from_bytes(
                 &bytes,
-                ComponentOrigin {
+                PackageContext {
                     name: &task_name,
                     adjacent_wit: adjacent_wit.as_ref(),
                 },

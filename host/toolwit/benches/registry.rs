@@ -1,5 +1,5 @@
-//! Measures scans of a plugin directory with 10,000 packages, and searches over 10,000 and 100,000 tools: by words, and by words and
-//! meaning.
+//! Measures scans of a plugin directory with 10,000 packages, and searches over 10,000 and 100,000 tools: by words, and by
+//! words and meaning.
 //!
 //! Run `packages` and `searches` with `cargo bench --bench registry`, or one part with `-- packages`, `-- restart` or
 //! `-- searches`. The first scan is reported as a ratio to the time for decoding every package once on all cores.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolwit::registry::{Catalog, Document, EmbeddingModel, Query, Registry};
-use toolwit::sandbox::{CodeCacheLocation, ComponentOrigin, Inspection, Runtime, RuntimeOptions};
+use toolwit::sandbox::{CodeCacheLocation, Inspection, PackageContext, Runtime, RuntimeOptions};
 use toolwit::store::SqliteStore;
 
 const PACKAGES: usize = 10_000;
@@ -234,11 +234,11 @@ fn decode_all(directory: &Path) {
             scope.spawn(move || {
                 for path in part {
                     let bytes = fs::read(path).unwrap();
-                    let origin = ComponentOrigin {
+                    let context = PackageContext {
                         name: "package",
                         adjacent_wit: None,
                     };
-                    Inspection::from_bytes(&bytes, origin).unwrap();
+                    Inspection::from_bytes(&bytes, context).unwrap();
                 }
             });
         }

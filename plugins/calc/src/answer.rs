@@ -11,7 +11,7 @@ use crate::number::{Number, power_of_ten};
 const PLACES_MAX: usize = 60;
 
 /// Number of significant digits of a rounded exact number.
-const DIGITS_KEPT: i64 = 30;
+const ROUNDED_DIGITS: i64 = 30;
 
 /// Number of reliable significant digits of a floating-point number.
 const FLOAT_DIGITS: usize = 15;
@@ -31,18 +31,18 @@ impl Answer {
     pub(crate) fn of(number: &Number) -> Self {
         match number {
             Number::Rounded(number) => Self {
-                value: float(*number),
+                value: format_float(*number),
                 exact: false,
                 fraction: None,
             },
-            Number::Exact(number) => match terminating(number) {
+            Number::Exact(number) => match format_terminating(number) {
                 Some(value) => Self {
                     value,
                     exact: true,
                     fraction: None,
                 },
                 None => Self {
-                    value: rounded(number),
+                    value: format_rounded(number),
                     exact: false,
                     fraction: Some(number.to_string()),
                 },
@@ -52,7 +52,7 @@ impl Answer {
 }
 
 /// Formats a number with its reliable digits.
-fn float(number: f64) -> String {
+fn format_float(number: f64) -> String {
     let digits = format!("{number:.*e}", FLOAT_DIGITS - 1);
     let rounded: f64 = digits.parse().unwrap_or(number);
     let text = format!("{rounded:?}");
@@ -60,8 +60,8 @@ fn float(number: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Formats all digits, if there are not too many.
-fn terminating(number: &BigRational) -> Option<String> {
+/// Formats all digits. `None` if the decimal fraction does not end, or has more than [`PLACES_MAX`] places.
+fn format_terminating(number: &BigRational) -> Option<String> {
     let mut rest = number.denom().clone();
     let mut places = 0;
     for prime in [2, 5] {
@@ -78,8 +78,8 @@ fn terminating(number: &BigRational) -> Option<String> {
     if !rest.is_one() {
         return None;
     }
-    let scaled = number * BigRational::from(power_of_ten(places as u64)?);
-    Some(with_point(&scaled.to_integer(), places))
+    let units = number * BigRational::from(power_of_ten(places as u64)?);
+    Some(with_point(&units.to_integer(), places))
 }
 
 /// Formats an integer that counts units of the last decimal place.
@@ -95,25 +95,25 @@ fn with_point(units: &BigInt, places: usize) -> String {
 }
 
 /// Rounds to significant digits, half away from zero. Very large and small numbers use exponents, as in `1.5e-40`.
-fn rounded(number: &BigRational) -> String {
+fn format_rounded(number: &BigRational) -> String {
     let magnitude = number.abs();
     let mut exponent = decimal_exponent(&magnitude);
-    let mut digits = scaled(&magnitude, DIGITS_KEPT - 1 - exponent)
+    let mut digits = times_power_of_ten(&magnitude, ROUNDED_DIGITS - 1 - exponent)
         .round()
         .to_integer()
         .to_string();
-    if digits.len() as i64 > DIGITS_KEPT {
+    if digits.len() as i64 > ROUNDED_DIGITS {
         exponent += 1;
         digits.pop();
     }
     let sign = if number.is_negative() { "-" } else { "" };
     let digits = digits.trim_end_matches('0');
-    if (-7..DIGITS_KEPT).contains(&exponent) {
+    if (-7..ROUNDED_DIGITS).contains(&exponent) {
         let places = digits.len() as i64 - 1 - exponent;
         let units: BigInt = digits.parse().unwrap_or_default();
         return match usize::try_from(places) {
             Ok(places) => format!("{sign}{}", with_point(&units, places)),
-            Err(_) => format!("{sign}{}", scaled(&units.into(), -places).to_integer()),
+            Err(_) => format!("{sign}{}", times_power_of_ten(&units.into(), -places).to_integer()),
         };
     }
     let (first, rest) = digits.split_at(1.min(digits.len()));
@@ -122,7 +122,7 @@ fn rounded(number: &BigRational) -> String {
 }
 
 /// Returns the number times a power of ten.
-fn scaled(number: &BigRational, exponent: i64) -> BigRational {
+fn times_power_of_ten(number: &BigRational, exponent: i64) -> BigRational {
     let scale = BigRational::from(BigInt::from(10).pow(exponent.unsigned_abs().to_u32().unwrap_or(u32::MAX)));
     if exponent < 0 { number / scale } else { number * scale }
 }
@@ -135,7 +135,7 @@ fn decimal_exponent(number: &BigRational) -> i64 {
     let length = |number: &BigInt| number.to_string().len() as i64;
     let guess = length(number.numer()) - length(number.denom());
     // The estimate is exact or one too high.
-    if *number >= scaled(&BigRational::one(), guess) {
+    if *number >= times_power_of_ten(&BigRational::one(), guess) {
         guess
     } else {
         guess - 1

@@ -147,7 +147,7 @@ pub static FUNCTIONS: [Function; 27] = [
         real(&x[0], (0, 1), f64::exp)
     }),
     function("ln(x)", "The natural logarithm", (1, 1), |x| {
-        real(positive(&x[0])?, (1, 0), f64::ln)
+        real(require_positive(&x[0])?, (1, 0), f64::ln)
     }),
     function(
         "log(x, base)",
@@ -171,10 +171,10 @@ pub static FUNCTIONS: [Function; 27] = [
         real(&x[0], (0, 0), f64::tan)
     }),
     function("asin(x)", "The angle in radians of that sine", (1, 1), |x| {
-        real(ratio(&x[0])?, (0, 0), f64::asin)
+        real(require_ratio(&x[0])?, (0, 0), f64::asin)
     }),
     function("acos(x)", "The angle in radians of that cosine", (1, 1), |x| {
-        real(ratio(&x[0])?, (1, 0), f64::acos)
+        real(require_ratio(&x[0])?, (1, 0), f64::acos)
     }),
     function("atan(x)", "The angle in radians of that tangent", (1, 1), |x| {
         real(&x[0], (0, 0), f64::atan)
@@ -190,12 +190,12 @@ impl Function {
             .ok_or_else(|| EvalError::UnknownName {
                 name: name.to_owned(),
                 position,
-                near: near(name, FUNCTIONS.iter().map(|function| function.name)),
+                near: similar_names(name, FUNCTIONS.iter().map(|function| function.name)),
             })
     }
 
-    pub(crate) fn check_arguments(&self, given: usize, position: usize) -> Result<(), EvalError> {
-        if (self.arguments_min..=self.arguments_max).contains(&given) {
+    pub(crate) fn check_arguments(&self, argument_count: usize, position: usize) -> Result<(), EvalError> {
+        if (self.arguments_min..=self.arguments_max).contains(&argument_count) {
             return Ok(());
         }
         let expected = match (self.arguments_min, self.arguments_max) {
@@ -208,25 +208,27 @@ impl Function {
             function: self.name.to_owned(),
             position,
             expected,
-            given,
+            given: argument_count,
         })
     }
 }
 
 /// Returns similar names, most similar first.
-pub(crate) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn similar_names<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_lowercase();
-    let mut near: Vec<_> = known
-        .map(|known| (strsim::jaro_winkler(&known.to_lowercase(), &name), known))
+    let mut similar: Vec<_> = candidates
+        .map(|candidate| (strsim::jaro_winkler(&candidate.to_lowercase(), &name), candidate))
         .filter(|(similarity, _)| *similarity >= NEAR_SIMILARITY_MIN)
         .collect();
-    near.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
-    near.into_iter()
+    similar.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
+    similar
+        .into_iter()
         .take(NEAR_NAMES_MAX)
         .map(|(_, name)| name.to_owned())
         .collect()
 }
 
+/// Applies a function to a number in its exact or rounded form.
 fn map(x: &Number, exact: fn(&BigRational) -> BigRational, rounded: fn(f64) -> f64) -> NumberResult {
     match x {
         Number::Exact(number) => Ok(Number::Exact(exact(number))),
@@ -234,17 +236,18 @@ fn map(x: &Number, exact: fn(&BigRational) -> BigRational, rounded: fn(f64) -> f
     }
 }
 
-/// A function with one exact value: the second number is its value at the first.
+/// Applies a function that has one exact value. `exact` is the argument with this value, and the value. All other values are
+/// rounded.
 fn real(x: &Number, exact: (i32, i32), apply: fn(f64) -> f64) -> NumberResult {
-    let is_known = x.to_integer().is_some_and(|x| x == BigInt::from(exact.0));
-    if is_known {
+    let has_exact_value = x.to_integer().is_some_and(|x| x == BigInt::from(exact.0));
+    if has_exact_value {
         Ok(BigInt::from(exact.1).into())
     } else {
         Number::rounded(apply(x.to_f64()?))
     }
 }
 
-fn positive(x: &Number) -> Result<&Number, Undefined> {
+fn require_positive(x: &Number) -> Result<&Number, Undefined> {
     if x.is_zero() || x.is_negative() {
         Err(Undefined::Domain("a number above zero"))
     } else {
@@ -252,7 +255,7 @@ fn positive(x: &Number) -> Result<&Number, Undefined> {
     }
 }
 
-fn ratio(x: &Number) -> Result<&Number, Undefined> {
+fn require_ratio(x: &Number) -> Result<&Number, Undefined> {
     if x.to_f64()?.abs() > 1.0 {
         Err(Undefined::Domain("a number from -1 to 1"))
     } else {
@@ -272,7 +275,7 @@ fn round(x: &[Number]) -> NumberResult {
     let scale = if digits < 0 { scale.recip() } else { scale };
     match &x[0] {
         Number::Exact(number) => Number::exact((number * &scale).round() / scale),
-        // Converts a binary result to decimal by its exact binary value.
+        // Rounds the exact value of the binary number, because scaling it in binary could change its digits.
         Number::Rounded(number) => match BigRational::from_float(*number) {
             Some(number) => Number::Exact((number * &scale).round() / scale)
                 .to_f64()
@@ -282,10 +285,11 @@ fn round(x: &[Number]) -> NumberResult {
     }
 }
 
-fn extreme(x: &[Number], wanted: Ordering) -> NumberResult {
+/// Returns the least or greatest number: the one that has this order to all others.
+fn extreme(x: &[Number], order: Ordering) -> NumberResult {
     let mut best = &x[0];
     for number in &x[1..] {
-        if number.compare(best)? == wanted {
+        if number.compare(best)? == order {
             best = number;
         }
     }
@@ -300,11 +304,11 @@ fn sum(x: &[Number]) -> NumberResult {
 fn median(x: &[Number]) -> NumberResult {
     let mut sorted: Vec<&Number> = Vec::with_capacity(x.len());
     for number in x {
-        let mut at = sorted.len();
-        while at > 0 && number.compare(sorted[at - 1])? == Ordering::Less {
-            at -= 1;
+        let mut index = sorted.len();
+        while index > 0 && number.compare(sorted[index - 1])? == Ordering::Less {
+            index -= 1;
         }
-        sorted.insert(at, number);
+        sorted.insert(index, number);
     }
     let middle = sorted.len() / 2;
     match sorted.len() % 2 {
@@ -331,8 +335,8 @@ fn fold_integers(x: &[Number], combine: fn(&BigInt, &BigInt) -> BigInt) -> Numbe
 
 fn choose(x: &[Number]) -> NumberResult {
     const NEEDS: Undefined = Undefined::Domain("whole numbers that are not negative");
-    let natural = |x: &Number| x.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS);
-    let (n, k) = (natural(&x[0])?, natural(&x[1])?);
+    let natural_number = |x: &Number| x.to_integer().filter(|number| !number.is_negative()).ok_or(NEEDS);
+    let (n, k) = (natural_number(&x[0])?, natural_number(&x[1])?);
     if k > n {
         return Ok(BigInt::zero().into());
     }
@@ -362,11 +366,11 @@ fn cube_root(x: &[Number]) -> NumberResult {
 
 /// Returns a logarithm, exact if it is an integer.
 fn logarithm(x: &Number, base: &Number) -> NumberResult {
-    let (x, base) = (positive(x)?, positive(base)?);
+    let (x, base) = (require_positive(x)?, require_positive(base)?);
     if base.to_integer().is_some_and(|base| base.is_one()) {
         return Err(Undefined::Domain("a base other than 1"));
     }
-    let rounded = match (natural(x)?, natural(base)?) {
+    let rounded = match (natural_logarithm(x)?, natural_logarithm(base)?) {
         (_, 0.0) => return Err(Undefined::Domain("a base other than 1")),
         (x, base) => x / base,
     };
@@ -378,14 +382,14 @@ fn logarithm(x: &Number, base: &Number) -> NumberResult {
 }
 
 /// Returns the natural logarithm, also of numbers beyond the range of floating point.
-fn natural(x: &Number) -> Result<f64, Undefined> {
+fn natural_logarithm(x: &Number) -> Result<f64, Undefined> {
     match x {
         Number::Rounded(number) => Ok(number.ln()),
-        Number::Exact(number) => Ok(natural_of(number.numer()) - natural_of(number.denom())),
+        Number::Exact(number) => Ok(natural_logarithm_of(number.numer()) - natural_logarithm_of(number.denom())),
     }
 }
 
-fn natural_of(number: &BigInt) -> f64 {
+fn natural_logarithm_of(number: &BigInt) -> f64 {
     // A float can represent the magnitude of any 1023-bit number.
     let excess = number.bits().saturating_sub(1023);
     let leading = (number >> excess).to_f64().unwrap_or(f64::MAX);

@@ -8,7 +8,7 @@
 //! # Ok::<(), calc::EvalError>(())
 //! ```
 //!
-//! An expression is parsed into a program for a stack machine. Neither evaluating nor dropping it recurses, so that only the
+//! An expression is parsed into a program for a stack machine. Neither evaluating nor dropping a program recurses, so only the
 //! parser needs a depth limit. The model reads the WIT in `wit/calc.wit`.
 
 mod answer;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     Answer, EvalError,
-    functions::{CONSTANTS, FUNCTIONS, near},
+    functions::{CONSTANTS, FUNCTIONS, similar_names},
     number::{Number, NumberResult, Undefined},
     program::{Action, Step},
     reader::read,
@@ -24,7 +24,8 @@ pub struct Variable {
 ///
 /// # Errors
 ///
-/// [`EvalError`] with the cause and position. The syntax is checked before anything is computed.
+/// [`EvalError`] with the cause and position. The values of the variables are computed first. The syntax of an expression is
+/// checked before the expression is computed.
 pub fn evaluate(expression: &str, variables: &[Variable]) -> Result<Answer, EvalError> {
     let mut values = HashMap::new();
     for variable in variables {
@@ -34,7 +35,7 @@ pub fn evaluate(expression: &str, variables: &[Variable]) -> Result<Answer, Eval
         })?;
         values.insert(variable.name.as_str(), value);
     }
-    Ok(Answer::of(&run(expression, &values)?))
+    Ok(Answer::of(&compute(expression, &values)?))
 }
 
 fn value_of(variable: &Variable) -> Result<Number, String> {
@@ -42,15 +43,15 @@ fn value_of(variable: &Variable) -> Result<Number, String> {
     if !is_name(name) {
         return Err("a name has letters, digits and `_`, and no digit first".to_owned());
     }
-    let is_taken =
-        CONSTANTS.iter().any(|(taken, _)| *taken == name) || FUNCTIONS.iter().any(|function| function.name == name);
+    let is_taken = CONSTANTS.iter().any(|(constant, _)| *constant == name)
+        || FUNCTIONS.iter().any(|function| function.name == name);
     if is_taken {
         return Err("this is the name of a constant or function".to_owned());
     }
-    run(&variable.value, &HashMap::new()).map_err(|error| format!("its value cannot be used: {error}"))
+    compute(&variable.value, &HashMap::new()).map_err(|error| format!("its value cannot be used: {error}"))
 }
 
-fn run(expression: &str, variables: &HashMap<&str, Number>) -> Result<Number, EvalError> {
+fn compute(expression: &str, variables: &HashMap<&str, Number>) -> Result<Number, EvalError> {
     let mut stack = Vec::new();
     for step in read(expression)? {
         let result = perform(&step, &mut stack, variables)?;
@@ -70,8 +71,8 @@ fn perform(step: &Step, stack: &mut Vec<Number>, variables: &HashMap<&str, Numbe
             let right = pop(stack);
             (symbol.text(), operate(*symbol, &pop(stack), &right))
         }
-        Action::Call(function, given) => {
-            let arguments = stack.split_off(stack.len().saturating_sub(*given));
+        Action::Call(function, argument_count) => {
+            let arguments = stack.split_off(stack.len().saturating_sub(*argument_count));
             (function.name, (function.apply)(&arguments))
         }
     };
@@ -111,13 +112,13 @@ fn load(name: &str, position: usize, variables: &HashMap<&str, Number>) -> Resul
     if let Some((_, value)) = CONSTANTS.iter().find(|(constant, _)| *constant == name) {
         return Ok(Number::Rounded(*value));
     }
-    let known = variables
+    let names = variables
         .keys()
         .copied()
         .chain(CONSTANTS.iter().map(|(constant, _)| *constant));
     Err(EvalError::UnknownName {
         name: name.to_owned(),
         position,
-        near: near(name, known),
+        near: similar_names(name, names),
     })
 }

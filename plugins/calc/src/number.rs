@@ -33,7 +33,7 @@ pub(crate) enum Undefined {
 
 pub(crate) type NumberResult = Result<Number, Undefined>;
 
-/// Returns a power of ten, or an error if it has too many digits.
+/// Returns a power of ten. `None` if it has more than twice [`DIGITS_MAX`] digits.
 pub(crate) fn power_of_ten(exponent: u64) -> Option<BigInt> {
     let exponent = u32::try_from(exponent)
         .ok()

@@ -27,11 +27,11 @@ impl wit::Guest for Plugin {
     }
 
     fn list_functions() -> Vec<wit::Function> {
-        let entry = |function: &crate::Function| wit::Function {
+        let wit_function = |function: &crate::Function| wit::Function {
             usage: function.usage.to_owned(),
             description: function.description.to_owned(),
         };
-        FUNCTIONS.iter().map(entry).collect()
+        FUNCTIONS.iter().map(wit_function).collect()
     }
 }
 

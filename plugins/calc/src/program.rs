@@ -27,6 +27,6 @@ pub(crate) enum Action {
     Factorial,
     /// Replaces the two topmost numbers by the result of an operator.
     Operate(Symbol),
-    /// Replaces a number of arguments by the result of a function.
+    /// Replaces this number of arguments by the result of a function.
     Call(&'static Function, usize),
 }

@@ -4,7 +4,7 @@ use crate::{
     EvalError,
     functions::Function,
     program::{Action, Program, Step},
-    token::{LocatedToken, Symbol, Token, tokens},
+    token::{LocatedToken, Symbol, Token, tokenize},
 };
 
 /// Maximum length of an expression, in characters.
@@ -14,10 +14,10 @@ const CHARACTERS_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 100;
 
 /// Binding power of a sign: above a product, below a power, so that `-2^2` is `-4`.
-const SIGN: u8 = 5;
+const SIGN_POWER: u8 = 5;
 
 /// Binding power of a factorial.
-const FACTORIAL: u8 = 9;
+const FACTORIAL_POWER: u8 = 9;
 
 /// Parses an expression.
 pub(crate) fn read(expression: &str) -> Result<Program, EvalError> {
@@ -25,16 +25,16 @@ pub(crate) fn read(expression: &str) -> Result<Program, EvalError> {
         return Err(EvalError::TooLong { limit: CHARACTERS_MAX });
     }
     let mut reader = Reader {
-        tokens: tokens(expression)?,
+        tokens: tokenize(expression)?,
         next: 0,
         depth: 0,
         program: Program::new(),
     };
-    reader.expression(0)?;
+    reader.parse_expression(0)?;
     match reader.peek() {
         Token::End => Ok(reader.program),
-        Token::Symbol(Symbol::Close) => Err(reader.expected("no `)` without a `(`")),
-        _ => Err(reader.expected("an operator or the end")),
+        Token::Symbol(Symbol::Close) => Err(reader.syntax_error("no `)` without a `(`")),
+        _ => Err(reader.syntax_error("an operator or the end")),
     }
 }
 
@@ -46,7 +46,7 @@ struct Reader {
 }
 
 /// Returns the left and right binding power of an operator.
-fn binding(symbol: Symbol) -> Option<(u8, u8)> {
+fn binding_powers(symbol: Symbol) -> Option<(u8, u8)> {
     match symbol {
         Symbol::Plus | Symbol::Minus => Some((1, 2)),
         Symbol::Times | Symbol::Over | Symbol::Modulo => Some((3, 4)),
@@ -57,31 +57,31 @@ fn binding(symbol: Symbol) -> Option<(u8, u8)> {
 
 impl Reader {
     /// Parses operands and operators with at least this binding power.
-    fn expression(&mut self, at_least: u8) -> Result<(), EvalError> {
+    fn parse_expression(&mut self, power_min: u8) -> Result<(), EvalError> {
         if self.depth == DEPTH_MAX {
             return Err(EvalError::TooDeep { limit: DEPTH_MAX });
         }
         self.depth += 1;
-        self.operand()?;
+        self.parse_operand()?;
         while let Token::Symbol(symbol) = *self.peek() {
             let position = self.position();
-            if symbol == Symbol::Factorial && FACTORIAL >= at_least {
+            if symbol == Symbol::Factorial && FACTORIAL_POWER >= power_min {
                 self.advance();
                 self.emit(Action::Factorial, position);
                 continue;
             }
-            let Some((_, right)) = binding(symbol).filter(|(left, _)| *left >= at_least) else {
+            let Some((_, right)) = binding_powers(symbol).filter(|(left, _)| *left >= power_min) else {
                 break;
             };
             self.advance();
-            self.expression(right)?;
+            self.parse_expression(right)?;
             self.emit(Action::Operate(symbol), position);
         }
         self.depth -= 1;
         Ok(())
     }
 
-    fn operand(&mut self) -> Result<(), EvalError> {
+    fn parse_operand(&mut self) -> Result<(), EvalError> {
         let position = self.position();
         match self.peek().clone() {
             Token::Number(number) => {
@@ -91,52 +91,52 @@ impl Reader {
             Token::Name(name) => {
                 self.advance();
                 match self.peek() {
-                    Token::Symbol(Symbol::Open) => self.call(&name, position)?,
+                    Token::Symbol(Symbol::Open) => self.parse_call(&name, position)?,
                     _ => self.emit(Action::Load(name), position),
                 }
             }
             Token::Symbol(Symbol::Minus) => {
                 self.advance();
-                self.expression(SIGN)?;
+                self.parse_expression(SIGN_POWER)?;
                 self.emit(Action::Negate, position);
             }
             Token::Symbol(Symbol::Plus) => {
                 self.advance();
-                self.expression(SIGN)?;
+                self.parse_expression(SIGN_POWER)?;
             }
             Token::Symbol(Symbol::Open) => {
                 self.advance();
-                self.expression(0)?;
-                self.close("an operator or `)`")?;
+                self.parse_expression(0)?;
+                self.require_close("an operator or `)`")?;
             }
-            Token::Symbol(_) | Token::End => return Err(self.expected("a number, a name or `(`")),
+            Token::Symbol(_) | Token::End => return Err(self.syntax_error("a number, a name or `(`")),
         }
         Ok(())
     }
 
-    fn call(&mut self, name: &str, position: usize) -> Result<(), EvalError> {
+    fn parse_call(&mut self, name: &str, position: usize) -> Result<(), EvalError> {
         let function = Function::find(name, position)?;
         self.advance();
-        let mut given = 0;
+        let mut argument_count = 0;
         if *self.peek() != Token::Symbol(Symbol::Close) {
             loop {
-                self.expression(0)?;
-                given += 1;
+                self.parse_expression(0)?;
+                argument_count += 1;
                 if *self.peek() != Token::Symbol(Symbol::Comma) {
                     break;
                 }
                 self.advance();
             }
         }
-        self.close("an operator, `,` or `)`")?;
-        function.check_arguments(given, position)?;
-        self.emit(Action::Call(function, given), position);
+        self.require_close("an operator, `,` or `)`")?;
+        function.check_arguments(argument_count, position)?;
+        self.emit(Action::Call(function, argument_count), position);
         Ok(())
     }
 
-    fn close(&mut self, expected: &str) -> Result<(), EvalError> {
+    fn require_close(&mut self, expected: &str) -> Result<(), EvalError> {
         if *self.peek() != Token::Symbol(Symbol::Close) {
-            return Err(self.expected(expected));
+            return Err(self.syntax_error(expected));
         }
         self.advance();
         Ok(())
@@ -147,11 +147,11 @@ impl Reader {
     }
 
     fn peek(&self) -> &Token {
-        self.tokens.get(self.next).map_or(&Token::End, |placed| &placed.token)
+        self.tokens.get(self.next).map_or(&Token::End, |located| &located.token)
     }
 
     fn position(&self) -> usize {
-        self.tokens.get(self.next).map_or(1, |placed| placed.position)
+        self.tokens.get(self.next).map_or(1, |located| located.position)
     }
 
     /// Advances to the next token, but not beyond the end.
@@ -161,7 +161,7 @@ impl Reader {
         }
     }
 
-    fn expected(&self, expected: &str) -> EvalError {
+    fn syntax_error(&self, expected: &str) -> EvalError {
         EvalError::Syntax {
             position: self.position(),
             expected: expected.to_owned(),

@@ -94,7 +94,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// Splits an expression into tokens. The last is [`Token::End`].
-pub(crate) fn tokens(expression: &str) -> Result<Vec<LocatedToken>, EvalError> {
+pub(crate) fn tokenize(expression: &str) -> Result<Vec<LocatedToken>, EvalError> {
     let mut scanner = Scanner {
         text: expression,
         letters: expression.char_indices().peekable(),
@@ -102,9 +102,9 @@ pub(crate) fn tokens(expression: &str) -> Result<Vec<LocatedToken>, EvalError> {
     };
     let mut tokens = Vec::new();
     loop {
-        let placed = scanner.token()?;
-        let is_end = placed.token == Token::End;
-        tokens.push(placed);
+        let located = scanner.read_token()?;
+        let is_end = located.token == Token::End;
+        tokens.push(located);
         if is_end {
             return Ok(tokens);
         }
@@ -118,19 +118,20 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn token(&mut self) -> Result<LocatedToken, EvalError> {
+    fn read_token(&mut self) -> Result<LocatedToken, EvalError> {
         while self.next_if(char::is_whitespace).is_some() {}
         let position = self.position;
-        let placed = |token| Ok(LocatedToken { token, position });
+        let located = |token| Ok(LocatedToken { token, position });
         let Some(&(_, letter)) = self.letters.peek() else {
-            return placed(Token::End);
+            return located(Token::End);
         };
         if letter.is_ascii_digit() || letter == '.' {
-            return placed(Token::Number(self.number()?));
+            return located(Token::Number(self.read_number()?));
         }
         if letter.is_alphabetic() || letter == '_' {
-            return placed(Token::Name(
-                self.run(|letter| letter.is_alphanumeric() || letter == '_').to_owned(),
+            return located(Token::Name(
+                self.read_while(|letter| letter.is_alphanumeric() || letter == '_')
+                    .to_owned(),
             ));
         }
         let Some(symbol) = Symbol::of(letter) else {
@@ -143,27 +144,27 @@ impl<'a> Scanner<'a> {
         };
         self.next();
         if letter == '*' && self.next_if(|letter| letter == '*').is_some() {
-            return placed(Token::Symbol(Symbol::Power));
+            return located(Token::Symbol(Symbol::Power));
         }
-        placed(Token::Symbol(symbol))
+        located(Token::Symbol(symbol))
     }
 
     /// Reads `12`, `1_000.5`, `.5`, `1e-3`.
-    fn number(&mut self) -> Result<BigRational, EvalError> {
+    fn read_number(&mut self) -> Result<BigRational, EvalError> {
         let start = self.position;
-        let integer = self.digits();
+        let integer = self.read_digits();
         let mut fraction = String::new();
         if self.next_if(|letter| letter == '.').is_some() {
-            fraction = self.digits();
+            fraction = self.read_digits();
             if fraction.is_empty() {
-                return Err(self.expected("a digit after the point"));
+                return Err(self.syntax_error("a digit after the point"));
             }
         }
         let digits = format!("{integer}{fraction}");
         let mantissa = digits
             .bytes()
             .fold(BigInt::zero(), |number, digit| number * 10 + (digit - b'0'));
-        let shift = self.exponent(start)? - fraction.len() as i64;
+        let shift = self.read_exponent(start)? - fraction.len() as i64;
         let scale = power_of_ten(shift.unsigned_abs()).ok_or(EvalError::TooLarge { position: start })?;
         if shift < 0 {
             Ok(BigRational::new(mantissa, scale))
@@ -173,7 +174,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads `e-3`, unless the `e` begins a name.
-    fn exponent(&mut self, start: usize) -> Result<i64, EvalError> {
+    fn read_exponent(&mut self, start: usize) -> Result<i64, EvalError> {
         let mut ahead = self.letters.clone();
         if ahead.next_if(|(_, letter)| matches!(letter, 'e' | 'E')).is_none() {
             return Ok(0);
@@ -186,7 +187,7 @@ impl<'a> Scanner<'a> {
         if sign.is_some() {
             self.next();
         }
-        let digits = self.digits();
+        let digits = self.read_digits();
         let exponent: i64 = digits
             .parse()
             .ok()
@@ -199,18 +200,18 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn digits(&mut self) -> String {
-        self.run(|letter| letter.is_ascii_digit() || letter == '_')
+    fn read_digits(&mut self) -> String {
+        self.read_while(|letter| letter.is_ascii_digit() || letter == '_')
             .replace('_', "")
     }
 
-    fn run(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+    fn read_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let start = self.offset();
         while self.next_if(&belongs).is_some() {}
         &self.text[start..self.offset()]
     }
 
-    fn expected(&mut self, expected: &str) -> EvalError {
+    fn syntax_error(&mut self, expected: &str) -> EvalError {
         let found = match self.letters.peek() {
             Some((_, letter)) => format!("`{letter}`"),
             None => "the end".to_owned(),

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::table::Table;
-use crate::value::{Sum, compare, number};
+use crate::value::{Sum, compare, parse_number};
 
 /// A function of the values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The number of values that are not empty.
     Count,
-    /// The number of different values.
+    /// The number of different values that are not empty.
     Distinct,
     /// The sum.
     Sum,
@@ -34,18 +34,18 @@ impl Function {
         }
     }
 
-    /// Applies the function to the values that are not empty.
+    /// Applies the function to the values of a column that are not empty. An error names the column.
     fn apply(self, values: &[&str], column: &str) -> Result<String, String> {
-        let extreme = |value: Option<&&str>| value.map(|value| (*value).to_owned()).unwrap_or_default();
+        let text_or_empty = |value: Option<&&str>| value.map(|value| (*value).to_owned()).unwrap_or_default();
         Ok(match self {
             Self::Count => values.len().to_string(),
             Self::Distinct => values.iter().collect::<BTreeSet<_>>().len().to_string(),
-            Self::Min => extreme(values.iter().min_by(|a, b| compare(a, b))),
-            Self::Max => extreme(values.iter().max_by(|a, b| compare(a, b))),
+            Self::Min => text_or_empty(values.iter().min_by(|a, b| compare(a, b))),
+            Self::Max => text_or_empty(values.iter().max_by(|a, b| compare(a, b))),
             Self::Sum | Self::Mean => {
                 let mut sum = Sum::new();
                 for text in values {
-                    let value = number(text);
+                    let value = parse_number(text);
                     let value = value.ok_or_else(|| format!("`{text}` in the column `{column}` is not a number"))?;
                     sum.add(text, value);
                 }
@@ -65,16 +65,17 @@ pub struct Aggregate {
 }
 
 impl Table {
-    /// Groups rows by columns. The groups are in the order of their first rows.
+    /// Groups rows by columns. The result has these columns, the number of rows of each group, and the aggregates. The groups
+    /// are in the order of their first rows.
     ///
     /// # Errors
-    /// If a column does not exist, or a value to be summed is not a number.
+    /// If a column does not exist, or a value of a sum or mean is not a number.
     pub fn group(&self, by: &[String], aggregates: &[Aggregate]) -> Result<Self, String> {
         let keys: Vec<usize> = by.iter().map(|name| self.position(name)).collect::<Result<_, _>>()?;
         let mut positions: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
         let mut groups: Vec<Vec<&Vec<String>>> = Vec::new();
         for row in &self.rows {
-            let key = keys.iter().map(|at| row[*at].as_str()).collect();
+            let key = keys.iter().map(|column| row[*column].as_str()).collect();
             let position = *positions.entry(key).or_insert(groups.len());
             if position == groups.len() {
                 groups.push(Vec::new());
@@ -84,25 +85,25 @@ impl Table {
         if keys.is_empty() && groups.is_empty() {
             groups.push(Vec::new());
         }
-        let mut columns: Vec<String> = keys.iter().map(|at| self.columns[*at].clone()).collect();
+        let mut columns: Vec<String> = keys.iter().map(|column| self.columns[*column].clone()).collect();
         columns.push("rows".to_owned());
         let mut functions = Vec::new();
         for aggregate in aggregates {
-            let at = self.position(&aggregate.column)?;
-            columns.push(format!("{}({})", aggregate.function.name(), self.columns[at]));
-            functions.push((aggregate.function, at));
+            let column = self.position(&aggregate.column)?;
+            columns.push(format!("{}({})", aggregate.function.name(), self.columns[column]));
+            functions.push((aggregate.function, column));
         }
         let mut rows = Vec::new();
         for group in groups {
             let first = group.first();
-            let mut row: Vec<String> = keys.iter().filter_map(|at| Some(first?[*at].clone())).collect();
+            let mut row: Vec<String> = keys.iter().filter_map(|column| Some(first?[*column].clone())).collect();
             row.push(group.len().to_string());
-            for (function, at) in &functions {
+            for (function, column) in &functions {
                 let values = group
                     .iter()
-                    .map(|row| row[*at].as_str())
+                    .map(|row| row[*column].as_str())
                     .filter(|value| !value.is_empty());
-                row.push(function.apply(&values.collect::<Vec<_>>(), &self.columns[*at])?);
+                row.push(function.apply(&values.collect::<Vec<_>>(), &self.columns[*column])?);
             }
             rows.push(row);
         }

@@ -16,7 +16,8 @@ pub enum JoinKind {
 }
 
 impl Table {
-    /// Joins the rows whose values in the pairs of columns are equal. The columns of the right table that are keys are left out.
+    /// Joins the rows whose values in the pairs of columns are equal. The columns of the right table that are keys are left
+    /// out.
     ///
     /// # Errors
     /// If there is no pair, a column does not exist, or the result is too large.
@@ -32,10 +33,12 @@ impl Table {
             .iter()
             .map(|(_, name)| right.position(name))
             .collect::<Result<_, _>>()?;
-        let others: Vec<usize> = (0..right.columns.len()).filter(|at| !right_keys.contains(at)).collect();
+        let right_columns: Vec<usize> = (0..right.columns.len())
+            .filter(|column| !right_keys.contains(column))
+            .collect();
         let mut columns = self.columns.clone();
-        for at in &others {
-            let name = &right.columns[*at];
+        for column in &right_columns {
+            let name = &right.columns[*column];
             let is_taken = self.columns.contains(name);
             columns.push(if is_taken {
                 format!("{name}_right")
@@ -54,11 +57,13 @@ impl Table {
             let matches = index.get(&key(row, &left_keys)).map(Vec::as_slice).unwrap_or_default();
             for position in matches {
                 is_matched[*position] = true;
-                let cells = others.iter().map(|at| right.rows[*position][*at].clone());
+                let cells = right_columns
+                    .iter()
+                    .map(|column| right.rows[*position][*column].clone());
                 rows.push(row.iter().cloned().chain(cells).collect());
             }
             if matches.is_empty() && kind != JoinKind::Inner {
-                let empty = others.iter().map(|_| String::new());
+                let empty = right_columns.iter().map(|_| String::new());
                 rows.push(row.iter().cloned().chain(empty).collect());
             }
             if rows.len() > rows_max {
@@ -69,24 +74,31 @@ impl Table {
         }
         if kind == JoinKind::Full {
             let unmatched = right.rows.iter().zip(is_matched).filter(|(_, is_matched)| !is_matched);
-            rows.extend(unmatched.map(|(row, _)| self.only_right(row, (&left_keys, &right_keys), &others)));
+            rows.extend(
+                unmatched.map(|(row, _)| self.unmatched_right_row(row, (&left_keys, &right_keys), &right_columns)),
+            );
         }
         Ok(Self { columns, rows })
     }
 
     /// Returns a row of the right table without a match, with its keys in the columns of the left table.
-    fn only_right(&self, row: &[String], (left, right): (&[usize], &[usize]), others: &[usize]) -> Vec<String> {
+    fn unmatched_right_row(
+        &self,
+        row: &[String],
+        (left, right): (&[usize], &[usize]),
+        right_columns: &[usize],
+    ) -> Vec<String> {
         let mut cells = vec![String::new(); self.columns.len()];
         for (to, from) in left.iter().zip(right) {
             cells[*to].clone_from(&row[*from]);
         }
-        cells.extend(others.iter().map(|at| row[*at].clone()));
+        cells.extend(right_columns.iter().map(|column| row[*column].clone()));
         cells
     }
 }
 
 fn key<'a>(row: &'a [String], keys: &[usize]) -> Vec<&'a str> {
-    keys.iter().map(|at| row[*at].as_str()).collect()
+    keys.iter().map(|column| row[*column].as_str()).collect()
 }
 
 #[cfg(test)]

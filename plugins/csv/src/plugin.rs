@@ -13,7 +13,7 @@ mod bindings {
 bindings::export!(Plugin with_types_in bindings);
 
 /// Default maximum number of rows.
-const ROWS: u32 = 100;
+const ROWS_DEFAULT: u32 = 100;
 
 /// Maximum size of a file in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -22,7 +22,7 @@ struct Plugin;
 
 impl wit::Guest for Plugin {
     fn describe_table(source: wit::Source) -> Result<wit::Description, String> {
-        let table = read(source)?;
+        let table = read_table(source)?;
         let columns = table.describe().into_iter().map(|column| wit::Column {
             name: column.name,
             numeric: column.is_numeric,
@@ -44,11 +44,11 @@ impl wit::Guest for Plugin {
         order: Option<wit::Order>,
         limit: Option<u32>,
     ) -> Result<wit::Table, String> {
-        let mut table = sorted(read(source)?.filter(&convert(conditions))?, order)?;
+        let mut table = sorted(read_table(source)?.filter(&convert(conditions))?, order)?;
         if let Some(columns) = columns.filter(|columns| !columns.is_empty()) {
             table = table.select(&columns)?;
         }
-        result(&table, limit)
+        limited_table(&table, limit)
     }
 
     fn group_rows(
@@ -59,9 +59,9 @@ impl wit::Guest for Plugin {
         order: Option<wit::Order>,
         limit: Option<u32>,
     ) -> Result<wit::Table, String> {
-        let table = read(source)?.filter(&convert(conditions.unwrap_or_default()))?;
+        let table = read_table(source)?.filter(&convert(conditions.unwrap_or_default()))?;
         let groups = table.group(&by, &convert(aggregates))?;
-        result(&sorted(groups, order)?, limit)
+        limited_table(&sorted(groups, order)?, limit)
     }
 
     fn join_tables(
@@ -77,12 +77,12 @@ impl wit::Guest for Plugin {
             wit::JoinKind::Left => JoinKind::Left,
             wit::JoinKind::Full => JoinKind::Full,
         };
-        result(&read(left)?.join(&read(right)?, &on, kind)?, limit)
+        limited_table(&read_table(left)?.join(&read_table(right)?, &on, kind)?, limit)
     }
 }
 
-/// Reads a table.
-fn read(source: wit::Source) -> Result<Table, String> {
+/// Reads a table from a text or a file.
+fn read_table(source: wit::Source) -> Result<Table, String> {
     let path = match source {
         wit::Source::Text(text) => return Table::parse(&text),
         wit::Source::File(path) => path,
@@ -103,9 +103,9 @@ fn sorted(table: Table, order: Option<wit::Order>) -> Result<Table, String> {
     }
 }
 
-fn result(table: &Table, limit: Option<u32>) -> Result<wit::Table, String> {
+fn limited_table(table: &Table, limit: Option<u32>) -> Result<wit::Table, String> {
     Ok(wit::Table {
-        csv: table.to_csv(limit.unwrap_or(ROWS) as usize),
+        csv: table.to_csv(limit.unwrap_or(ROWS_DEFAULT) as usize),
         total_rows: count(table.rows.len()),
     })
 }

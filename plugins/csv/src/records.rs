@@ -23,7 +23,7 @@ impl<'a> Records<'a> {
     }
 
     /// Reads the rest of a quoted value, after its opening quote.
-    fn quoted(&mut self, value: &mut String) -> Result<(), String> {
+    fn read_quoted(&mut self, value: &mut String) -> Result<(), String> {
         let start = self.line;
         while let Some(character) = self.rest.next() {
             match character {
@@ -36,11 +36,11 @@ impl<'a> Records<'a> {
         Err(format!("the quote in line {start} is not closed"))
     }
 
-    fn record(&mut self) -> Result<Vec<String>, String> {
+    fn read_record(&mut self) -> Result<Vec<String>, String> {
         let (mut record, mut value) = (Vec::new(), String::new());
         while let Some(character) = self.rest.next() {
             match character {
-                '"' if value.is_empty() => self.quoted(&mut value)?,
+                '"' if value.is_empty() => self.read_quoted(&mut value)?,
                 '\r' if self.rest.peek() == Some(&'\n') => {}
                 '\n' => {
                     self.line += 1;
@@ -67,7 +67,7 @@ impl Iterator for Records<'_> {
             self.line += 1;
         }
         self.rest.peek()?;
-        Some(self.record())
+        Some(self.read_record())
     }
 }
 

@@ -62,8 +62,8 @@ impl Table {
     /// If a column does not exist.
     pub fn filter(mut self, conditions: &[Condition]) -> Result<Self, String> {
         for condition in conditions {
-            let at = self.position(&condition.column)?;
-            self.rows.retain(|row| condition.matches(&row[at]));
+            let position = self.position(&condition.column)?;
+            self.rows.retain(|row| condition.matches(&row[position]));
         }
         Ok(self)
     }
@@ -77,7 +77,7 @@ impl Table {
             .iter()
             .map(|name| self.position(name))
             .collect::<Result<_, _>>()?;
-        let pick = |row: &Vec<String>| positions.iter().map(|at| row[*at].clone()).collect();
+        let pick = |row: &Vec<String>| positions.iter().map(|position| row[*position].clone()).collect();
         Ok(Self {
             columns: pick(&self.columns),
             rows: self.rows.iter().map(pick).collect(),
@@ -89,9 +89,9 @@ impl Table {
     /// # Errors
     /// If the column does not exist.
     pub fn sort(mut self, column: &str, descending: bool) -> Result<Self, String> {
-        let at = self.position(column)?;
+        let position = self.position(column)?;
         self.rows.sort_by(|a, b| {
-            let order = compare(&a[at], &b[at]);
+            let order = compare(&a[position], &b[position]);
             if descending { order.reverse() } else { order }
         });
         Ok(self)

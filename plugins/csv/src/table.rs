@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::records::{self, Records};
-use crate::value::{compare, number};
+use crate::value::{compare, parse_number};
 
 /// Maximum number of cells that an operation may produce.
 pub(crate) const CELLS_MAX: usize = 1_000_000;
@@ -38,19 +38,20 @@ impl Table {
     /// Parses CSV. Short rows are filled with empty values.
     ///
     /// # Errors
-    /// If there is no header, or a row has more values than the header.
+    /// If there is no header, a quote is not closed, or a row has more values than the header.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
-        let mut records = Records::new(text, delimiter(text));
+        let mut records = Records::new(text, detect_delimiter(text));
         let header = records.next().ok_or("the table is empty")??;
         let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
         let mut rows = Vec::new();
         for (index, record) in records.enumerate() {
             let mut row = record?;
             if row.len() > columns.len() {
-                let (row, number) = (row.len(), index + 1);
                 return Err(format!(
-                    "row {number} has {row} values, but there are {} columns",
+                    "row {} has {} values, but there are {} columns",
+                    index + 1,
+                    row.len(),
                     columns.len()
                 ));
             }
@@ -70,18 +71,17 @@ impl Table {
         csv
     }
 
-    /// Returns the position of a column.
+    /// Returns the position of a column. If no column has exactly this name, case is ignored.
     pub(crate) fn position(&self, name: &str) -> Result<usize, String> {
-        let is_it = |column: &&String| column.as_str() == name;
-        let exact = self.columns.iter().position(|column| is_it(&column));
-        let loose = || self.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
+        let exact = self.columns.iter().position(|column| column == name);
+        let ignoring_case = || self.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
         let missing = || {
             format!(
                 "there is no column `{name}`; the columns are {}",
                 self.columns.join(", ")
             )
         };
-        exact.or_else(loose).ok_or_else(missing)
+        exact.or_else(ignoring_case).ok_or_else(missing)
     }
 
     /// Describes the columns.
@@ -90,16 +90,16 @@ impl Table {
         self.columns
             .iter()
             .enumerate()
-            .map(|(at, name)| self.column(at, name))
+            .map(|(position, name)| self.describe_column(position, name))
             .collect()
     }
 
-    fn column(&self, at: usize, name: &str) -> Column {
-        let values = || self.rows.iter().map(|row| row[at].as_str());
+    fn describe_column(&self, position: usize, name: &str) -> Column {
+        let values = || self.rows.iter().map(|row| row[position].as_str());
         let filled = || values().filter(|value| !value.is_empty());
         Column {
             name: name.to_owned(),
-            is_numeric: filled().next().is_some() && filled().all(|value| number(value).is_some()),
+            is_numeric: filled().next().is_some() && filled().all(|value| parse_number(value).is_some()),
             empty: values().filter(|value| value.is_empty()).count(),
             distinct: values().collect::<BTreeSet<_>>().len(),
             least: filled().min_by(|a, b| compare(a, b)).map(str::to_owned),
@@ -108,8 +108,8 @@ impl Table {
     }
 }
 
-/// Detects the delimiter: the candidate that is most frequent in the first line.
-fn delimiter(text: &str) -> char {
+/// Detects the delimiter: the candidate that is most frequent in the first line, or the last of several such candidates.
+fn detect_delimiter(text: &str) -> char {
     let first = text.lines().next().unwrap_or_default();
     let count = |candidate: char| first.matches(candidate).count();
     let candidates = ['|', '\t', ';', ','];

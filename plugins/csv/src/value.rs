@@ -9,7 +9,7 @@ const PLACES_MAX: usize = 12;
 const DIGITS_MAX: usize = 24;
 
 /// Parses a number. Text such as `inf` is not a number.
-pub(crate) fn number(text: &str) -> Option<f64> {
+pub(crate) fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_numeric = text.ends_with(|last: char| last.is_ascii_digit() || last == '.');
     let number: f64 = text.parse().ok().filter(|_| is_numeric)?;
@@ -18,7 +18,7 @@ pub(crate) fn number(text: &str) -> Option<f64> {
 
 /// Compares values: numbers as numbers, everything else as text. Numbers are less than text.
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {
-    match (number(a), number(b)) {
+    match (parse_number(a), parse_number(b)) {
         (Some(a), Some(b)) => a.total_cmp(&b),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
@@ -29,9 +29,10 @@ pub(crate) fn compare(a: &str, b: &str) -> Ordering {
 /// A sum that is exact as long as all numbers are decimal numbers of a usual size.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sum {
-    /// In units of the last decimal place. `None` if a number did not fit.
+    /// The exact sum in units of the last of `PLACES_MAX` decimal places. `None` if a number did not fit.
     exact: Option<i128>,
     rounded: f64,
+    /// The greatest number of decimal places of a number.
     places: usize,
     count: u64,
 }
@@ -47,7 +48,7 @@ impl Sum {
     pub(crate) fn add(&mut self, text: &str, value: f64) {
         self.count += 1;
         self.rounded += value;
-        let Some((units, places)) = decimal(text.trim()) else {
+        let Some((units, places)) = parse_decimal(text.trim()) else {
             self.exact = None;
             return;
         };
@@ -80,7 +81,7 @@ impl Sum {
 }
 
 /// Reads a decimal number as units of the last of `PLACES_MAX` places, and its own number of places.
-fn decimal(text: &str) -> Option<(i128, usize)> {
+fn parse_decimal(text: &str) -> Option<(i128, usize)> {
     let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_short = fraction.len() <= PLACES_MAX && integer.len() <= DIGITS_MAX - PLACES_MAX;
     if !is_short || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -97,7 +98,7 @@ mod tests {
     fn sum(texts: &[&str]) -> Sum {
         let mut sum = Sum::new();
         for text in texts {
-            sum.add(text, number(text).unwrap_or_default());
+            sum.add(text, parse_number(text).unwrap_or_default());
         }
         sum
     }
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(compare("a", "b"), Ordering::Less);
         assert_eq!(compare("1.0", "1"), Ordering::Equal);
         for text in ["inf", "NaN", "", "1a", "infinity"] {
-            assert_eq!(number(text), None, "{text}");
+            assert_eq!(parse_number(text), None, "{text}");
         }
     }
 }

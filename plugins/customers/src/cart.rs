@@ -65,21 +65,21 @@ impl Cart {
             return Err(CartError::ZeroQuantity);
         }
         let index = self.lines.iter().position(|line| line.product.id == product.id);
-        let present = index
+        let current_quantity = index
             .and_then(|index| self.lines.get(index))
             .map_or(0, |line| line.quantity);
-        let wanted = present.saturating_add(quantity);
-        if wanted > product.in_stock {
+        let new_quantity = current_quantity.saturating_add(quantity);
+        if new_quantity > product.in_stock {
             return Err(CartError::NotEnoughInStock(product.in_stock));
         }
         match index.and_then(|index| self.lines.get_mut(index)) {
-            Some(line) => line.quantity = wanted,
+            Some(line) => line.quantity = new_quantity,
             None => self.lines.push(CartLine {
                 product: product.clone(),
                 quantity,
             }),
         }
-        Ok(wanted)
+        Ok(new_quantity)
     }
 
     /// Removes all pieces of a product.

@@ -17,9 +17,9 @@ pub struct Product {
 
 /// Finds the products whose name contains the text, ignoring case.
 pub fn find<'a>(products: &'a [Product], query: &str) -> Vec<&'a Product> {
-    let wanted = query.trim().to_lowercase();
+    let query = query.trim().to_lowercase();
     products
         .iter()
-        .filter(|product| product.name.to_lowercase().contains(&wanted))
+        .filter(|product| product.name.to_lowercase().contains(&query))
         .collect()
 }

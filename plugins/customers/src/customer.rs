@@ -36,44 +36,44 @@ pub enum SearchError<'a> {
 ///
 /// # Errors
 ///
-/// Each [`SearchError`] contains the data for the next attempt.
+/// [`SearchError`], with similar names or the matching customers for the next attempt.
 pub fn search<'a>(customers: &'a [Customer], name: &str) -> Result<&'a Customer, SearchError<'a>> {
-    let wanted = fold(name);
+    let wanted = normalised(name);
     if wanted.is_empty() {
         return Err(SearchError::EmptyName);
     }
-    let mut found: Vec<_> = customers
+    let mut matches: Vec<_> = customers
         .iter()
-        .filter(|customer| fold(customer.name) == wanted)
+        .filter(|customer| normalised(customer.name) == wanted)
         .collect();
-    if found.is_empty() {
-        found = customers
+    if matches.is_empty() {
+        matches = customers
             .iter()
-            .filter(|customer| fold(customer.name).contains(&wanted))
+            .filter(|customer| normalised(customer.name).contains(&wanted))
             .collect();
     }
-    match found.as_slice() {
-        [] => Err(SearchError::NotFound(near(customers, &wanted))),
+    match matches.as_slice() {
+        [] => Err(SearchError::NotFound(similar_names(customers, &wanted))),
         [customer] => Ok(customer),
-        _ => Err(SearchError::Ambiguous(found)),
+        _ => Err(SearchError::Ambiguous(matches)),
     }
 }
 
 /// Finds all customers whose name, e-mail address or city contains the text.
 pub fn find<'a>(customers: &'a [Customer], query: &str) -> Vec<&'a Customer> {
-    let wanted = fold(query);
-    let holds = |customer: &&Customer| {
+    let wanted = normalised(query);
+    let is_match = |customer: &&Customer| {
         [customer.name, customer.email, customer.city]
             .into_iter()
-            .any(|field| fold(field).contains(&wanted))
+            .any(|field| normalised(field).contains(&wanted))
     };
-    customers.iter().filter(holds).collect()
+    customers.iter().filter(is_match).collect()
 }
 
-fn near<'a>(customers: &'a [Customer], wanted: &str) -> Vec<&'a str> {
+fn similar_names<'a>(customers: &'a [Customer], wanted: &str) -> Vec<&'a str> {
     let mut names: Vec<_> = customers
         .iter()
-        .map(|customer| (strsim::jaro_winkler(&fold(customer.name), wanted), customer.name))
+        .map(|customer| (strsim::jaro_winkler(&normalised(customer.name), wanted), customer.name))
         .filter(|(similarity, _)| *similarity >= NEAR_SIMILARITY_MIN)
         .collect();
     names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -81,15 +81,15 @@ fn near<'a>(customers: &'a [Customer], wanted: &str) -> Vec<&'a str> {
 }
 
 /// Normalises a name for comparison: lower case, single spaces, without accents.
-fn fold(text: &str) -> String {
+fn normalised(text: &str) -> String {
     let words: Vec<String> = text
         .split_whitespace()
-        .map(|word| word.to_lowercase().chars().map(plain).collect())
+        .map(|word| word.to_lowercase().chars().map(without_accent).collect())
         .collect();
     words.join(" ")
 }
 
-fn plain(letter: char) -> char {
+fn without_accent(letter: char) -> char {
     match letter {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => 'a',
         'ç' => 'c',
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn a_misspelt_name_is_answered_with_similar_ones() {
         let customers = seed::customers();
-        let Err(SearchError::NotFound(near)) = search(&customers, "Jon Smyth") else {
+        let Err(SearchError::NotFound(similar_names)) = search(&customers, "Jon Smyth") else {
             panic!("found")
         };
-        assert_eq!(near.first(), Some(&"John Smith"));
+        assert_eq!(similar_names.first(), Some(&"John Smith"));
         assert_eq!(search(&customers, "zzzz"), Err(SearchError::NotFound(vec![])));
         assert_eq!(search(&customers, " "), Err(SearchError::EmptyName));
     }

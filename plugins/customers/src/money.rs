@@ -24,7 +24,7 @@ impl Cents {
         Self(self.0.saturating_add(count.get() / 2) / count)
     }
 
-    /// Returns the difference.
+    /// Returns the difference, which is never negative.
     #[must_use]
     pub fn difference(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))

@@ -27,7 +27,7 @@ pub struct LineItem {
 }
 
 impl LineItem {
-    /// Quantity times unit price.
+    /// Returns the quantity times the unit price.
     #[must_use]
     pub fn total(&self) -> Cents {
         self.unit_price.times(self.quantity)
@@ -56,7 +56,7 @@ impl Order {
         self.line_items.iter().map(LineItem::total).sum()
     }
 
-    /// Returns the id of the line item at an index.
+    /// Returns the id of the line item at an index: the id of the order, and the number of the item, counted from 1.
     #[must_use]
     pub fn line_item_id(&self, index: usize) -> String {
         format!("{}-{}", self.id, index + 1)

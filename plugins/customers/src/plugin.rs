@@ -23,14 +23,14 @@ mod bindings {
 bindings::export!(Plugin with_types_in bindings);
 
 /// Default maximum number of recent orders.
-const RECENT_ORDERS: u32 = 5;
+const RECENT_ORDERS_DEFAULT: u32 = 5;
 
 thread_local! {
     static SHOP: RefCell<Shop> = RefCell::new(Shop::open());
 }
 
-fn shop<T>(ask: impl FnOnce(&Shop) -> T) -> T {
-    SHOP.with_borrow(ask)
+fn with_shop<T>(read: impl FnOnce(&Shop) -> T) -> T {
+    SHOP.with_borrow(read)
 }
 
 struct Plugin;
@@ -42,14 +42,14 @@ impl wit::Guest for Plugin {
     type Order = OrderResource;
 
     fn search_customer(name: String) -> Result<wit::Customer, wit::SearchError> {
-        shop(|shop| match customer::search(&shop.customers, &name) {
+        with_shop(|shop| match customer::search(&shop.customers, &name) {
             Ok(customer) => Ok(customer_resource(customer)),
             Err(error) => Err(error.into()),
         })
     }
 
     fn find_customers(query: String) -> Vec<wit::Customer> {
-        shop(|shop| {
+        with_shop(|shop| {
             customer::find(&shop.customers, &query)
                 .into_iter()
                 .map(customer_resource)
@@ -58,12 +58,12 @@ impl wit::Guest for Plugin {
     }
 
     fn list_customers(limit: Option<u32>) -> Vec<wit::Customer> {
-        shop(|shop| {
+        with_shop(|shop| {
             let mut customers: Vec<_> = shop.customers.iter().collect();
             customers.sort_by_key(|customer| customer.name);
             customers
                 .into_iter()
-                .take(at_most(limit))
+                .take(limit_or_all(limit))
                 .map(customer_resource)
                 .collect()
         })
@@ -74,7 +74,7 @@ impl wit::Guest for Plugin {
             first.get::<CustomerResource>().0.id,
             second.get::<CustomerResource>().0.id,
         ];
-        let [first, second] = ids.map(|id| shop(|shop| shop.average_spend(id)));
+        let [first, second] = ids.map(|id| with_shop(|shop| shop.average_spend(id)));
         let spends_more = match first.cmp(&second) {
             std::cmp::Ordering::Greater => Some(ids[0]),
             std::cmp::Ordering::Less => Some(ids[1]),
@@ -90,7 +90,7 @@ impl wit::Guest for Plugin {
 
     fn list_products(query: Option<String>) -> Vec<wit::Product> {
         let query = query.unwrap_or_default();
-        shop(|shop| {
+        with_shop(|shop| {
             catalogue::find(&shop.products, &query)
                 .into_iter()
                 .map(wit::Product::from)
@@ -109,7 +109,7 @@ impl wit::Guest for Plugin {
 /// Sends the user a message about an order and attaches it as an artifact. Errors are ignored, because the order is placed.
 fn announce(order: &Order) {
     let tenant = context::get("tenant");
-    let (text, value) = shop(|shop| {
+    let (text, value) = with_shop(|shop| {
         (
             receipt::text(shop, order),
             receipt::json(shop, order, tenant.as_deref()),
@@ -128,7 +128,7 @@ fn customer_resource(customer: &Customer) -> wit::Customer {
 
 impl wit::GuestCustomer for CustomerResource {
     fn find(id: String) -> Option<wit::Customer> {
-        shop(|shop| shop.customer(&id).map(customer_resource))
+        with_shop(|shop| shop.customer(&id).map(customer_resource))
     }
 
     fn id(&self) -> String {
@@ -140,17 +140,17 @@ impl wit::GuestCustomer for CustomerResource {
     }
 
     fn get_average_spend(&self) -> wit::Money {
-        shop(|shop| shop.average_spend(self.0.id)).into()
+        with_shop(|shop| shop.average_spend(self.0.id)).into()
     }
 
     fn get_recent_orders(&self, limit: Option<u32>) -> Vec<wit::Order> {
-        let limit = at_most(Some(limit.unwrap_or(RECENT_ORDERS)));
+        let limit = limit_or_all(Some(limit.unwrap_or(RECENT_ORDERS_DEFAULT)));
         let resource = |order: &Order| wit::Order::new(OrderResource(order.clone()));
-        shop(|shop| shop.orders_of(self.0.id).take(limit).map(resource).collect())
+        with_shop(|shop| shop.orders_of(self.0.id).take(limit).map(resource).collect())
     }
 
     fn check_discount_eligibility(&self) -> wit::Discount {
-        let average = shop(|shop| shop.average_spend(self.0.id));
+        let average = with_shop(|shop| shop.average_spend(self.0.id));
         let tier = Tier::of(average);
         wit::Discount {
             eligible: tier != Tier::None,
@@ -186,7 +186,7 @@ impl wit::GuestOrder for OrderResource {
                 product,
             }))
         };
-        shop(|shop| {
+        with_shop(|shop| {
             self.0
                 .line_items
                 .iter()
@@ -224,7 +224,7 @@ impl wit::GuestLineItem for LineItemResource {
     }
 
     fn get_product(&self) -> wit::Product {
-        shop(|shop| shop.product(self.product.id).unwrap_or(&self.product).into())
+        with_shop(|shop| shop.product(self.product.id).unwrap_or(&self.product).into())
     }
 }
 
@@ -257,7 +257,7 @@ impl wit::GuestCart for CartResource {
 
     fn add_item(&self, product_id: String, quantity: u32) -> Result<wit::CartUpdate, wit::CartError> {
         let mut cart = self.0.borrow_mut();
-        let quantity = shop(|shop| shop.add_to_cart(&mut cart, &product_id, quantity))?;
+        let quantity = with_shop(|shop| shop.add_to_cart(&mut cart, &product_id, quantity))?;
         Ok(wit::CartUpdate {
             quantity,
             total: cart.total().into(),
@@ -282,8 +282,8 @@ impl wit::GuestCart for CartResource {
     }
 }
 
-/// Converts an optional limit of the caller.
-fn at_most(limit: Option<u32>) -> usize {
+/// Converts an optional limit of the caller. Without a limit, all items are returned.
+fn limit_or_all(limit: Option<u32>) -> usize {
     limit.map_or(usize::MAX, |limit| limit as usize)
 }
 

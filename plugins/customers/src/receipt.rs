@@ -24,7 +24,7 @@ pub fn text(shop: &Shop, order: &Order) -> String {
 /// Formats an order as JSON. `tenant` is already JSON.
 #[must_use]
 pub fn json(shop: &Shop, order: &Order, tenant: Option<&str>) -> String {
-    let lines: Vec<_> = order.line_items.iter().map(|item| line(shop, item)).collect();
+    let lines: Vec<_> = order.line_items.iter().map(|item| line_json(shop, item)).collect();
     format!(
         r#"{{"id":{},"tenant":{},"customer_id":{},"date":{},"lines":[{}],"total":"{}","currency":"{CURRENCY}"}}"#,
         quoted(&order.id),
@@ -36,7 +36,7 @@ pub fn json(shop: &Shop, order: &Order, tenant: Option<&str>) -> String {
     )
 }
 
-fn line(shop: &Shop, item: &LineItem) -> String {
+fn line_json(shop: &Shop, item: &LineItem) -> String {
     let product = shop
         .product(item.product_id)
         .map_or(item.product_id, |product| product.name);

@@ -1,7 +1,7 @@
 //! The data that the shop starts with.
 //!
-//! Tab-separated tables are compiled in; `seed/` has one file each. A line that cannot be parsed is skipped. A test
-//! ensures that all lines can be parsed.
+//! The program contains the tab-separated tables in `seed/`. A line that cannot be parsed is skipped. A test ensures that all
+//! lines can be parsed.
 
 use crate::{
     catalogue::Product,

@@ -14,9 +14,9 @@ use crate::{
 /// Each instance of the plugin starts with the seed data. Carts and new orders live as long as the instance.
 #[derive(Clone, Debug)]
 pub struct Shop {
-    /// The customers, by id.
+    /// The customers.
     pub customers: Vec<Customer>,
-    /// The products, by id.
+    /// The products, with the numbers in stock.
     pub products: Vec<Product>,
     orders: Vec<Order>,
     carts_opened: u32,
@@ -54,7 +54,7 @@ impl Shop {
 
     /// Returns the orders of a customer, newest first.
     pub fn orders_of(&self, customer_id: &str) -> impl Iterator<Item = &Order> {
-        // The table is sorted by time, because new orders are appended.
+        // The orders are sorted by time, because new orders are appended.
         self.orders
             .iter()
             .rev()
@@ -89,15 +89,16 @@ impl Shop {
     ///
     /// # Errors
     ///
-    /// [`CartError::EmptyCart`], and [`CartError::NotEnoughInStock`] if the stock was sold in the meantime. Nothing changes on an error.
+    /// [`CartError::EmptyCart`], and [`CartError::NotEnoughInStock`] if the stock was sold in the meantime. Nothing changes on
+    /// an error.
     pub fn check_out(&mut self, cart: &Cart) -> Result<&Order, CartError> {
         if cart.lines().is_empty() {
             return Err(CartError::EmptyCart);
         }
         for line in cart.lines() {
-            let left = self.product(line.product.id).map_or(0, |product| product.in_stock);
-            if line.quantity > left {
-                return Err(CartError::NotEnoughInStock(left));
+            let in_stock = self.product(line.product.id).map_or(0, |product| product.in_stock);
+            if line.quantity > in_stock {
+                return Err(CartError::NotEnoughInStock(in_stock));
             }
         }
         for product in &mut self.products {
@@ -108,7 +109,7 @@ impl Shop {
                 .map_or(0, |line| line.quantity);
             product.in_stock = product.in_stock.saturating_sub(sold);
         }
-        let bought = |line: &CartLine| LineItem {
+        let line_item = |line: &CartLine| LineItem {
             product_id: line.product.id,
             quantity: line.quantity,
             unit_price: line.product.price,
@@ -118,7 +119,7 @@ impl Shop {
             customer_id: cart.customer_id,
             date: seed::TODAY,
             status: Status::Open,
-            line_items: cart.lines().iter().map(bought).collect(),
+            line_items: cart.lines().iter().map(line_item).collect(),
         };
         Ok(self.orders.push_mut(order))
     }

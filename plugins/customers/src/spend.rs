@@ -45,14 +45,14 @@ pub enum Tier {
 
 impl Tier {
     /// The tiers with a discount, best first.
-    const RISING: [Self; 3] = [Self::Gold, Self::Silver, Self::Bronze];
+    const WITH_DISCOUNT: [Self; 3] = [Self::Gold, Self::Silver, Self::Bronze];
 
     /// Returns the tier for an average monthly spend.
     #[must_use]
     pub fn of(average: Cents) -> Self {
-        Self::RISING
+        Self::WITH_DISCOUNT
             .into_iter()
-            .find(|tier| average >= tier.from())
+            .find(|tier| average >= tier.spend_min())
             .unwrap_or(Self::None)
     }
 
@@ -67,9 +67,9 @@ impl Tier {
         }
     }
 
-    /// Returns the minimum average monthly spend.
+    /// Returns the minimum average monthly spend for the tier.
     #[must_use]
-    pub fn from(self) -> Cents {
+    pub fn spend_min(self) -> Cents {
         match self {
             Self::None => Cents(0),
             Self::Bronze => Cents(5000),
@@ -78,12 +78,12 @@ impl Tier {
         }
     }
 
-    /// Returns a description of the discount rule.
+    /// Describes why an average monthly spend has this tier.
     #[must_use]
     pub fn reason(self, average: Cents) -> String {
         match self {
-            Self::None => format!("{average} a month on average is less than {}", Self::Bronze.from()),
-            tier => format!("{average} a month on average is at least {}", tier.from()),
+            Self::None => format!("{average} a month on average is less than {}", Self::Bronze.spend_min()),
+            tier => format!("{average} a month on average is at least {}", tier.spend_min()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::failure::on;
+use crate::failure::failed_to;
 
 /// Maximum size of a file in bytes.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -24,7 +24,7 @@ pub struct Excerpt {
 /// # Errors
 /// If it cannot be read, is too large or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    let size = fs::metadata(path).map_err(on("read", path))?.len();
+    let size = fs::metadata(path).map_err(failed_to("read", path))?.len();
     if size > FILE_BYTES_MAX {
         let limit = FILE_BYTES_MAX >> 20;
         return Err(format!(
@@ -32,7 +32,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
             path.display()
         ));
     }
-    let bytes = fs::read(path).map_err(on("read", path))?;
+    let bytes = fs::read(path).map_err(failed_to("read", path))?;
     String::from_utf8(bytes).map_err(|_| format!("`{}` is not UTF-8 text", path.display()))
 }
 
@@ -68,9 +68,9 @@ pub fn write(path: &Path, text: &str, overwrite: bool) -> Result<u64, String> {
     if let Some(directory) = path.parent()
         && !directory.is_dir()
     {
-        fs::create_dir_all(directory).map_err(on("create", directory))?;
+        fs::create_dir_all(directory).map_err(failed_to("create", directory))?;
     }
-    fs::write(path, text).map_err(on("write", path))?;
+    fs::write(path, text).map_err(failed_to("write", path))?;
     Ok(text.len() as u64)
 }
 
@@ -94,7 +94,7 @@ pub fn edit(path: &Path, old: &str, new: &str, all: bool) -> Result<usize, Strin
         }
         _ => {}
     }
-    fs::write(path, text.replace(old, new)).map_err(on("write", path))?;
+    fs::write(path, text.replace(old, new)).map_err(failed_to("write", path))?;
     Ok(count)
 }
 

@@ -23,7 +23,7 @@ pub fn describe(operation: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {operation} `{path}`: {reason}")
 }
 
-/// Adds the operation and the path to the error of a file operation.
-pub(crate) fn on<'a>(operation: &'a str, path: &'a Path) -> impl Fn(io::Error) -> String + 'a {
+/// Returns a function that describes the error of an operation on a path, for `map_err`.
+pub(crate) fn failed_to<'a>(operation: &'a str, path: &'a Path) -> impl Fn(io::Error) -> String + 'a {
     move |error| describe(operation, path, &error)
 }

@@ -18,10 +18,10 @@ mod bindings {
 bindings::export!(Plugin with_types_in bindings);
 
 /// Default maximum number of entries.
-const ENTRIES: u32 = 500;
+const ENTRIES_DEFAULT: u32 = 500;
 
 /// Default maximum number of matches.
-const MATCHES: u32 = 100;
+const MATCHES_DEFAULT: u32 = 100;
 
 struct Plugin;
 
@@ -42,12 +42,12 @@ impl wit::Guest for Plugin {
         pattern: Option<String>,
         limit: Option<u32>,
     ) -> Result<wit::Listing, String> {
-        let Some(path) = path else { return Ok(granted()) };
+        let Some(path) = path else { return Ok(list_granted()) };
         let filter = pattern.as_deref().map(PathFilter::parse).transpose()?;
-        // A pattern for paths needs all their levels.
+        // A pattern can match entries on every level.
         let levels = if pattern.is_some() { u32::MAX } else { 1 };
         let depth = depth.unwrap_or(levels) as usize;
-        let limit = limit.unwrap_or(ENTRIES) as usize;
+        let limit = limit.unwrap_or(ENTRIES_DEFAULT) as usize;
         let (entries, truncated) = walk::list(Path::new(&path), depth, filter.as_ref(), limit)?;
         let entries = entries.into_iter().map(Into::into).collect();
         Ok(wit::Listing { entries, truncated })
@@ -61,18 +61,18 @@ impl wit::Guest for Plugin {
         limit: Option<u32>,
     ) -> Result<wit::Matches, String> {
         let files = files.as_deref().map(PathFilter::parse).transpose()?;
-        let limit = limit.unwrap_or(MATCHES) as usize;
+        let limit = limit.unwrap_or(MATCHES_DEFAULT) as usize;
         let ignore_case = ignore_case.unwrap_or(false);
-        let found = search::search(Path::new(&path), &pattern, ignore_case, files.as_ref(), limit)?;
-        let matches = found.matches.into_iter().map(|found| wit::Match {
-            path: found.path.display().to_string(),
-            line: count(found.line),
-            text: found.text,
+        let result = search::search(Path::new(&path), &pattern, ignore_case, files.as_ref(), limit)?;
+        let matches = result.matches.into_iter().map(|line| wit::Match {
+            path: line.path.display().to_string(),
+            line: count(line.line),
+            text: line.text,
         });
         Ok(wit::Matches {
             matches: matches.collect(),
-            searched_files: count(found.searched_files),
-            truncated: found.is_truncated,
+            searched_files: count(result.searched_files),
+            truncated: result.is_truncated,
         })
     }
 
@@ -85,8 +85,9 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// Lists the granted directories. The host reports a root also if it is not granted.
-fn granted() -> wit::Listing {
+/// Lists the granted directories. The host reports `/` even if it is not granted, so `/` is listed only if it is the only
+/// directory and can be read.
+fn list_granted() -> wit::Listing {
     let mut paths: Vec<String> = get_directories().into_iter().map(|(_, path)| path).collect();
     let has_others = paths.iter().any(|path| path != "/");
     paths.retain(|path| path != "/" || !has_others && fs::read_dir("/").is_ok());

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use regex::{Regex, RegexBuilder};
 
 use crate::edit::read_text;
-use crate::failure::on;
+use crate::failure::failed_to;
 use crate::walk::{DEPTH_MAX, EntryKind, PathFilter, walk};
 
 /// Maximum number of characters of a line in a result.
-const LINE_CHARACTERS: usize = 400;
+const LINE_CHARS_MAX: usize = 400;
 
 /// A line that matches.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// Searches one file, unless it is not text.
-    fn add(&mut self, path: &Path, pattern: &Regex, limit: usize) {
+    /// Searches one file. Skips a file that is not text, is too large or cannot be read.
+    fn search_file(&mut self, path: &Path, pattern: &Regex, limit: usize) {
         let Ok(text) = read_text(path) else { return };
         self.searched_files += 1;
         for (index, line) in text.lines().enumerate() {
@@ -50,7 +50,7 @@ impl Matches {
             self.matches.push(Match {
                 path: path.to_owned(),
                 line: index + 1,
-                text: line.chars().take(LINE_CHARACTERS).collect(),
+                text: line.chars().take(LINE_CHARS_MAX).collect(),
             });
         }
     }
@@ -69,19 +69,19 @@ pub fn search(
 ) -> Result<Matches, String> {
     let pattern = RegexBuilder::new(pattern).case_insensitive(ignore_case).build();
     let pattern = pattern.map_err(|error| format!("the pattern is invalid: {error}"))?;
-    let mut found = Matches::default();
-    if fs::metadata(path).map_err(on("search", path))?.is_file() {
-        found.add(path, &pattern, limit);
-        return Ok(found);
+    let mut result = Matches::default();
+    if fs::metadata(path).map_err(failed_to("search", path))?.is_file() {
+        result.search_file(path, &pattern, limit);
+        return Ok(result);
     }
     walk(path, DEPTH_MAX, &mut |entry| {
         let is_searched = entry.kind == EntryKind::File && files.is_none_or(|files| files.matches(path, &entry.path));
         if is_searched {
-            found.add(&entry.path, &pattern, limit);
+            result.search_file(&entry.path, &pattern, limit);
         }
-        !found.is_truncated
+        !result.is_truncated
     })?;
-    Ok(found)
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -96,10 +96,10 @@ mod tests {
         fs::write(root.join("a.rs"), "fn a() {}\n// TODO: b\n").unwrap();
         fs::write(root.join("b.md"), "todo\n").unwrap();
         fs::write(root.join("c.bin"), b"TODO\xff").unwrap();
-        let found = search(root, "todo", true, None, 9).unwrap();
-        assert_eq!((found.searched_files, found.matches.len()), (2, 2));
+        let result = search(root, "todo", true, None, 9).unwrap();
+        assert_eq!((result.searched_files, result.matches.len()), (2, 2));
         assert_eq!(
-            (found.matches[0].line, found.matches[0].text.as_str()),
+            (result.matches[0].line, result.matches[0].text.as_str()),
             (2, "// TODO: b")
         );
         assert_eq!(search(root, "todo", false, None, 9).unwrap().matches.len(), 1);

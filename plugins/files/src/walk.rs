@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-use crate::failure::on;
+use crate::failure::failed_to;
 
 /// Maximum depth of a walk.
 pub const DEPTH_MAX: usize = 64;
@@ -30,7 +30,7 @@ pub struct Entry {
     pub path: PathBuf,
     /// The kind.
     pub kind: EntryKind,
-    /// The size in bytes.
+    /// The size of a regular file in bytes, and zero for any other entry.
     pub size: u64,
 }
 
@@ -70,7 +70,7 @@ impl PathFilter {
     }
 }
 
-/// Calls a function for each entry below a directory, sorted by path, until it returns false.
+/// Calls a function for each entry below a directory, sorted by path, until the function returns false.
 ///
 /// # Errors
 /// If the directory cannot be read. Directories below it that cannot be read are skipped.
@@ -78,11 +78,12 @@ pub fn walk(root: &Path, depth: usize, visit: &mut dyn FnMut(Entry) -> bool) -> 
     let mut pending = children(root, 1)?;
     pending.reverse();
     while let Some((entry, level)) = pending.pop() {
-        let below = (entry.kind == EntryKind::Directory && level < depth.min(DEPTH_MAX)).then(|| entry.path.clone());
+        let subdirectory =
+            (entry.kind == EntryKind::Directory && level < depth.min(DEPTH_MAX)).then(|| entry.path.clone());
         if !visit(entry) {
             return Ok(());
         }
-        if let Some(directory) = below {
+        if let Some(directory) = subdirectory {
             pending.extend(children(&directory, level + 1).unwrap_or_default().into_iter().rev());
         }
     }
@@ -92,8 +93,8 @@ pub fn walk(root: &Path, depth: usize, visit: &mut dyn FnMut(Entry) -> bool) -> 
 /// Reads the entries of a directory, sorted by path, each with its level.
 fn children(directory: &Path, level: usize) -> Result<Vec<(Entry, usize)>, String> {
     let mut entries = Vec::new();
-    for entry in fs::read_dir(directory).map_err(on("list", directory))? {
-        let entry = entry.map_err(on("list", directory))?;
+    for entry in fs::read_dir(directory).map_err(failed_to("list", directory))? {
+        let entry = entry.map_err(failed_to("list", directory))?;
         let kind = match entry.file_type() {
             Ok(kind) if kind.is_symlink() => EntryKind::Link,
             Ok(kind) if kind.is_dir() => EntryKind::Directory,

@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8};
 
-/// The number of bytes in which an HTML page declares its character set.
+/// The number of bytes at the start of an HTML page in which the page can declare its character set.
 const DECLARATION_BYTES: usize = 1024;
 
 /// A kind of content that can be read as text.
@@ -47,24 +47,24 @@ pub fn guess(body: &[u8]) -> Option<&'static str> {
 }
 
 /// Decodes a body by its byte order mark, the `charset` of its content type, or the declaration of an HTML page; else as UTF-8.
-/// Invalid bytes become U+FFFD, and control characters other than tabs and line breaks are removed.
+/// Invalid bytes become U+FFFD, and characters are removed as by [`keep_visible`].
 #[must_use]
 pub fn decode(body: &[u8], content_type: &str, kind: Kind) -> String {
-    let declared = parameter(content_type, "charset").or_else(|| match kind {
-        Kind::Html => declared_in_html(body),
+    let declared_charset = parameter(content_type, "charset").or_else(|| match kind {
+        Kind::Html => charset_in_html(body),
         Kind::Text => None,
     });
-    let encoding = declared
+    let encoding = declared_charset
         .and_then(|label| Encoding::for_label(label.as_bytes()))
         .unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(body);
     let text = text.replace("\r\n", "\n");
-    visible(&text)
+    keep_visible(&text)
 }
 
 /// Removes control characters other than tabs and line breaks, and characters that change the direction of text.
 #[must_use]
-pub fn visible(text: &str) -> String {
+pub fn keep_visible(text: &str) -> String {
     let is_visible = |c: &char| match c {
         '\t' | '\n' => true,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
@@ -82,7 +82,7 @@ fn parameter(content_type: &str, name: &str) -> Option<String> {
 }
 
 /// Returns the character set that a page declares: `<meta charset="…">`, or the same in the content of a `<meta http-equiv>`.
-fn declared_in_html(body: &[u8]) -> Option<String> {
+fn charset_in_html(body: &[u8]) -> Option<String> {
     let start = String::from_utf8_lossy(&body[..body.len().min(DECLARATION_BYTES)]).to_ascii_lowercase();
     let (_, rest) = start.split_once("charset")?;
     let value = rest.trim_start().strip_prefix('=')?;

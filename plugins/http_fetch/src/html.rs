@@ -7,9 +7,9 @@ use htmd::{HtmlToMarkdown, Node};
 use markup5ever_rcdom::NodeData;
 use url::Url;
 
-use crate::content::visible;
+use crate::content::keep_visible;
 
-/// The greatest depth of a page. Converting it is recursive.
+/// The maximum nesting depth of the elements of a page. It is limited because the conversion is recursive.
 const DEPTH_MAX: usize = 256;
 
 /// The length to which a title is cut, in characters.
@@ -68,8 +68,8 @@ pub fn readable(html: &str, url: &Url, extent: Extent) -> Result<Readable, Strin
     let root = main.map_or(tree, |main| as_document(&main));
     // Entities such as `&#27;` are characters only after parsing.
     Ok(Readable {
-        title: outline.title.map(|title| visible(&title)),
-        markdown: visible(&converter.tree_to_markdown(&root)),
+        title: outline.title.map(|title| keep_visible(&title)),
+        markdown: keep_visible(&converter.tree_to_markdown(&root)),
     })
 }
 
@@ -80,7 +80,7 @@ fn as_document(element: &Node) -> Rc<Node> {
     document
 }
 
-/// The parts that a walk through a page finds.
+/// The title and the main element of a page.
 #[derive(Default)]
 struct Outline {
     title: Option<String>,
@@ -115,7 +115,7 @@ impl Outline {
             // In reverse, so that the first child is the next node: a `base` concerns the links after it.
             pending.extend(children.iter().rev().map(|child| (Rc::clone(child), depth + 1)));
         }
-        let only = |mut found: Vec<Rc<Node>>| found.pop().filter(|_| found.is_empty());
+        let only = |mut nodes: Vec<Rc<Node>>| nodes.pop().filter(|_| nodes.is_empty());
         Ok(Self {
             title: title.filter(|title| !title.is_empty()),
             main: only(mains).or_else(|| only(articles)),
@@ -123,8 +123,9 @@ impl Outline {
     }
 }
 
-/// Makes a link absolute. A link of another scheme than `http`, `https` and `mailto` is removed: a reader needs no script or data.
-fn make_absolute(node: &Node, attribute: &str, base: &mut Url, becomes_base: bool) {
+/// Makes a link absolute. A link of another scheme than `http`, `https` and `mailto` is removed, because a reader needs no
+/// script or data. With `is_base`, the link does not change, and becomes the base of the links after it.
+fn make_absolute(node: &Node, attribute: &str, base: &mut Url, is_base: bool) {
     let NodeData::Element { attrs, .. } = &node.data else {
         return;
     };
@@ -137,7 +138,7 @@ fn make_absolute(node: &Node, attribute: &str, base: &mut Url, becomes_base: boo
         let target = target
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https" | "mailto"));
-        if becomes_base {
+        if is_base {
             *base = target.unwrap_or_else(|| base.clone());
             return;
         }

@@ -7,10 +7,10 @@ use crate::html::{Extent, readable};
 use crate::redirect::Response;
 
 /// The number of characters of the text of an error page that are shown.
-const ERROR_CHARS: usize = 500;
+const ERROR_CHARS_MAX: usize = 500;
 
 /// The number of characters of a content type that are shown.
-const TYPE_CHARS: usize = 100;
+const TYPE_CHARS_MAX: usize = 100;
 
 /// A page that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,15 +26,15 @@ pub struct Page {
 /// Reads a response. Without an extent, the text of an HTML page is its source.
 ///
 /// # Errors
-/// If the status is that of an error, the content is not text, or the page cannot be parsed. The status is judged first: the error of
-/// an error page has its status, and the start of its text if it is text.
+/// If the status is that of an error, the content is not text, or the page cannot be parsed. For the status of an error, the
+/// error contains the status, and the beginning of the text if the content can be read as text.
 pub fn page(url: &Url, response: &Response, extent: Option<Extent>) -> Result<Page, String> {
-    let page = read(url, response, extent);
+    let page = read_content(url, response, extent);
     if response.status < 400 {
         return page;
     }
     let start: String = match &page {
-        Ok(page) => page.text.trim().chars().take(ERROR_CHARS).collect(),
+        Ok(page) => page.text.trim().chars().take(ERROR_CHARS_MAX).collect(),
         Err(_) => String::new(),
     };
     let status = response.status;
@@ -45,22 +45,22 @@ pub fn page(url: &Url, response: &Response, extent: Option<Extent>) -> Result<Pa
     })
 }
 
-fn read(url: &Url, response: &Response, extent: Option<Extent>) -> Result<Page, String> {
-    let declared = response
+fn read_content(url: &Url, response: &Response, extent: Option<Extent>) -> Result<Page, String> {
+    let declared_type = response
         .content_type
         .as_deref()
-        .filter(|declared| !content::essence(declared).is_empty());
-    let content_type = match declared {
-        Some(declared) => content::essence(declared),
+        .filter(|declared_type| !content::essence(declared_type).is_empty());
+    let content_type = match declared_type {
+        Some(declared_type) => content::essence(declared_type),
         None => content::guess(&response.body)
             .ok_or_else(|| format!("{url} declares no content type, and its content is not text"))?
             .to_owned(),
     };
     let Some(kind) = content::kind(&content_type) else {
-        let shown: String = content_type.chars().take(TYPE_CHARS).collect();
+        let shown: String = content_type.chars().take(TYPE_CHARS_MAX).collect();
         return Err(format!("{url} is not text: its content type is `{shown}`"));
     };
-    let text = content::decode(&response.body, declared.unwrap_or(&content_type), kind);
+    let text = content::decode(&response.body, declared_type.unwrap_or(&content_type), kind);
     let (title, text) = match (kind, extent) {
         (Kind::Html, Some(extent)) => {
             let readable = readable(&text, url, extent)?;
@@ -120,22 +120,24 @@ mod tests {
 
     #[test]
     fn missing_content_type_is_guessed() {
-        for declared in [None, Some(""), Some(" ; charset=utf-8")] {
-            let html = read(200, declared, b"\n<!doctype html><title>T</title><p>a</p>").unwrap();
+        for declared_type in [None, Some(""), Some(" ; charset=utf-8")] {
+            let html = read(200, declared_type, b"\n<!doctype html><title>T</title><p>a</p>").unwrap();
             assert_eq!(
                 (html.content_type.as_str(), html.title.as_deref(), html.text.as_str()),
                 ("text/html", Some("T"), "a")
             );
-            let text = read(200, declared, "plain ü < 2".as_bytes()).unwrap();
+            let text = read(200, declared_type, "plain ü < 2".as_bytes()).unwrap();
             assert_eq!(
                 (text.content_type.as_str(), text.text.as_str()),
                 ("text/plain", "plain ü < 2")
             );
             assert_eq!(
-                read(200, declared, b"<?xml version='1.0'?><a/>").unwrap().content_type,
+                read(200, declared_type, b"<?xml version='1.0'?><a/>")
+                    .unwrap()
+                    .content_type,
                 "application/xml"
             );
-            let error = read(200, declared, b"\x89PNG\0\0").unwrap_err();
+            let error = read(200, declared_type, b"\x89PNG\0\0").unwrap_err();
             assert_eq!(
                 error,
                 "http://a.test/ declares no content type, and its content is not text"

@@ -18,12 +18,12 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Requests a URL, and those to which it redirects. Returns the URL of the page, and its response.
+/// Requests a URL, and follows redirects. Returns the last URL and its response.
 ///
 /// # Errors
 /// If a URL is invalid, a request fails, or there are more than [`REDIRECTS_MAX`] redirects.
 pub fn follow(url: &str, mut request: impl FnMut(&Url) -> Result<Response, String>) -> Result<(Url, Response), String> {
-    let mut url = checked(Url::parse(url), url)?;
+    let mut url = check_url(Url::parse(url), url)?;
     for _ in 0..=REDIRECTS_MAX {
         let response = request(&url)?;
         let location = match response.status {
@@ -33,7 +33,7 @@ pub fn follow(url: &str, mut request: impl FnMut(&Url) -> Result<Response, Strin
         let Some(location) = location else {
             return Ok((url, response));
         };
-        let next = checked(url.join(location), location)?;
+        let next = check_url(url.join(location), location)?;
         if url.scheme() == "https" && next.scheme() == "http" {
             return Err(format!(
                 "{url} redirects to the unencrypted URL {next}; fetch that, if it is intended"
@@ -47,7 +47,7 @@ pub fn follow(url: &str, mut request: impl FnMut(&Url) -> Result<Response, Strin
 }
 
 /// Checks a parsed URL, and removes its fragment.
-fn checked(url: Result<Url, url::ParseError>, text: &str) -> Result<Url, String> {
+fn check_url(url: Result<Url, url::ParseError>, text: &str) -> Result<Url, String> {
     let shown: String = text.chars().take(200).collect();
     let mut url = url.map_err(|error| format!("`{shown}` is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {

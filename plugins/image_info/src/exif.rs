@@ -9,7 +9,7 @@ const EXIF: u16 = 0x8769;
 const TAKEN: u16 = 0x9003;
 
 /// Maximum length of a text in bytes.
-const TEXT_MAX: usize = 256;
+const TEXT_BYTES_MAX: usize = 256;
 
 /// The camera data of a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct CameraData {
     pub make: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// The local time at which it was taken.
+    /// The local time at which the picture was taken, or else changed.
     pub taken: Option<String>,
     /// The orientation, from 1 to 8.
     pub orientation: Option<u16>,
@@ -30,15 +30,15 @@ pub fn find(file: &[u8]) -> Option<&[u8]> {
     if file.starts_with(b"II*\0") || file.starts_with(b"MM\0*") {
         Some(file)
     } else if file.starts_with(&[0xff, 0xd8]) {
-        in_jpeg(file)
+        find_in_jpeg(file)
     } else if file.starts_with(b"\x89PNG\r\n\x1a\n") {
-        in_chunks(file.get(8..)?, b"eXIf", |chunk| {
+        find_in_chunks(file.get(8..)?, b"eXIf", |chunk| {
             let length = u32::from_be_bytes(chunk.get(..4)?.try_into().ok()?) as usize;
             // Length, name, content and checksum.
             Some((chunk.get(4..8)?, length, 12))
         })
     } else if file.starts_with(b"RIFF") && file.get(8..12)? == b"WEBP" {
-        in_chunks(file.get(12..)?, b"EXIF", |chunk| {
+        find_in_chunks(file.get(12..)?, b"EXIF", |chunk| {
             let length = u32::from_le_bytes(chunk.get(4..8)?.try_into().ok()?) as usize;
             Some((chunk.get(..4)?, length, 8 + (length & 1)))
         })
@@ -47,10 +47,10 @@ pub fn find(file: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn in_jpeg(file: &[u8]) -> Option<&[u8]> {
+fn find_in_jpeg(file: &[u8]) -> Option<&[u8]> {
     let mut rest = file.get(2..)?;
     loop {
-        // The scan has no segments of interest behind it.
+        // No EXIF segment follows the start of the image data.
         if *rest.first()? != 0xff || *rest.get(1)? == 0xda {
             return None;
         }
@@ -66,15 +66,15 @@ fn in_jpeg(file: &[u8]) -> Option<&[u8]> {
 }
 
 /// Finds a chunk by its name. `header` returns the name, the length, and the number of bytes around the content.
-fn in_chunks<'a>(
+fn find_in_chunks<'a>(
     file: &'a [u8],
     name: &[u8],
     header: impl Fn(&'a [u8]) -> Option<(&'a [u8], usize, usize)>,
 ) -> Option<&'a [u8]> {
     let mut rest = file;
     loop {
-        let (found, length, around) = header(rest)?;
-        if found == name {
+        let (chunk_name, length, around) = header(rest)?;
+        if chunk_name == name {
             let content = rest.get(8..8usize.checked_add(length)?)?;
             return Some(content.strip_prefix(b"Exif\0\0").unwrap_or(content));
         }
@@ -89,10 +89,10 @@ pub fn read(block: &[u8]) -> Option<CameraData> {
         bytes: block,
         is_little: block.starts_with(b"II"),
     };
-    let first = block.long(4)?;
-    let (mut data, details) = block.directory(first);
+    let first = block.read_u32(4)?;
+    let (mut data, details) = block.read_directory(first);
     if let Some(offset) = details {
-        let (more, _) = block.directory(offset);
+        let (more, _) = block.read_directory(offset);
         data.taken = more.taken.or(data.taken);
     }
     (data != CameraData::default()).then_some(data)
@@ -104,8 +104,8 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    fn short(&self, at: usize) -> Option<u16> {
-        let bytes = self.bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
+    fn read_u16(&self, offset: usize) -> Option<u16> {
+        let bytes = self.bytes.get(offset..offset.checked_add(2)?)?.try_into().ok()?;
         Some(if self.is_little {
             u16::from_le_bytes(bytes)
         } else {
@@ -113,8 +113,8 @@ impl Block<'_> {
         })
     }
 
-    fn long(&self, at: usize) -> Option<usize> {
-        let bytes = self.bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+    fn read_u32(&self, offset: usize) -> Option<usize> {
+        let bytes = self.bytes.get(offset..offset.checked_add(4)?)?.try_into().ok()?;
         Some(if self.is_little {
             u32::from_le_bytes(bytes)
         } else {
@@ -122,21 +122,21 @@ impl Block<'_> {
         } as usize)
     }
 
-    /// Reads the entries of a directory, and the position of the directory with the details.
-    fn directory(&self, start: usize) -> (CameraData, Option<usize>) {
+    /// Returns the camera data of a directory, and the position of the directory with the details.
+    fn read_directory(&self, start: usize) -> (CameraData, Option<usize>) {
         let (mut data, mut details) = (CameraData::default(), None);
-        for index in 0..usize::from(self.short(start).unwrap_or(0)) {
+        for index in 0..usize::from(self.read_u16(start).unwrap_or(0)) {
             let Some(entry) = start.checked_add(2 + 12 * index) else {
                 break;
             };
-            let Some(tag) = self.short(entry) else { break };
+            let Some(tag) = self.read_u16(entry) else { break };
             match tag {
-                MAKE => data.make = self.text(entry),
-                MODEL => data.model = self.text(entry),
-                TAKEN => data.taken = self.text(entry).map(|text| time(&text)),
-                CHANGED if data.taken.is_none() => data.taken = self.text(entry).map(|text| time(&text)),
-                ORIENTATION => data.orientation = self.short(entry + 8).filter(|number| (1..=8).contains(number)),
-                EXIF => details = self.long(entry + 8),
+                MAKE => data.make = self.read_text(entry),
+                MODEL => data.model = self.read_text(entry),
+                TAKEN => data.taken = self.read_text(entry).map(|text| iso_time(&text)),
+                CHANGED if data.taken.is_none() => data.taken = self.read_text(entry).map(|text| iso_time(&text)),
+                ORIENTATION => data.orientation = self.read_u16(entry + 8).filter(|number| (1..=8).contains(number)),
+                EXIF => details = self.read_u32(entry + 8),
                 _ => {}
             }
         }
@@ -144,11 +144,15 @@ impl Block<'_> {
     }
 
     /// Reads the text of an entry.
-    fn text(&self, entry: usize) -> Option<String> {
-        let length = self.long(entry + 4)?;
+    fn read_text(&self, entry: usize) -> Option<String> {
+        let length = self.read_u32(entry + 4)?;
         // A text of at most four bytes is in the entry itself.
-        let start = if length <= 4 { entry + 8 } else { self.long(entry + 8)? };
-        let bytes = self.bytes.get(start..start.checked_add(length.min(TEXT_MAX))?)?;
+        let start = if length <= 4 {
+            entry + 8
+        } else {
+            self.read_u32(entry + 8)?
+        };
+        let bytes = self.bytes.get(start..start.checked_add(length.min(TEXT_BYTES_MAX))?)?;
         let text = String::from_utf8_lossy(bytes);
         let text = text.split('\0').next().unwrap_or_default().trim();
         (!text.is_empty()).then(|| text.to_owned())
@@ -156,7 +160,7 @@ impl Block<'_> {
 }
 
 /// Converts `2026:03:01 09:30:00` to `2026-03-01T09:30:00`.
-fn time(text: &str) -> String {
+fn iso_time(text: &str) -> String {
     match text.split_once(' ') {
         Some((date, time)) => format!("{}T{time}", date.replace(':', "-")),
         None => text.to_owned(),

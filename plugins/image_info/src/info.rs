@@ -29,14 +29,14 @@ pub fn read(bytes: &[u8]) -> Result<Info, String> {
     let kind = image_type(bytes).map_err(describe)?;
     let size = blob_size(bytes).map_err(describe)?;
     Ok(Info {
-        format: name(kind),
+        format: format_name(kind),
         width: size.width,
         height: size.height,
         camera: exif::find(bytes).and_then(exif::read),
     })
 }
 
-fn name(kind: ImageType) -> &'static str {
+fn format_name(kind: ImageType) -> &'static str {
     match kind {
         ImageType::Bmp => "bmp",
         ImageType::Gif => "gif",

@@ -18,12 +18,13 @@ pub struct Link {
     pub is_image: bool,
 }
 
-/// Converts Markdown to HTML.
+/// Converts Markdown to HTML. Without `allow_html`, HTML in the Markdown becomes text. Destinations that could run a script are
+/// removed.
 #[must_use]
 pub fn to_html(markdown: &str, allow_html: bool) -> String {
     let events = Parser::new_ext(markdown, OPTIONS).map(|event| match event {
         Event::Html(text) | Event::InlineHtml(text) if !allow_html => Event::Text(text),
-        Event::Start(tag) => Event::Start(safe(tag)),
+        Event::Start(tag) => Event::Start(without_unsafe_url(tag)),
         event => event,
     });
     let mut output = String::new();
@@ -32,7 +33,7 @@ pub fn to_html(markdown: &str, allow_html: bool) -> String {
 }
 
 /// Removes a destination that could run a script.
-fn safe(tag: Tag<'_>) -> Tag<'_> {
+fn without_unsafe_url(tag: Tag<'_>) -> Tag<'_> {
     match tag {
         Tag::Link {
             link_type,
@@ -80,7 +81,7 @@ fn safe_url(url: CowStr<'_>) -> CowStr<'_> {
 #[must_use]
 pub fn to_text(markdown: &str) -> String {
     let mut text = String::new();
-    let mut is_cell = false;
+    let mut has_cell = false;
     for event in Parser::new_ext(markdown, OPTIONS) {
         match event {
             Event::Text(part) | Event::Code(part) | Event::InlineMath(part) | Event::DisplayMath(part) => {
@@ -94,13 +95,13 @@ pub fn to_text(markdown: &str) -> String {
                 text.push_str("- ");
             }
             Event::Start(Tag::TableCell) => {
-                if is_cell {
+                if has_cell {
                     text.push('\t');
                 }
-                is_cell = true;
+                has_cell = true;
             }
             Event::End(TagEnd::TableRow | TagEnd::TableHead) => {
-                is_cell = false;
+                has_cell = false;
                 line_break(&mut text);
             }
             Event::End(TagEnd::Item) => line_break(&mut text),
@@ -129,30 +130,30 @@ fn line_break(text: &mut String) {
 /// Lists the links and images.
 #[must_use]
 pub fn links(markdown: &str) -> Vec<Link> {
-    let mut found: Vec<Link> = Vec::new();
+    let mut links: Vec<Link> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     for event in Parser::new_ext(markdown, OPTIONS) {
         match event {
             Event::Start(Tag::Link { dest_url, .. }) => {
-                open.push(found.len());
-                found.push(link(&dest_url, false));
+                open.push(links.len());
+                links.push(link(&dest_url, false));
             }
             Event::Start(Tag::Image { dest_url, .. }) => {
-                open.push(found.len());
-                found.push(link(&dest_url, true));
+                open.push(links.len());
+                links.push(link(&dest_url, true));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
                 open.pop();
             }
             Event::Text(text) | Event::Code(text) => {
-                for at in &open {
-                    found[*at].text.push_str(&text);
+                for index in &open {
+                    links[*index].text.push_str(&text);
                 }
             }
             _ => {}
         }
     }
-    found
+    links
 }
 
 fn link(url: &str, is_image: bool) -> Link {

@@ -23,24 +23,24 @@ pub struct Heading {
 #[must_use]
 pub fn headings(markdown: &str) -> Vec<Heading> {
     let mut headings: Vec<Heading> = Vec::new();
-    let mut is_inside = false;
+    let mut is_in_heading = false;
     for (event, range) in Parser::new_ext(markdown, OPTIONS).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
-                is_inside = true;
+                is_in_heading = true;
                 headings.push(Heading {
                     level: level as u8,
                     title: String::new(),
                     start: range.start,
                 });
             }
-            Event::End(TagEnd::Heading(_)) => is_inside = false,
-            Event::Text(text) | Event::Code(text) if is_inside => {
+            Event::End(TagEnd::Heading(_)) => is_in_heading = false,
+            Event::Text(text) | Event::Code(text) if is_in_heading => {
                 if let Some(heading) = headings.last_mut() {
                     heading.title.push_str(&text);
                 }
             }
-            Event::SoftBreak | Event::HardBreak if is_inside => {
+            Event::SoftBreak | Event::HardBreak if is_in_heading => {
                 if let Some(heading) = headings.last_mut() {
                     heading.title.push(' ');
                 }
@@ -65,7 +65,7 @@ pub fn line_at(markdown: &str, position: usize) -> usize {
 pub fn section<'a>(markdown: &'a str, title: &str) -> Result<&'a str, String> {
     let headings = headings(markdown);
     let title = title.trim().trim_start_matches('#').trim().to_lowercase();
-    let Some(first) = headings
+    let Some(index) = headings
         .iter()
         .position(|heading| heading.title.trim().to_lowercase() == title)
     else {
@@ -75,10 +75,10 @@ pub fn section<'a>(markdown: &'a str, title: &str) -> Result<&'a str, String> {
             titles.join(", ")
         ));
     };
-    let level = headings[first].level;
-    let next = headings[first + 1..].iter().find(|heading| heading.level <= level);
+    let level = headings[index].level;
+    let next = headings[index + 1..].iter().find(|heading| heading.level <= level);
     let end = next.map_or(markdown.len(), |heading| heading.start);
-    Ok(&markdown[headings[first].start..end])
+    Ok(&markdown[headings[index].start..end])
 }
 
 #[cfg(test)]

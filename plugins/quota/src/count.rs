@@ -39,14 +39,14 @@ impl Count {
     /// # Errors
     /// If the quota is used up, with the time at which the next period begins.
     pub fn add_call(stored: Option<Self>, now: u64, settings: &Settings) -> Result<Self, String> {
-        let begun = Self { start: now, calls: 0 };
+        let new_period = Self { start: now, calls: 0 };
         // A clock that was set back does not begin a period.
         let current = stored.filter(|count| now.saturating_sub(count.start) < settings.seconds);
-        let mut count = current.unwrap_or(begun);
+        let mut count = current.unwrap_or(new_period);
         if count.calls >= settings.calls {
-            let left = (count.start.saturating_add(settings.seconds)).saturating_sub(now);
+            let seconds_left = (count.start.saturating_add(settings.seconds)).saturating_sub(now);
             return Err(format!(
-                "the quota of {} calls is used up; the next period begins in {left} s",
+                "the quota of {} calls is used up; the next period begins in {seconds_left} s",
                 settings.calls
             ));
         }

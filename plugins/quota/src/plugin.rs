@@ -22,7 +22,7 @@ struct Quota;
 
 impl Guest for Quota {
     fn before(call: ToolCall) -> Decision {
-        match count(&call.tool) {
+        match count_call(&call.tool) {
             Ok(()) => Decision::Continue,
             Err(reason) => Decision::Deny(reason),
         }
@@ -33,8 +33,8 @@ impl Guest for Quota {
     }
 }
 
-/// Counts a call of a tool, or returns why it is denied.
-fn count(tool: &str) -> Result<(), String> {
+/// Counts a call of a tool, or returns the reason why the call is denied.
+fn count_call(tool: &str) -> Result<(), String> {
     let entries = config::get_all().map_err(|_| "the settings of the quota cannot be read".to_owned())?;
     let settings = Settings::read(entries.iter().map(|(key, value)| (key.as_str(), value.as_str())))?;
     let key = match settings.per {
@@ -42,13 +42,13 @@ fn count(tool: &str) -> Result<(), String> {
         Per::All => "all".to_owned(),
     };
     let bucket = keyvalue::open(BUCKET).map_err(unusable)?;
-    let stored = bucket.get(&key).map_err(unusable)?;
-    let stored = stored.map(|bytes| Count::parse(&bytes)).transpose()?;
+    let stored_bytes = bucket.get(&key).map_err(unusable)?;
+    let stored_count = stored_bytes.map(|bytes| Count::parse(&bytes)).transpose()?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |now| now.as_secs());
-    let counted = Count::add_call(stored, now, &settings)?;
-    bucket.set(&key, counted.to_text().as_bytes()).map_err(unusable)
+    let new_count = Count::add_call(stored_count, now, &settings)?;
+    bucket.set(&key, new_count.to_text().as_bytes()).map_err(unusable)
 }
 
 /// Returns the key of a tool. A long id is cut, so that tools with the same beginning share a count.

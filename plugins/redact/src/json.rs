@@ -1,4 +1,4 @@
-//! Masking the texts and numbers of JSON, which may be escaped.
+//! Masking the texts and numbers of JSON. Characters in JSON may be escaped, so the parsed values are masked.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub fn text_or_json(masks: &Masks, text: &str) -> Option<String> {
     match serde_json::from_str::<Value>(text) {
         Ok(mut value) if is_structure => mask(masks, &mut value).then(|| value.to_string()),
         _ => {
-            let clean = masks.text(text);
+            let clean = masks.mask_text(text);
             (clean != text).then(|| clean.into_owned())
         }
     }
@@ -29,7 +29,7 @@ pub fn json(masks: &Masks, text: &str) -> Result<Option<String>, String> {
 /// Masks the strings, keys and numbers of a value. Returns whether it changed.
 fn mask(masks: &Masks, value: &mut Value) -> bool {
     let replacement = |text: &str| {
-        let clean = masks.text(text);
+        let clean = masks.mask_text(text);
         (clean != text).then(|| clean.into_owned())
     };
     match value {
@@ -55,9 +55,9 @@ fn mask(masks: &Masks, value: &mut Value) -> bool {
                 .values_mut()
                 .fold(false, |changed, field| mask(masks, field) | changed);
             if fields.keys().any(|key| replacement(key).is_some()) {
-                let renamed = std::mem::take(fields).into_iter();
-                *fields = renamed
-                    .map(|(key, field)| (masks.text(&key).into_owned(), field))
+                let entries = std::mem::take(fields).into_iter();
+                *fields = entries
+                    .map(|(key, field)| (masks.mask_text(&key).into_owned(), field))
                     .collect();
                 changed = true;
             }

@@ -15,8 +15,8 @@ pub enum Kind {
     Credential,
 }
 
-/// The beginnings of keys and tokens, and the minimum length of what follows.
-const KEYS: [(&str, usize); 16] = [
+/// The beginnings of keys and tokens, and the minimum length of the rest.
+const KEY_PREFIXES: [(&str, usize); 16] = [
     ("sk-", 20),
     ("sk_live_", 16),
     ("sk_test_", 16),
@@ -80,10 +80,13 @@ fn emails(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b"._%+-".contains(&byte) || byte >= 0x80;
     let is_domain = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte) || byte >= 0x80;
-    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
     for at in (0..bytes.len()).filter(|at| bytes[*at] == b'@') {
-        let least = found.last().map_or(0, |last| last.end);
-        let start = (least..at).rev().take_while(|before| is_local(bytes[*before])).last();
+        let start_min = ranges.last().map_or(0, |last| last.end);
+        let start = (start_min..at)
+            .rev()
+            .take_while(|before| is_local(bytes[*before]))
+            .last();
         let end = (at + 1..bytes.len())
             .take_while(|after| is_domain(bytes[*after]))
             .last();
@@ -92,46 +95,47 @@ fn emails(text: &str) -> Vec<Range<usize>> {
         };
         let domain = text[at + 1..=end].trim_end_matches(['.', '-']);
         if domain.contains('.') && domain.len() >= 4 {
-            found.push(start..at + 1 + domain.len());
+            ranges.push(start..at + 1 + domain.len());
         }
     }
-    found
+    ranges
 }
 
-/// Finds runs of characters, with single spaces or dashes between them, that are of a kind. A run begins and ends at a border of words.
+/// Finds the longest runs of characters for which `is_kind` is true. Single spaces and dashes between the characters are
+/// ignored. A run begins and ends at a border of words.
 fn runs(text: &str, is_part: impl Fn(u8) -> bool, is_kind: impl Fn(&[u8]) -> bool) -> Vec<Range<usize>> {
     /// Longer runs are not numbers. The limit keeps the search linear.
-    const PARTS_MAX: usize = 40;
+    const CHARACTERS_MAX: usize = 40;
     let bytes = text.as_bytes();
     let is_word = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric());
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut ranges, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         let is_border = at == 0 || !is_word(at - 1);
         if !is_border || !is_part(bytes[at]) {
             at += 1;
             continue;
         }
-        let (mut parts, mut end, mut longest) = (Vec::new(), at, None);
-        while parts.len() <= PARTS_MAX {
+        let (mut characters, mut end, mut longest) = (Vec::new(), at, None);
+        while characters.len() <= CHARACTERS_MAX {
             match bytes.get(end) {
-                Some(byte) if is_part(*byte) => parts.push(byte.to_ascii_uppercase()),
+                Some(byte) if is_part(*byte) => characters.push(byte.to_ascii_uppercase()),
                 Some(b' ' | b'-') if bytes.get(end + 1).is_some_and(|next| is_part(*next)) => {}
                 _ => break,
             }
             end += 1;
-            if !is_word(end) && is_kind(&parts) {
+            if !is_word(end) && is_kind(&characters) {
                 longest = Some(end);
             }
         }
         match longest {
             Some(end) => {
-                found.push(at..end);
+                ranges.push(at..end);
                 at = end;
             }
             None => at += 1,
         }
     }
-    found
+    ranges
 }
 
 /// Returns whether digits have the check digit of payment cards.
@@ -171,31 +175,31 @@ fn is_iban(text: &[u8]) -> bool {
 fn credentials(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut ranges, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         let rest = &bytes[at..];
         if rest.starts_with(KEY_BEGIN.as_bytes())
             && let Some(end) = private_key_end(&text[at..])
         {
-            found.push(at..at + end);
+            ranges.push(at..at + end);
             at += end;
             continue;
         }
         let is_border = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-        let key = KEYS
+        let key = KEY_PREFIXES
             .iter()
             .find(|(prefix, _)| is_border && rest.starts_with(prefix.as_bytes()));
         if let Some((prefix, more)) = key {
             let length = rest.iter().take_while(|byte| is_key(**byte)).count();
             if length >= prefix.len() + more {
-                found.push(at..at + length);
+                ranges.push(at..at + length);
                 at += length;
                 continue;
             }
         }
         at += 1;
     }
-    found
+    ranges
 }
 
 /// Returns the end of a private key in PEM, or of the text if it has no end.
@@ -221,23 +225,23 @@ fn private_key_end(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn found(kind: Kind, text: &str) -> Vec<&str> {
+    fn ranges(kind: Kind, text: &str) -> Vec<&str> {
         kind.find(text).into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
     fn addresses_are_found() {
         let text = "Write to <ann.lee+x@mail.example.com>, bob@b.de. Not @here, a@b or x@.";
-        assert_eq!(found(Kind::Email, text), ["ann.lee+x@mail.example.com", "bob@b.de"]);
-        assert_eq!(found(Kind::Email, "jürgen@müller.de@x.example"), ["jürgen@müller.de"]);
+        assert_eq!(ranges(Kind::Email, text), ["ann.lee+x@mail.example.com", "bob@b.de"]);
+        assert_eq!(ranges(Kind::Email, "jürgen@müller.de@x.example"), ["jürgen@müller.de"]);
     }
 
     #[test]
     fn only_numbers_with_valid_check_digits_are_found() {
         let text = "4111 1111 1111 1111, 4111-1111-1111-1112 and 378282246310005; order 1234567890123";
-        assert_eq!(found(Kind::Card, text), ["4111 1111 1111 1111", "378282246310005"]);
+        assert_eq!(ranges(Kind::Card, text), ["4111 1111 1111 1111", "378282246310005"]);
         assert!(
-            found(
+            ranges(
                 Kind::Card,
                 "x4111111111111111 41111111111111111111111111 0000000000000000"
             )
@@ -245,7 +249,7 @@ mod tests {
         );
         let text = "DE89 3704 0044 0532 0130 00 or gb82west12345698765432, not DE89370400440532013001";
         assert_eq!(
-            found(Kind::Iban, text),
+            ranges(Kind::Iban, text),
             ["DE89 3704 0044 0532 0130 00", "gb82west12345698765432"]
         );
     }
@@ -256,12 +260,12 @@ mod tests {
         let text =
             format!("key=sk-abcdefghijklmnopqrstuvwx, AKIAIOSFODNN7EXAMPLE {key}; sk-short, task-list-of-many-words");
         assert_eq!(
-            found(Kind::Credential, &text),
+            ranges(Kind::Credential, &text),
             ["sk-abcdefghijklmnopqrstuvwx", "AKIAIOSFODNN7EXAMPLE", key]
         );
         let cut = "-----BEGIN PRIVATE KEY-----\nMIIE";
-        assert_eq!(found(Kind::Credential, cut), [cut]);
-        assert!(found(Kind::Credential, "-----BEGIN CERTIFICATE-----\nMIIE").is_empty());
+        assert_eq!(ranges(Kind::Credential, cut), [cut]);
+        assert!(ranges(Kind::Credential, "-----BEGIN CERTIFICATE-----\nMIIE").is_empty());
     }
 
     #[test]

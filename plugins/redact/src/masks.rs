@@ -47,23 +47,23 @@ impl Masks {
         Ok(masks)
     }
 
-    /// Replaces the data in a text by its kind.
+    /// Replaces the data in a text by its kind in brackets, and the words by `[redacted]`.
     #[must_use]
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+    pub fn mask_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut replacements: Vec<(Range<usize>, &str)> = Vec::new();
         for kind in &self.kinds {
-            found.extend(kind.find(text).into_iter().map(|range| (range, kind.name())));
+            replacements.extend(kind.find(text).into_iter().map(|range| (range, kind.name())));
         }
         for word in &self.words {
             let matches = text.match_indices(word.as_str());
-            found.extend(matches.map(|(at, word)| (at..at + word.len(), "redacted")));
+            replacements.extend(matches.map(|(at, word)| (at..at + word.len(), "redacted")));
         }
-        if found.is_empty() {
+        if replacements.is_empty() {
             return Cow::Borrowed(text);
         }
-        found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
+        replacements.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
         let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
-        for (range, name) in found {
+        for (range, name) in replacements {
             if range.start >= at {
                 clean.push_str(&text[at..range.start]);
                 clean.push_str(&format!("[{name}]"));
@@ -85,14 +85,14 @@ mod tests {
         let masks = Masks::read([("words", "Project X\n\nann@b.example")]);
         let clean = masks.map(|masks| {
             masks
-                .text("Project X: ann@b.example.com, 4111111111111111")
+                .mask_text("Project X: ann@b.example.com, 4111111111111111")
                 .into_owned()
         });
         assert_eq!(clean.as_deref(), Ok("[redacted]: [email], [card]"));
         let masks = Masks::read([("kinds", "email, iban")]);
-        let clean = masks.map(|masks| masks.text("ann@b.example 4111111111111111").into_owned());
+        let clean = masks.map(|masks| masks.mask_text("ann@b.example 4111111111111111").into_owned());
         assert_eq!(clean.as_deref(), Ok("[email] 4111111111111111"));
-        assert!(matches!(Masks::default().text("nothing here"), Cow::Borrowed(_)));
+        assert!(matches!(Masks::default().mask_text("nothing here"), Cow::Borrowed(_)));
     }
 
     #[test]

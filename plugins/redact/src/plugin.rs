@@ -20,7 +20,7 @@ impl Guest for Redact {
     }
 
     fn after(_: ToolCall, outcome: Outcome) -> Review {
-        match masked(outcome) {
+        match mask_outcome(outcome) {
             Ok(Some(outcome)) => Review::Replace(outcome),
             Ok(None) => Review::Keep,
             Err(reason) => Review::Withhold(reason),
@@ -29,15 +29,15 @@ impl Guest for Redact {
 }
 
 /// Masks the texts of an outcome. Returns `None` if nothing changes.
-fn masked(mut outcome: Outcome) -> Result<Option<Outcome>, String> {
+fn mask_outcome(mut outcome: Outcome) -> Result<Option<Outcome>, String> {
     let entries = config::get_all().map_err(|_| "the settings of the redaction cannot be read".to_owned())?;
     let entries = entries.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let masks = Masks::read(entries).map_err(|error| format!("the settings of the redaction are invalid: {error}"))?;
-    let mut changed = false;
+    let mut is_changed = false;
     let mut replace = |text: &mut String, clean: Option<String>| {
         if let Some(clean) = clean {
             *text = clean;
-            changed = true;
+            is_changed = true;
         }
     };
     let clean = text_or_json(&masks, &outcome.for_llm);
@@ -52,11 +52,11 @@ fn masked(mut outcome: Outcome) -> Result<Option<Outcome>, String> {
         replace(value, clean);
     }
     for Artifact { kind, value } in &mut outcome.artifacts {
-        let clean = masks.text(kind).into_owned();
+        let clean = masks.mask_text(kind).into_owned();
         let clean = (clean != *kind).then_some(clean);
         replace(kind, clean);
         let clean = json(&masks, value).map_err(unreadable)?;
         replace(value, clean);
     }
-    Ok(changed.then_some(outcome))
+    Ok(is_changed.then_some(outcome))
 }

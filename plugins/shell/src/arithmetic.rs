@@ -6,7 +6,7 @@ use crate::syntax::is_name;
 /// Maximum depth of parentheses and operators in an expression.
 const DEPTH_MAX: usize = 64;
 
-/// Binary operators by rising precedence. In a row, a longer operator stands before its prefix.
+/// Binary operators by rising precedence. In each level, a longer operator is before its prefix.
 const PRECEDENCE: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -35,7 +35,7 @@ pub(crate) fn evaluate(shell: &mut Shell, expression: &str) -> Result<i64, Strin
     let value = if expression.trim().is_empty() {
         0
     } else {
-        evaluation.assignment()?
+        evaluation.evaluate_assignment()?
     };
     let rest = evaluation.rest.trim();
     if rest.is_empty() {
@@ -49,11 +49,12 @@ struct Evaluation<'a> {
     shell: &'a mut Shell,
     rest: &'a str,
     depth: usize,
-    /// Whether the expression is read without effect, as the part that `&&`, `||` or `?` does not choose.
+    /// Whether the expression is only parsed, because `&&`, `||` or `?` does not choose it.
     is_unevaluated: bool,
 }
 
 impl<'a> Evaluation<'a> {
+    /// Takes an operator if it comes next.
     fn take(&mut self, operator: &str) -> bool {
         self.rest = self.rest.trim_start();
         match self.rest.strip_prefix(operator) {
@@ -87,80 +88,80 @@ impl<'a> Evaluation<'a> {
         value
     }
 
-    fn assignment(&mut self) -> Result<i64, String> {
+    fn evaluate_assignment(&mut self) -> Result<i64, String> {
         let before = self.rest;
-        if let Some(name) = self.name() {
+        if let Some(name) = self.take_name() {
             for operator in ["=", "+=", "-=", "*=", "/=", "%="] {
                 let is_comparison = operator == "=" && self.rest.trim_start().starts_with("==");
                 if is_comparison || !self.take(operator) {
                     continue;
                 }
-                let value = self.nested(Self::assignment)?;
+                let value = self.nested(Self::evaluate_assignment)?;
                 let value = match operator.strip_suffix('=') {
                     Some("") | None => value,
                     Some(operator) => self.apply(operator, self.variable(name)?, value)?,
                 };
-                self.set(name, value);
+                self.assign(name, value);
                 return Ok(value);
             }
         }
         self.rest = before;
-        self.conditional()
+        self.evaluate_conditional()
     }
 
-    fn conditional(&mut self) -> Result<i64, String> {
-        let condition = self.binary(0)?;
+    fn evaluate_conditional(&mut self) -> Result<i64, String> {
+        let condition = self.evaluate_binary(0)?;
         if !self.take("?") {
             return Ok(condition);
         }
-        let chosen = self.without_effect(condition == 0, Self::assignment)?;
+        let chosen = self.without_effect(condition == 0, Self::evaluate_assignment)?;
         if !self.take(":") {
             return Err("arithmetic: a `:` after `?` is missing".to_owned());
         }
-        let other = self.without_effect(condition != 0, Self::assignment)?;
+        let other = self.without_effect(condition != 0, Self::evaluate_assignment)?;
         Ok(if condition == 0 { other } else { chosen })
     }
 
-    fn binary(&mut self, level: usize) -> Result<i64, String> {
+    fn evaluate_binary(&mut self, level: usize) -> Result<i64, String> {
         let Some(operators) = PRECEDENCE.get(level) else {
-            return self.unary();
+            return self.evaluate_unary();
         };
-        let mut left = self.binary(level + 1)?;
-        while let Some(operator) = self.operator(operators) {
+        let mut left = self.evaluate_binary(level + 1)?;
+        while let Some(operator) = self.take_operator(operators) {
             let is_unevaluated = operator == "&&" && left == 0 || operator == "||" && left != 0;
-            let right = self.without_effect(is_unevaluated, |evaluation| evaluation.binary(level + 1))?;
+            let right = self.without_effect(is_unevaluated, |evaluation| evaluation.evaluate_binary(level + 1))?;
             left = self.apply(operator, left, right)?;
         }
         Ok(left)
     }
 
     /// Takes one of these operators, unless a longer one begins here.
-    fn operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
+    fn take_operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
         self.rest = self.rest.trim_start();
         let is_longer = |operator: &str| match operator {
             "|" | "&" => self.rest[1..].starts_with(operator),
             "<" | ">" => self.rest[1..].starts_with(operator),
             _ => false,
         };
-        let found = operators
+        let operator = operators
             .iter()
             .find(|operator| self.rest.starts_with(**operator) && !is_longer(operator))?;
-        self.rest = &self.rest[found.len()..];
-        Some(found)
+        self.rest = &self.rest[operator.len()..];
+        Some(operator)
     }
 
-    fn unary(&mut self) -> Result<i64, String> {
+    fn evaluate_unary(&mut self) -> Result<i64, String> {
         for (operator, step) in [("++", 1), ("--", -1)] {
             if self.take(operator) {
-                let name = self.name().ok_or("arithmetic: `++` and `--` need a variable")?;
+                let name = self.take_name().ok_or("arithmetic: `++` and `--` need a variable")?;
                 let value = self.variable(name)?.wrapping_add(step);
-                self.set(name, value);
+                self.assign(name, value);
                 return Ok(value);
             }
         }
         for operator in ["!", "~", "-", "+"] {
             if self.take(operator) {
-                let value = self.nested(Self::unary)?;
+                let value = self.nested(Self::evaluate_unary)?;
                 return Ok(match operator {
                     "!" => i64::from(value == 0),
                     "~" => !value,
@@ -170,26 +171,26 @@ impl<'a> Evaluation<'a> {
             }
         }
         if self.take("(") {
-            let value = self.nested(Self::assignment)?;
+            let value = self.nested(Self::evaluate_assignment)?;
             return if self.take(")") {
                 Ok(value)
             } else {
                 Err("arithmetic: a `)` is missing".to_owned())
             };
         }
-        if let Some(name) = self.name() {
+        if let Some(name) = self.take_name() {
             let value = self.variable(name)?;
             for (operator, step) in [("++", 1), ("--", -1)] {
                 if self.take(operator) {
-                    self.set(name, value.wrapping_add(step));
+                    self.assign(name, value.wrapping_add(step));
                 }
             }
             return Ok(value);
         }
-        self.number()
+        self.take_number()
     }
 
-    fn number(&mut self) -> Result<i64, String> {
+    fn take_number(&mut self) -> Result<i64, String> {
         self.rest = self.rest.trim_start();
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric());
         let (digits, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
@@ -200,10 +201,10 @@ impl<'a> Evaluation<'a> {
             });
         }
         self.rest = rest;
-        integer(digits)
+        parse_integer(digits)
     }
 
-    fn name(&mut self) -> Option<&'a str> {
+    fn take_name(&mut self) -> Option<&'a str> {
         let rest = self.rest.trim_start();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
         let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
@@ -219,13 +220,13 @@ impl<'a> Evaluation<'a> {
         match value.trim() {
             "" => Ok(0),
             _ if self.is_unevaluated => Ok(0),
-            value => integer(value).map_err(|error| format!("{error} (the value of `{name}`)")),
+            value => parse_integer(value).map_err(|error| format!("{error} (the value of `{name}`)")),
         }
     }
 
-    fn set(&mut self, name: &str, value: i64) {
+    fn assign(&mut self, name: &str, value: i64) {
         if !self.is_unevaluated {
-            self.shell.set(name, &value.to_string());
+            self.shell.set_variable(name, &value.to_string());
         }
     }
 
@@ -260,7 +261,7 @@ impl<'a> Evaluation<'a> {
 }
 
 /// Parses a decimal, octal (`0…`) or hexadecimal (`0x…`) number.
-fn integer(text: &str) -> Result<i64, String> {
+fn parse_integer(text: &str) -> Result<i64, String> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", text),

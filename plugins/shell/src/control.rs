@@ -6,80 +6,80 @@ use crate::state::Flow;
 use crate::syntax::{Compound, Script, Word};
 
 impl Shell {
-    pub(crate) fn compound(&mut self, compound: &Compound) -> Run<Outcome> {
+    pub(crate) fn run_compound(&mut self, compound: &Compound) -> Run<Outcome> {
         match compound {
-            Compound::Group(script) => self.script(script),
-            Compound::Subshell(script) => self.subshell(|shell| shell.script(script)),
+            Compound::Group(script) => self.run_script(script),
+            Compound::Subshell(script) => self.subshell(|shell| shell.run_script(script)),
             Compound::Arithmetic(expression) => {
-                let expression = self.text(expression)?;
+                let expression = self.expand_to_text(expression)?;
                 let value = evaluate(self, &expression).map_err(Failure::Script)?;
                 Ok(Outcome::status(u8::from(value == 0)))
             }
-            Compound::If { branches, otherwise } => self.branch(branches, otherwise),
-            Compound::For { name, words, body } => self.iterate(name, words.as_deref(), body),
+            Compound::If { branches, otherwise } => self.run_if(branches, otherwise),
+            Compound::For { name, words, body } => self.run_for(name, words.as_deref(), body),
             Compound::Loop {
                 is_until,
                 condition,
                 body,
-            } => self.repeat(*is_until, condition, body),
-            Compound::Case { subject, arms } => self.choose(subject, arms),
+            } => self.run_loop(*is_until, condition, body),
+            Compound::Case { subject, arms } => self.run_case(subject, arms),
         }
     }
 
-    /// Runs a script whose failure does not end the shell.
-    fn condition(&mut self, script: &Script) -> Run<Outcome> {
+    /// Runs a script whose failure does not end the shell, even with `set -e`.
+    fn run_condition(&mut self, script: &Script) -> Run<Outcome> {
         self.conditions += 1;
-        let outcome = self.script(script);
+        let outcome = self.run_script(script);
         self.conditions -= 1;
         outcome
     }
 
-    fn branch(&mut self, branches: &[(Script, Script)], otherwise: &Script) -> Run<Outcome> {
+    fn run_if(&mut self, branches: &[(Script, Script)], otherwise: &Script) -> Run<Outcome> {
         let mut total = Outcome::default();
         for (condition, body) in branches {
-            total.append(&self.condition(condition)?)?;
+            total.append(&self.run_condition(condition)?)?;
             if self.flow.is_some() {
                 return Ok(total);
             }
             if self.status == 0 {
-                total.append(&self.script(body)?)?;
+                total.append(&self.run_script(body)?)?;
                 return Ok(total);
             }
         }
         self.status = 0;
-        total.append(&self.script(otherwise)?)?;
+        total.append(&self.run_script(otherwise)?)?;
         Ok(total)
     }
 
-    fn iterate(&mut self, name: &str, words: Option<&[Word]>, body: &Script) -> Run<Outcome> {
+    fn run_for(&mut self, name: &str, words: Option<&[Word]>, body: &Script) -> Run<Outcome> {
         let values = match words {
-            Some(words) => self.arguments(words)?,
+            Some(words) => self.expand_to_arguments(words)?,
             None => self.state.parameters.clone(),
         };
         let mut total = Outcome::default();
         self.status = 0;
         for value in values {
-            self.set(name, &value);
-            if self.pass(body, &mut total)? {
+            self.set_variable(name, &value);
+            if self.run_body(body, &mut total)? {
                 break;
             }
         }
         Ok(total)
     }
 
-    fn repeat(&mut self, is_until: bool, condition: &Script, body: &Script) -> Run<Outcome> {
+    fn run_loop(&mut self, is_until: bool, condition: &Script, body: &Script) -> Run<Outcome> {
         let mut total = Outcome::default();
         let mut status = 0;
         loop {
             self.loops += 1;
-            let outcome = self.condition(condition);
+            let outcome = self.run_condition(condition);
             self.loops -= 1;
             total.append(&outcome?)?;
-            let ends = self.flow.is_some() && self.leaves();
+            let ends = self.flow.is_some() && self.apply_flow_to_loop();
             if ends || (self.status == 0) == is_until {
                 break;
             }
-            let is_left = self.pass(body, &mut total)?;
+            let is_left = self.run_body(body, &mut total)?;
             status = total.status;
             if is_left {
                 break;
@@ -92,16 +92,16 @@ impl Shell {
     }
 
     /// Runs the body of a loop once, and returns whether the loop ends.
-    fn pass(&mut self, body: &Script, total: &mut Outcome) -> Run<bool> {
+    fn run_body(&mut self, body: &Script, total: &mut Outcome) -> Run<bool> {
         self.loops += 1;
-        let outcome = self.script(body);
+        let outcome = self.run_script(body);
         self.loops -= 1;
         total.append(&outcome?)?;
-        Ok(self.leaves())
+        Ok(self.apply_flow_to_loop())
     }
 
-    /// Applies `break` and `continue` to a loop, and returns whether it ends.
-    fn leaves(&mut self) -> bool {
+    /// Applies `break`, `continue` and the other requests to a loop, and returns whether the loop ends.
+    fn apply_flow_to_loop(&mut self) -> bool {
         let (ends, flow) = match self.flow {
             None => (false, None),
             Some(Flow::Continue(1)) => (false, None),
@@ -114,14 +114,14 @@ impl Shell {
         ends
     }
 
-    fn choose(&mut self, subject: &Word, arms: &[(Vec<Word>, Script)]) -> Run<Outcome> {
-        let subject = self.text(subject)?;
+    fn run_case(&mut self, subject: &Word, arms: &[(Vec<Word>, Script)]) -> Run<Outcome> {
+        let subject = self.expand_to_text(subject)?;
         self.status = 0;
         for (patterns, body) in arms {
             for pattern in patterns {
-                if self.pattern(pattern)?.matches(&subject) {
+                if self.expand_to_pattern(pattern)?.matches(&subject) {
                     self.status = 0;
-                    return self.script(body);
+                    return self.run_script(body);
                 }
             }
         }

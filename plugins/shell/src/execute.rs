@@ -27,7 +27,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A success with an output.
+    /// Creates a success with an output.
     pub(crate) fn output(stdout: String) -> Self {
         Self {
             stdout,
@@ -35,7 +35,7 @@ impl Outcome {
         }
     }
 
-    /// A failure with a message.
+    /// Creates a failure with a message.
     pub(crate) fn failure(status: u8, message: &str) -> Self {
         Self {
             stderr: format!("{message}\n"),
@@ -44,7 +44,7 @@ impl Outcome {
         }
     }
 
-    /// A status without output.
+    /// Creates an outcome without output.
     pub(crate) fn status(status: u8) -> Self {
         Self {
             status,
@@ -65,7 +65,7 @@ impl Outcome {
     }
 }
 
-/// Why a command did not run to its end.
+/// The reason why a command did not run to its end.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The shell exits with a message, as after `${name:?}`.
@@ -82,6 +82,7 @@ pub(crate) type Run<T> = Result<T, Failure>;
 pub struct Shell {
     pub(crate) state: State,
     roots: Vec<String>,
+    /// The exit status of the last command.
     pub(crate) status: u8,
     pub(crate) flow: Option<Flow>,
     pub(crate) input: Input,
@@ -89,12 +90,12 @@ pub struct Shell {
     pub(crate) reads_input: Cell<bool>,
     /// The number of loops around the command that runs.
     pub(crate) loops: usize,
-    /// The number of conditions around it, in which a failure does not end the script.
+    /// The number of conditions around the command that runs. In a condition, a failure does not end the script.
     pub(crate) conditions: usize,
     /// The status of the last command substitution.
-    substituted: u8,
-    /// The standard error of command substitutions, until a command takes it.
-    pub(crate) errors: String,
+    substitution_status: u8,
+    /// The standard error of command substitutions, until it is added to the outcome of a command.
+    pub(crate) substitution_errors: String,
     depth: usize,
 }
 
@@ -118,8 +119,8 @@ impl Shell {
             reads_input: Cell::new(false),
             loops: 0,
             conditions: 0,
-            substituted: 0,
-            errors: String::new(),
+            substitution_status: 0,
+            substitution_errors: String::new(),
             depth: 0,
         }
     }
@@ -131,22 +132,22 @@ impl Shell {
     pub fn run(&mut self, script: &str, input: &str) -> Result<Outcome, String> {
         let script = parse(script)?;
         self.input = Input::new(input);
-        let outcome = self.script(&script);
+        let outcome = self.run_script(&script);
         self.flow = None;
         outcome.map_err(|failure| match failure {
             Failure::Script(message) | Failure::Limit(message) => message,
         })
     }
 
-    /// The granted directories.
+    /// Returns the granted directories.
     pub(crate) fn roots(&self) -> &[String] {
         &self.roots
     }
 
-    pub(crate) fn script(&mut self, script: &Script) -> Run<Outcome> {
+    pub(crate) fn run_script(&mut self, script: &Script) -> Run<Outcome> {
         let mut total = Outcome::default();
         for list in script {
-            self.list(list, &mut total)?;
+            self.run_list(list, &mut total)?;
             if self.flow.is_some() {
                 break;
             }
@@ -155,7 +156,7 @@ impl Shell {
         Ok(total)
     }
 
-    fn list(&mut self, list: &List, total: &mut Outcome) -> Run<()> {
+    fn run_list(&mut self, list: &List, total: &mut Outcome) -> Run<()> {
         for (position, (condition, pipeline)) in list.iter().enumerate() {
             let runs = match condition {
                 Condition::Always => true,
@@ -167,7 +168,7 @@ impl Shell {
             }
             let is_condition = position + 1 < list.len() || pipeline.is_negated;
             self.conditions += usize::from(is_condition);
-            let outcome = self.pipeline(pipeline);
+            let outcome = self.run_pipeline(pipeline);
             self.conditions -= usize::from(is_condition);
             let outcome = outcome?;
             self.status = outcome.status;
@@ -187,26 +188,26 @@ impl Shell {
         Ok(())
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) -> Run<Outcome> {
+    fn run_pipeline(&mut self, pipeline: &Pipeline) -> Run<Outcome> {
         if let [command] = &pipeline.commands[..] {
-            return self.command(command);
+            return self.run_command(command);
         }
         let mut total = Outcome::default();
-        let mut failed = 0;
+        let mut last_failure = 0;
         for (position, command) in pipeline.commands.iter().enumerate() {
             let outcome = if position == 0 {
-                self.subshell(|shell| shell.command(command))?
+                self.subshell(|shell| shell.run_command(command))?
             } else {
                 let input = Input::new(&std::mem::take(&mut total.stdout));
-                self.with_input(input, |shell| shell.subshell(|shell| shell.command(command)))?
+                self.with_input(input, |shell| shell.subshell(|shell| shell.run_command(command)))?
             };
             if outcome.status != 0 {
-                failed = outcome.status;
+                last_failure = outcome.status;
             }
             total.append(&outcome)?;
         }
         if self.state.options.fails_on_pipe {
-            total.status = failed;
+            total.status = last_failure;
         }
         Ok(total)
     }
@@ -218,7 +219,8 @@ impl Shell {
         result
     }
 
-    /// Runs something that cannot change the variables, the directory and the course of this shell.
+    /// Runs a function on a copy of the state: it cannot change the variables, the directory and the control flow of this
+    /// shell.
     pub(crate) fn subshell(&mut self, run: impl FnOnce(&mut Self) -> Run<Outcome>) -> Run<Outcome> {
         let state = self.state.clone();
         let loops = std::mem::take(&mut self.loops);
@@ -229,7 +231,7 @@ impl Shell {
         outcome
     }
 
-    /// Runs something nested, up to a limit of depth.
+    /// Runs a nested command, up to a limit of depth.
     pub(crate) fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Run<T>) -> Run<T> {
         if self.depth >= DEPTH_MAX {
             return Err(Failure::Limit(format!(
@@ -242,11 +244,11 @@ impl Shell {
         result
     }
 
-    pub(crate) fn command(&mut self, command: &Command) -> Run<Outcome> {
+    pub(crate) fn run_command(&mut self, command: &Command) -> Run<Outcome> {
         let result = match command {
-            Command::Simple(simple) => self.simple(simple),
+            Command::Simple(simple) => self.run_simple(simple),
             Command::Compound(compound, redirects) => {
-                self.redirected(redirects, |shell| shell.nested(|shell| shell.compound(compound)))
+                self.with_redirects(redirects, |shell| shell.nested(|shell| shell.run_compound(compound)))
             }
             Command::Function(name, body) => {
                 self.state.functions.insert(name.clone(), body.clone());
@@ -263,21 +265,21 @@ impl Shell {
         }
     }
 
-    fn simple(&mut self, simple: &Simple) -> Run<Outcome> {
-        self.substituted = 0;
-        let arguments = self.arguments(&simple.words)?;
-        let mut before = Vec::new();
+    fn run_simple(&mut self, simple: &Simple) -> Run<Outcome> {
+        self.substitution_status = 0;
+        let arguments = self.expand_to_arguments(&simple.words)?;
+        let mut earlier_values = Vec::new();
         for (name, value) in &simple.assignments {
-            let value = self.text(value)?;
-            before.push((name.clone(), self.state.variables.insert(name.clone(), value)));
+            let value = self.expand_to_text(value)?;
+            earlier_values.push((name.clone(), self.state.variables.insert(name.clone(), value)));
         }
         let Some((name, arguments)) = arguments.split_first() else {
-            let status = self.substituted;
-            return self.redirected(&simple.redirects, |_| Ok(Outcome::status(status)));
+            let status = self.substitution_status;
+            return self.with_redirects(&simple.redirects, |_| Ok(Outcome::status(status)));
         };
-        let outcome = self.redirected(&simple.redirects, |shell| shell.call(name, arguments));
-        // The assignments before a command last as long as it.
-        for (name, value) in before.into_iter().rev() {
+        let outcome = self.with_redirects(&simple.redirects, |shell| shell.call(name, arguments));
+        // Assignments before a command apply only to this command.
+        for (name, value) in earlier_values.into_iter().rev() {
             self.restore(name, value);
         }
         outcome
@@ -286,45 +288,45 @@ impl Shell {
     /// Calls a function or a command.
     fn call(&mut self, name: &str, arguments: &[String]) -> Run<Outcome> {
         if let Some(body) = self.state.functions.get(name).cloned() {
-            return self.nested(|shell| shell.function(&body, arguments));
+            return self.nested(|shell| shell.run_function(&body, arguments));
         }
         match (name, arguments) {
             ("eval", _) => {
                 let script = arguments.join(" ");
-                self.nested(|shell| shell.sourced("eval", &script))
+                self.nested(|shell| shell.run_source("eval", &script))
             }
-            ("." | "source", [file, ..]) => match commands::read(self, file) {
-                Ok(script) => self.nested(|shell| shell.sourced(file, &script)),
+            ("." | "source", [file, ..]) => match commands::read_file(self, file) {
+                Ok(script) => self.nested(|shell| shell.run_source(file, &script)),
                 Err(error) => Ok(Outcome::failure(1, &error)),
             },
             _ => {
                 let input = self.input.clone();
                 self.reads_input.set(false);
-                let rest = input.text.get(input.at..).unwrap_or_default();
+                let rest = input.text.get(input.offset..).unwrap_or_default();
                 let outcome = commands::run(self, name, arguments, rest);
                 if self.reads_input.get() {
-                    self.input.at = self.input.text.len();
+                    self.input.offset = self.input.text.len();
                 }
                 Ok(outcome)
             }
         }
     }
 
-    fn sourced(&mut self, name: &str, script: &str) -> Run<Outcome> {
+    fn run_source(&mut self, name: &str, script: &str) -> Run<Outcome> {
         match parse(script) {
             Ok(script) => {
                 self.status = 0;
-                self.script(&script)
+                self.run_script(&script)
             }
             Err(error) => Ok(Outcome::failure(2, &format!("{name}: {error}"))),
         }
     }
 
-    fn function(&mut self, body: &Command, arguments: &[String]) -> Run<Outcome> {
+    fn run_function(&mut self, body: &Command, arguments: &[String]) -> Run<Outcome> {
         let parameters = std::mem::replace(&mut self.state.parameters, arguments.to_vec());
         let loops = std::mem::take(&mut self.loops);
         self.state.locals.push(BTreeMap::new());
-        let outcome = self.command(body);
+        let outcome = self.run_command(body);
         for (name, value) in self.state.locals.pop().unwrap_or_default() {
             self.restore(name, value);
         }
@@ -338,10 +340,10 @@ impl Shell {
 
     /// Runs a command substitution and returns its output without line breaks at the end.
     pub(crate) fn substitute(&mut self, script: &Script) -> Run<String> {
-        let outcome = self.nested(|shell| shell.subshell(|shell| shell.script(script)))?;
-        self.substituted = outcome.status;
+        let outcome = self.nested(|shell| shell.subshell(|shell| shell.run_script(script)))?;
+        self.substitution_status = outcome.status;
         self.status = outcome.status;
-        self.errors.push_str(&outcome.stderr);
+        self.substitution_errors.push_str(&outcome.stderr);
         Ok(outcome.stdout.trim_end_matches('\n').to_owned())
     }
 }

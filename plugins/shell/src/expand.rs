@@ -41,12 +41,12 @@ pub(crate) enum Piece {
 
 impl Shell {
     /// Expands words to arguments.
-    pub(crate) fn arguments(&mut self, words: &[Word]) -> Run<Vec<String>> {
+    pub(crate) fn expand_to_arguments(&mut self, words: &[Word]) -> Run<Vec<String>> {
         let mut arguments = Vec::new();
         for word in words {
-            for field in self.fields(word)? {
+            for field in self.expand_to_fields(word)? {
                 let paths = if field.is_glob {
-                    self.matches(&field.pattern)
+                    self.matching_paths(&field.pattern)
                 } else {
                     Vec::new()
                 };
@@ -61,9 +61,9 @@ impl Shell {
     }
 
     /// Expands a word to one text, without splitting and globs.
-    pub(crate) fn text(&mut self, word: &Word) -> Run<String> {
+    pub(crate) fn expand_to_text(&mut self, word: &Word) -> Run<String> {
         let mut all = String::new();
-        for piece in self.pieces(word)? {
+        for piece in self.expand_to_pieces(word)? {
             match piece {
                 Piece::Text { text, .. } => all.push_str(&text),
                 Piece::Break => all.push(' '),
@@ -73,9 +73,9 @@ impl Shell {
     }
 
     /// Expands a word to a pattern in which quoted characters are escaped.
-    pub(crate) fn pattern(&mut self, word: &Word) -> Run<Pattern> {
+    pub(crate) fn expand_to_pattern(&mut self, word: &Word) -> Run<Pattern> {
         let mut pattern = String::new();
-        for piece in self.pieces(word)? {
+        for piece in self.expand_to_pieces(word)? {
             match piece {
                 Piece::Text { text, is_quoted, .. } => push_pattern(&mut pattern, &text, is_quoted),
                 Piece::Break => pattern.push(' '),
@@ -91,7 +91,7 @@ impl Shell {
     }
 
     /// Expands a word to its pieces.
-    pub(crate) fn pieces(&mut self, word: &Word) -> Run<Vec<Piece>> {
+    pub(crate) fn expand_to_pieces(&mut self, word: &Word) -> Run<Vec<Piece>> {
         let mut pieces = Vec::new();
         for part in word {
             self.expand(part, &mut pieces)?;
@@ -122,7 +122,7 @@ impl Shell {
             }
             PartKind::Script(script) => self.substitute(script)?,
             PartKind::Arithmetic(expression) => {
-                let expression = self.text(expression)?;
+                let expression = self.expand_to_text(expression)?;
                 evaluate(self, &expression).map_err(Failure::Script)?.to_string()
             }
         };
@@ -135,11 +135,11 @@ impl Shell {
     }
 
     /// Expands a word and splits the results of unquoted expansions.
-    fn fields(&mut self, word: &Word) -> Run<Vec<Field>> {
+    fn expand_to_fields(&mut self, word: &Word) -> Run<Vec<Field>> {
         let separators = self.separators();
         let mut fields = Vec::new();
         let mut field = Field::default();
-        for piece in self.pieces(word)? {
+        for piece in self.expand_to_pieces(word)? {
             let (text, is_quoted) = match piece {
                 Piece::Break => {
                     fields.push(std::mem::take(&mut field));
@@ -162,14 +162,14 @@ impl Shell {
         Ok(fields)
     }
 
-    /// The characters at which fields are split: the value of `IFS`.
+    /// Returns the characters at which fields are split: the value of `IFS`.
     pub(crate) fn separators(&self) -> String {
         self.parameter("IFS").unwrap_or_else(|| " \t\n".to_owned())
     }
 
     /// Returns the paths that match a glob, sorted.
-    fn matches(&self, pattern: &str) -> Vec<String> {
-        let (mut found, rest) = match pattern.strip_prefix('/') {
+    fn matching_paths(&self, pattern: &str) -> Vec<String> {
+        let (mut paths, rest) = match pattern.strip_prefix('/') {
             Some(rest) => (vec!["/".to_owned()], rest),
             None => (vec![String::new()], pattern),
         };
@@ -177,12 +177,12 @@ impl Shell {
             let Ok(pattern) = Pattern::new(component) else {
                 return Vec::new();
             };
-            found = found
+            paths = paths
                 .iter()
                 .flat_map(|base| self.children(base, component, &pattern))
                 .collect();
         }
-        found
+        paths
     }
 
     /// Returns the paths in a directory whose names match.
@@ -194,7 +194,7 @@ impl Shell {
         };
         if !component.contains(['*', '?', '[']) {
             let path = joined(component);
-            return if self.path(&path).symlink_metadata().is_ok() || self.is_root(&path) {
+            return if self.resolve_path(&path).symlink_metadata().is_ok() || self.is_root(&path) {
                 vec![path]
             } else {
                 Vec::new()
@@ -204,7 +204,7 @@ impl Shell {
             require_literal_leading_dot: true,
             ..MatchOptions::new()
         };
-        let names = fs::read_dir(self.path(base)).into_iter().flatten().flatten();
+        let names = fs::read_dir(self.resolve_path(base)).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut names: Vec<_> = names.filter(|name| pattern.matches_with(name, options)).collect();
         names.sort();
@@ -221,7 +221,7 @@ impl Piece {
     }
 }
 
-/// Appends a text to a pattern. The brackets of a quoted text are escaped, and `[!` negates as `[^` does elsewhere.
+/// Appends a text to a pattern. Special characters of a quoted text are escaped. `[^` becomes `[!`, the negation of globs.
 fn push_pattern(pattern: &mut String, text: &str, is_quoted: bool) {
     if is_quoted {
         pattern.push_str(&Pattern::escape(text));

@@ -10,14 +10,14 @@ const NESTING_MAX: usize = 32;
 /// A syntax error at an offset of the script.
 #[derive(Debug)]
 pub(crate) struct SyntaxError {
-    pub(crate) at: usize,
+    pub(crate) offset: usize,
     pub(crate) message: String,
 }
 
 impl SyntaxError {
     /// Describes the error with its line and column.
     pub(crate) fn describe(&self, source: &str) -> String {
-        let before = source.get(..self.at).unwrap_or(source);
+        let before = source.get(..self.offset).unwrap_or(source);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         format!("line {line}, column {column}: {}", self.message)
@@ -30,7 +30,7 @@ pub(crate) type Parsed<T> = Result<T, SyntaxError>;
 /// A token and the offset at which it begins.
 #[derive(Debug)]
 pub(crate) struct Token {
-    pub(crate) at: usize,
+    pub(crate) offset: usize,
     pub(crate) kind: TokenKind,
 }
 
@@ -50,46 +50,46 @@ const OPERATORS: [&str; 27] = [
 ];
 
 /// A here-document whose text has not been read.
-struct Pending {
+struct PendingDocument {
     document: Document,
     delimiter: String,
     is_quoted: bool,
     removes_tabs: bool,
-    at: usize,
+    offset: usize,
 }
 
 /// Reads tokens on demand, because a command substitution inside a word is parsed in place.
 pub(crate) struct Lexer<'a> {
     pub(crate) source: &'a str,
-    pub(crate) at: usize,
+    pub(crate) offset: usize,
     pub(crate) nesting: usize,
-    pending: Vec<Pending>,
+    pending: Vec<PendingDocument>,
 }
 
 impl<'a> Lexer<'a> {
-    pub(crate) fn new(source: &'a str, at: usize, nesting: usize) -> Self {
+    pub(crate) fn new(source: &'a str, offset: usize, nesting: usize) -> Self {
         Self {
             source,
-            at,
+            offset,
             nesting,
             pending: Vec::new(),
         }
     }
 
     pub(crate) fn rest(&self) -> &'a str {
-        self.source.get(self.at..).unwrap_or_default()
+        self.source.get(self.offset..).unwrap_or_default()
     }
 
-    pub(crate) fn error<T>(&self, at: usize, message: impl Into<String>) -> Parsed<T> {
+    pub(crate) fn error<T>(&self, offset: usize, message: impl Into<String>) -> Parsed<T> {
         let message = message.into();
-        Err(SyntaxError { at, message })
+        Err(SyntaxError { offset, message })
     }
 
-    /// Reads something nested, up to a limit of depth.
+    /// Calls a function that reads a nested construct, up to a limit of depth.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting >= NESTING_MAX {
             return self.error(
-                self.at,
+                self.offset,
                 format!("the script is nested deeper than {NESTING_MAX} levels"),
             );
         }
@@ -100,32 +100,32 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads the next token.
-    pub(crate) fn token(&mut self) -> Parsed<Token> {
+    pub(crate) fn next_token(&mut self) -> Parsed<Token> {
         self.skip_blanks();
-        let at = self.at;
+        let offset = self.offset;
         if self.rest().is_empty() {
             if let Some(pending) = self.pending.first() {
                 return self.unclosed(pending);
             }
             let kind = TokenKind::End;
-            return Ok(Token { at, kind });
+            return Ok(Token { offset, kind });
         }
         let kind = match OPERATORS.iter().find(|operator| self.rest().starts_with(**operator)) {
             Some(operator) => {
-                self.at += operator.len();
-                self.operator(operator, at)?
+                self.offset += operator.len();
+                self.read_operator(operator, offset)?
             }
             None => {
-                let word = self.word()?;
+                let word = self.read_word()?;
                 if has_braces(&word) {
                     let message =
                         "brace expansion is not supported; write each word, use `$(seq 1 3)`, or quote the braces";
-                    return self.error(at, message);
+                    return self.error(offset, message);
                 }
                 TokenKind::Word(word)
             }
         };
-        Ok(Token { at, kind })
+        Ok(Token { offset, kind })
     }
 
     /// Skips blanks, continued lines and comments.
@@ -133,56 +133,56 @@ impl<'a> Lexer<'a> {
         loop {
             let rest = self.rest();
             if rest.starts_with([' ', '\t', '\r']) {
-                self.at += 1;
+                self.offset += 1;
             } else if rest.starts_with("\\\n") {
-                self.at += 2;
+                self.offset += 2;
             } else if rest.starts_with('#') {
-                self.at += rest.find('\n').unwrap_or(rest.len());
+                self.offset += rest.find('\n').unwrap_or(rest.len());
             } else {
                 return;
             }
         }
     }
 
-    fn operator(&mut self, operator: &'static str, at: usize) -> Parsed<TokenKind> {
+    fn read_operator(&mut self, operator: &'static str, offset: usize) -> Parsed<TokenKind> {
         match operator {
             "<<" | "<<-" => {
                 self.skip_blanks();
-                let word = self.word()?;
+                let word = self.read_word()?;
                 let Some(delimiter) = literal(&word).filter(|_| !word.is_empty()) else {
-                    return self.error(at, "the delimiter of a here-document must be a plain word");
+                    return self.error(offset, "the delimiter of a here-document must be a plain word");
                 };
                 let document = Document::default();
-                self.pending.push(Pending {
+                self.pending.push(PendingDocument {
                     document: Rc::clone(&document),
                     delimiter,
                     is_quoted: word.iter().any(|part| part.is_quoted),
                     removes_tabs: operator == "<<-",
-                    at,
+                    offset,
                 });
                 return Ok(TokenKind::Document(document));
             }
             "\n" => {
                 for pending in std::mem::take(&mut self.pending) {
-                    let word = self.document(&pending)?;
-                    // A new document has no text yet.
+                    let word = self.read_document(&pending)?;
+                    // A pending document has no text yet, so setting it does not fail.
                     let _ = pending.document.set(word);
                 }
             }
-            "&" => return self.error(at, "background jobs (`&`) are not supported"),
-            ">&" | "<&" => return self.error(at, "of the duplications, only `2>&1` and `>&2` are supported"),
+            "&" => return self.error(offset, "background jobs (`&`) are not supported"),
+            ">&" | "<&" => return self.error(offset, "of the duplications, only `2>&1` and `>&2` are supported"),
             _ => {}
         }
         Ok(TokenKind::Operator(operator))
     }
 
-    /// Reads the lines up to a delimiter.
-    fn document(&mut self, pending: &Pending) -> Parsed<Word> {
+    /// Reads the lines of a here-document up to its delimiter.
+    fn read_document(&mut self, pending: &PendingDocument) -> Parsed<Word> {
         let mut text = String::new();
         while !self.rest().is_empty() {
             let rest = self.rest();
             let end = rest.find('\n').unwrap_or(rest.len());
-            self.at += (end + 1).min(rest.len());
+            self.offset += (end + 1).min(rest.len());
             let mut line = rest[..end].strip_suffix('\r').unwrap_or(&rest[..end]);
             if pending.removes_tabs {
                 line = line.trim_start_matches('\t');
@@ -192,9 +192,9 @@ impl<'a> Lexer<'a> {
                     return Ok(vec![Part::text(text, true)]);
                 }
                 // The text may differ from the script, so an error is reported at the operator.
-                let parts = Lexer::new(&text, 0, self.nesting).quoted_parts();
+                let parts = Lexer::new(&text, 0, self.nesting).read_quoted_parts();
                 return parts.map_err(|error| SyntaxError {
-                    at: pending.at,
+                    offset: pending.offset,
                     message: format!("in the here-document `{}`: {}", pending.delimiter, error.message),
                 });
             }
@@ -204,12 +204,12 @@ impl<'a> Lexer<'a> {
         self.unclosed(pending)
     }
 
-    fn unclosed<T>(&self, pending: &Pending) -> Parsed<T> {
+    fn unclosed<T>(&self, pending: &PendingDocument) -> Parsed<T> {
         let message = format!(
             "the here-document is not closed: a line with only `{}` is missing",
             pending.delimiter
         );
-        self.error(pending.at, message)
+        self.error(pending.offset, message)
     }
 }
 

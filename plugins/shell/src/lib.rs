@@ -7,10 +7,11 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! A script is parsed completely before it runs: `lexer` and `word` read tokens, `parser` and `compound` build the tree in `syntax`. Then
-//! `execute` and `control` walk the tree, and `expand`, `parameter` and `arithmetic` expand its words. Commands are functions, and a pipe is
-//! a text that one returns and the next one reads; no process exists. The model reads the WIT in `wit/shell.wit`. Everything except the WIT bindings in `plugin` is ordinary Rust and
-//! tested natively. The sandbox decides which directories exist.
+//! A script is parsed completely before it runs: `lexer` and `word` read tokens, `parser` and `compound` build the tree of
+//! `syntax`. Then `execute` and `control` walk the tree, and `expand`, `parameter` and `arithmetic` expand its words. Commands
+//! are functions, and a pipe is a text that one returns and the next one reads; no process exists. The model reads the WIT in
+//! `wit/shell.wit`. Everything except the WIT bindings in `plugin` is ordinary Rust and tested natively. The sandbox decides
+//! which directories exist.
 
 mod arithmetic;
 mod commands;

@@ -117,7 +117,7 @@ impl Shell {
         match kind {
             Substitute::Default | Substitute::Alternative => {
                 let from = pieces.len();
-                pieces.extend(self.pieces(word)?);
+                pieces.extend(self.expand_to_pieces(word)?);
                 for piece in &mut pieces[from..] {
                     if let Piece::Text {
                         is_quoted: false,
@@ -141,8 +141,8 @@ impl Shell {
                 if !is_name(name) {
                     return Err(Failure::Script(format!("`${name}` cannot be assigned")));
                 }
-                let text = self.text(word)?;
-                self.set(name, &text);
+                let text = self.expand_to_text(word)?;
+                self.set_variable(name, &text);
                 pieces.push(Piece::Text {
                     text,
                     is_quoted,
@@ -150,7 +150,7 @@ impl Shell {
                 });
             }
             Substitute::Fail => {
-                let message = self.text(word)?;
+                let message = self.expand_to_text(word)?;
                 let message = if message.is_empty() { "is not set" } else { &message };
                 return Err(Failure::Script(format!("{name}: {message}")));
             }
@@ -159,25 +159,25 @@ impl Shell {
     }
 
     fn trim(&mut self, value: &str, is_suffix: bool, is_longest: bool, pattern: &Word) -> Run<String> {
-        let pattern = self.pattern(pattern)?;
+        let pattern = self.expand_to_pattern(pattern)?;
         let mut cuts: Vec<usize> = value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
         if is_suffix != is_longest {
             cuts.reverse();
         }
-        let found = cuts.into_iter().find(|at| {
+        let cut = cuts.into_iter().find(|at| {
             let part = if is_suffix { &value[*at..] } else { &value[..*at] };
             pattern.matches(part)
         });
-        let rest = match found {
-            Some(at) if is_suffix => &value[..at],
-            Some(at) => &value[at..],
+        let rest = match cut {
+            Some(end) if is_suffix => &value[..end],
+            Some(start) => &value[start..],
             None => value,
         };
         Ok(rest.to_owned())
     }
 
     fn replace(&mut self, value: &str, is_everywhere: bool, pattern: &Word, text: &Word) -> Run<String> {
-        let (pattern, text) = (self.pattern(pattern)?, self.text(text)?);
+        let (pattern, text) = (self.expand_to_pattern(pattern)?, self.expand_to_text(text)?);
         let mut replaced = String::new();
         let mut rest = value;
         while let Some(next) = rest.chars().next() {
@@ -200,7 +200,7 @@ impl Shell {
 
     fn slice(&mut self, value: &str, offset: &Word, length: Option<&Word>) -> Run<String> {
         let count = i64::try_from(value.chars().count()).unwrap_or(i64::MAX);
-        let offset = self.text(offset)?;
+        let offset = self.expand_to_text(offset)?;
         let offset = evaluate(self, &offset).map_err(Failure::Script)?;
         let start = if offset < 0 {
             count.saturating_add(offset)
@@ -209,7 +209,7 @@ impl Shell {
         };
         let mut end = count;
         if let Some(length) = length {
-            let length = self.text(length)?;
+            let length = self.expand_to_text(length)?;
             let length = evaluate(self, &length).map_err(Failure::Script)?;
             let from = if length < 0 { count } else { start };
             end = from.saturating_add(length);

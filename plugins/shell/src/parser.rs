@@ -18,16 +18,16 @@ const REDIRECTS: [&str; 14] = [
 /// # Errors
 /// A description of the syntax error with its line and column.
 pub(crate) fn parse(script: &str) -> Result<Script, String> {
-    nested_script(script, 0).map_err(|error| error.describe(script))
+    parse_nested_script(script, 0).map_err(|error| error.describe(script))
 }
 
 /// Parses a complete script that is nested in another one.
-pub(crate) fn nested_script(script: &str, nesting: usize) -> Parsed<Script> {
+pub(crate) fn parse_nested_script(script: &str, nesting: usize) -> Parsed<Script> {
     let mut parser = Parser {
         lexer: Lexer::new(script, 0, nesting),
         peeked: None,
     };
-    let lists = parser.script()?;
+    let lists = parser.parse_script()?;
     let token = parser.next()?;
     match token.kind {
         TokenKind::End => Ok(lists),
@@ -36,14 +36,14 @@ pub(crate) fn nested_script(script: &str, nesting: usize) -> Parsed<Script> {
 }
 
 /// Parses a command substitution after its `$(`, up to the `)`.
-pub(crate) fn substitution(lexer: &mut Lexer<'_>, start: usize) -> Parsed<Script> {
+pub(crate) fn parse_substitution(lexer: &mut Lexer<'_>, start: usize) -> Parsed<Script> {
     let mut parser = Parser {
-        lexer: Lexer::new(lexer.source, lexer.at, lexer.nesting),
+        lexer: Lexer::new(lexer.source, lexer.offset, lexer.nesting),
         peeked: None,
     };
-    let script = parser.script()?;
+    let script = parser.parse_script()?;
     parser.close_parenthesis(start, "$(")?;
-    lexer.at = parser.lexer.at;
+    lexer.offset = parser.lexer.offset;
     Ok(script)
 }
 
@@ -56,7 +56,7 @@ impl Parser<'_> {
     pub(crate) fn peek(&mut self) -> Parsed<&Token> {
         let token = match self.peeked.take() {
             Some(token) => token,
-            None => self.lexer.token()?,
+            None => self.lexer.next_token()?,
         };
         Ok(self.peeked.insert(token))
     }
@@ -64,20 +64,20 @@ impl Parser<'_> {
     pub(crate) fn next(&mut self) -> Parsed<Token> {
         match self.peeked.take() {
             Some(token) => Ok(token),
-            None => self.lexer.token(),
+            None => self.lexer.next_token(),
         }
     }
 
     /// Takes the next token if it is one of these operators.
     pub(crate) fn take(&mut self, operators: &[&str]) -> Parsed<Option<&'static str>> {
-        let found = match self.peek()?.kind {
+        let operator = match self.peek()?.kind {
             TokenKind::Operator(operator) if operators.contains(&operator) => Some(operator),
             _ => None,
         };
-        if found.is_some() {
+        if operator.is_some() {
             self.peeked = None;
         }
-        Ok(found)
+        Ok(operator)
     }
 
     pub(crate) fn skip_lines(&mut self) -> Parsed<()> {
@@ -85,17 +85,17 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns the next token if it is a plain word, as reserved words are.
-    pub(crate) fn reserved(&mut self) -> Parsed<Option<String>> {
+    /// Returns the text of the next token if it is a plain word, as reserved words are. Does not take the token.
+    pub(crate) fn peek_reserved(&mut self) -> Parsed<Option<String>> {
         Ok(match &self.peek()?.kind {
-            TokenKind::Word(word) => plain(word),
+            TokenKind::Word(word) => plain_text(word),
             _ => None,
         })
     }
 
     /// Takes the next token if it is this reserved word.
     pub(crate) fn take_reserved(&mut self, expected: &str) -> Parsed<bool> {
-        let is_next = self.reserved()?.as_deref() == Some(expected);
+        let is_next = self.peek_reserved()?.as_deref() == Some(expected);
         if is_next {
             self.peeked = None;
         }
@@ -103,23 +103,23 @@ impl Parser<'_> {
     }
 
     /// Parses lists up to a word or operator that ends them.
-    pub(crate) fn script(&mut self) -> Parsed<Script> {
+    pub(crate) fn parse_script(&mut self) -> Parsed<Script> {
         let mut lists = Script::new();
         loop {
             while self.take(&["\n", ";"])?.is_some() {}
             let is_closed = match &self.peek()?.kind {
                 TokenKind::End | TokenKind::Operator(")" | ";;") => true,
-                TokenKind::Word(word) => plain(word).is_some_and(|word| CLOSING.contains(&word.as_str())),
+                TokenKind::Word(word) => plain_text(word).is_some_and(|word| CLOSING.contains(&word.as_str())),
                 _ => false,
             };
             if is_closed {
                 return Ok(lists);
             }
-            lists.push(self.list()?);
+            lists.push(self.parse_list()?);
             let token = self.next()?;
             let may_follow = match &token.kind {
                 TokenKind::End | TokenKind::Operator("\n" | ";" | ")" | ";;") => true,
-                TokenKind::Word(word) => plain(word).is_some_and(|word| CLOSING.contains(&word.as_str())),
+                TokenKind::Word(word) => plain_text(word).is_some_and(|word| CLOSING.contains(&word.as_str())),
                 _ => false,
             };
             if !may_follow {
@@ -129,8 +129,8 @@ impl Parser<'_> {
         }
     }
 
-    fn list(&mut self) -> Parsed<List> {
-        let mut list = vec![(Condition::Always, self.pipeline()?)];
+    fn parse_list(&mut self) -> Parsed<List> {
+        let mut list = vec![(Condition::Always, self.parse_pipeline()?)];
         while let Some(operator) = self.take(&["&&", "||"])? {
             self.skip_lines()?;
             let condition = if operator == "&&" {
@@ -138,18 +138,18 @@ impl Parser<'_> {
             } else {
                 Condition::Failure
             };
-            list.push((condition, self.pipeline()?));
+            list.push((condition, self.parse_pipeline()?));
         }
         Ok(list)
     }
 
-    fn pipeline(&mut self) -> Parsed<Pipeline> {
+    fn parse_pipeline(&mut self) -> Parsed<Pipeline> {
         let mut pipeline = Pipeline::default();
         while self.take_reserved("!")? {
             pipeline.is_negated = !pipeline.is_negated;
         }
         loop {
-            pipeline.commands.push(self.command()?);
+            pipeline.commands.push(self.parse_command()?);
             if self.take(&["|"])?.is_none() {
                 return Ok(pipeline);
             }
@@ -157,10 +157,10 @@ impl Parser<'_> {
         }
     }
 
-    fn command(&mut self) -> Parsed<Command> {
-        if let Some(compound) = self.compound()? {
+    fn parse_command(&mut self) -> Parsed<Command> {
+        if let Some(compound) = self.parse_compound()? {
             let mut redirects = Vec::new();
-            while let Some(redirect) = self.redirect()? {
+            while let Some(redirect) = self.parse_redirect()? {
                 redirects.push(redirect);
             }
             return Ok(Command::Compound(compound, redirects));
@@ -168,17 +168,17 @@ impl Parser<'_> {
         let mut simple = Simple::default();
         let mut is_empty = true;
         loop {
-            if let Some(redirect) = self.redirect()? {
+            if let Some(redirect) = self.parse_redirect()? {
                 simple.redirects.push(redirect);
             } else if let TokenKind::Word(_) = self.peek()?.kind {
                 let token = self.next()?;
                 let TokenKind::Word(word) = token.kind else {
                     return self.unexpected(&token);
                 };
-                if is_empty && let Some(function) = self.function(token.at, &word)? {
+                if is_empty && let Some(function) = self.parse_function(token.offset, &word)? {
                     return Ok(function);
                 }
-                match assignment(&word).filter(|_| simple.words.is_empty()) {
+                match split_assignment(&word).filter(|_| simple.words.is_empty()) {
                     Some(assignment) => simple.assignments.push(assignment),
                     None => simple.words.push(word),
                 }
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Ok(Command::Simple(simple))
     }
 
-    pub(crate) fn redirect(&mut self) -> Parsed<Option<Redirect>> {
+    pub(crate) fn parse_redirect(&mut self) -> Parsed<Option<Redirect>> {
         if let TokenKind::Document(_) = self.peek()?.kind {
             let token = self.next()?;
             return Ok(match token.kind {
@@ -202,7 +202,7 @@ impl Parser<'_> {
                 _ => None,
             });
         }
-        let at = self.peek()?.at;
+        let offset = self.peek()?.offset;
         let Some(operator) = self.take(&REDIRECTS)? else {
             return Ok(None);
         };
@@ -212,7 +212,7 @@ impl Parser<'_> {
             _ => {}
         }
         let TokenKind::Word(file) = self.next()?.kind else {
-            return self.lexer.error(at, format!("`{operator}` needs a file"));
+            return self.lexer.error(offset, format!("`{operator}` needs a file"));
         };
         let stream = match operator {
             "<" => return Ok(Some(Redirect::Input(file))),
@@ -225,7 +225,7 @@ impl Parser<'_> {
         Ok(Some(Redirect::Output { stream, file, append }))
     }
 
-    /// Takes the `)` of something that began at an offset.
+    /// Takes the `)` for a parenthesis that was opened at the offset `start`.
     pub(crate) fn close_parenthesis(&mut self, start: usize, opening: &str) -> Parsed<()> {
         let token = self.next()?;
         match token.kind {
@@ -243,7 +243,7 @@ impl Parser<'_> {
             TokenKind::Operator("\n") => "the line ends where a command is expected".to_owned(),
             TokenKind::Operator(operator) => format!("unexpected `{operator}`"),
             TokenKind::Document(_) => "unexpected here-document".to_owned(),
-            TokenKind::Word(word) => match plain(word) {
+            TokenKind::Word(word) => match plain_text(word) {
                 Some(word) => match opener(&word) {
                     Some(opener) => format!("unexpected `{word}`: there is no `{opener}` before it"),
                     None => format!("unexpected `{word}`; a `;` or a line break may be missing before it"),
@@ -251,11 +251,14 @@ impl Parser<'_> {
                 None => "unexpected word; a `;` or a line break may be missing before it".to_owned(),
             },
         };
-        Err(SyntaxError { at: token.at, message })
+        Err(SyntaxError {
+            offset: token.offset,
+            message,
+        })
     }
 }
 
-/// The word that begins what a closing word continues or ends.
+/// Returns the word that begins the command which a closing word continues or ends.
 fn opener(word: &str) -> Option<&'static str> {
     Some(match word {
         "then" | "elif" | "else" | "fi" => "if",
@@ -267,13 +270,13 @@ fn opener(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the text of a word without quotes and expansions.
-pub(crate) fn plain(word: &Word) -> Option<String> {
+/// Returns the text of a word. `None` for a word with quotes or expansions.
+pub(crate) fn plain_text(word: &Word) -> Option<String> {
     literal(word).filter(|_| word.iter().all(|part| !part.is_quoted))
 }
 
-/// Splits a word such as `NAME=value`.
-fn assignment(word: &Word) -> Option<(String, Word)> {
+/// Splits a word such as `NAME=value`. `None` for a word that is not an assignment.
+fn split_assignment(word: &Word) -> Option<(String, Word)> {
     let Part {
         kind: PartKind::Text(text),
         is_quoted: false,

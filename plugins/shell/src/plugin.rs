@@ -18,7 +18,7 @@ struct Plugin;
 
 impl wit::Guest for Plugin {
     fn run_script(script: String, directory: Option<String>, input: Option<String>) -> Result<wit::Outcome, String> {
-        let roots = granted();
+        let roots = granted_directories();
         let directory = directory
             .or_else(|| roots.first().cloned())
             .unwrap_or_else(|| "/".to_owned());
@@ -31,8 +31,9 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// Lists the granted directories. The host reports a root also if it is not granted.
-fn granted() -> Vec<String> {
+/// Lists the granted directories. The host reports `/` even if it is not granted, so `/` is listed only if it is the only
+/// directory and can be read.
+fn granted_directories() -> Vec<String> {
     let mut paths: Vec<String> = get_directories().into_iter().map(|(_, path)| path).collect();
     let has_others = paths.iter().any(|path| path != "/");
     paths.retain(|path| path != "/" || !has_others && fs::read_dir("/").is_ok());

@@ -8,7 +8,7 @@ use crate::execute::{Outcome, Run, Shell};
 use crate::state::Input;
 use crate::syntax::{Redirect, Stream};
 
-/// Where an output stream leads.
+/// The target of an output stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Output,
@@ -17,15 +17,16 @@ enum Target {
     File(usize),
 }
 
-struct File {
+/// A file of a redirect, with the text to write.
+struct OutputFile {
     name: String,
     append: bool,
     text: String,
 }
 
 impl Shell {
-    /// Runs something with redirects.
-    pub(crate) fn redirected(
+    /// Runs a command with redirects.
+    pub(crate) fn with_redirects(
         &mut self,
         redirects: &[Redirect],
         run: impl FnOnce(&mut Self) -> Run<Outcome>,
@@ -38,13 +39,15 @@ impl Shell {
         for redirect in redirects {
             match redirect {
                 Redirect::Document(document) => {
-                    let text = document.get().map_or(Ok(String::new()), |word| self.text(word))?;
+                    let text = document
+                        .get()
+                        .map_or(Ok(String::new()), |word| self.expand_to_text(word))?;
                     input = Some(Input::new(&text));
                 }
-                Redirect::Text(word) => input = Some(Input::new(&format!("{}\n", self.text(word)?))),
+                Redirect::Text(word) => input = Some(Input::new(&format!("{}\n", self.expand_to_text(word)?))),
                 Redirect::Input(file) => {
-                    let file = self.text(file)?;
-                    match commands::read(self, &file) {
+                    let file = self.expand_to_text(file)?;
+                    match commands::read_file(self, &file) {
                         Ok(text) => input = Some(Input::new(&text)),
                         Err(message) => {
                             self.status = 1;
@@ -56,8 +59,8 @@ impl Shell {
                 Redirect::OutputToError => output = error,
                 Redirect::Output { stream, file, append } => {
                     let target = Target::File(files.len());
-                    files.push(File {
-                        name: self.text(file)?,
+                    files.push(OutputFile {
+                        name: self.expand_to_text(file)?,
                         append: *append,
                         text: String::new(),
                     });
@@ -78,21 +81,22 @@ impl Shell {
 
     /// Adds the errors of command substitutions to the outcome of the command.
     fn with_errors(&mut self, run: impl FnOnce(&mut Self) -> Run<Outcome>) -> Run<Outcome> {
-        let errors = std::mem::take(&mut self.errors);
+        let errors = std::mem::take(&mut self.substitution_errors);
         let mut outcome = run(self)?;
         if !errors.is_empty() {
             outcome.stderr.insert_str(0, &errors);
         }
-        outcome.stderr.push_str(&std::mem::take(&mut self.errors));
+        outcome.stderr.push_str(&std::mem::take(&mut self.substitution_errors));
         Ok(outcome)
     }
 
-    fn distribute(&mut self, outcome: Outcome, output: Target, error: Target, mut files: Vec<File>) -> Outcome {
-        let mut left = Outcome::status(outcome.status);
+    /// Writes the output that redirects send to files. Returns the remaining outcome.
+    fn distribute(&mut self, outcome: Outcome, output: Target, error: Target, mut files: Vec<OutputFile>) -> Outcome {
+        let mut remaining = Outcome::status(outcome.status);
         for (text, target) in [(outcome.stdout, output), (outcome.stderr, error)] {
             match target {
-                Target::Output => left.stdout.push_str(&text),
-                Target::Error => left.stderr.push_str(&text),
+                Target::Output => remaining.stdout.push_str(&text),
+                Target::Error => remaining.stderr.push_str(&text),
                 Target::File(position) => {
                     if let Some(file) = files.get_mut(position) {
                         file.text.push_str(&text);
@@ -101,7 +105,7 @@ impl Shell {
             }
         }
         for file in files.iter().filter(|file| file.name != "/dev/null") {
-            let path = self.path(&file.name);
+            let path = self.resolve_path(&file.name);
             let written = if file.append {
                 let opened = fs::OpenOptions::new().append(true).create(true).open(path);
                 opened.and_then(|mut opened| opened.write_all(file.text.as_bytes()))
@@ -109,11 +113,12 @@ impl Shell {
                 fs::write(path, &file.text)
             };
             if let Err(error) = written {
-                left.stderr
+                remaining
+                    .stderr
                     .push_str(&format!("{}\n", commands::describe(&file.name, &error)));
-                left.status = 1;
+                remaining.status = 1;
             }
         }
-        left
+        remaining
     }
 }

@@ -46,20 +46,20 @@ pub(crate) enum Flow {
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
     pub(crate) text: Rc<str>,
-    pub(crate) at: usize,
+    pub(crate) offset: usize,
 }
 
 impl Input {
     pub(crate) fn new(text: &str) -> Self {
-        let (text, at) = (text.into(), 0);
-        Self { text, at }
+        let (text, offset) = (text.into(), 0);
+        Self { text, offset }
     }
 
-    /// Takes a line, and returns whether it ends with a line break. `None` at the end.
-    pub(crate) fn line(&mut self) -> Option<(String, bool)> {
-        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+    /// Takes a line without its line break, and returns whether there was one. `None` at the end.
+    pub(crate) fn take_line(&mut self) -> Option<(String, bool)> {
+        let rest = self.text.get(self.offset..).filter(|rest| !rest.is_empty())?;
         let line = rest.split_inclusive('\n').next()?.to_owned();
-        self.at += line.len();
+        self.offset += line.len();
         Some(match line.strip_suffix('\n') {
             Some(line) => (line.to_owned(), true),
             None => (line, false),
@@ -68,7 +68,7 @@ impl Input {
 }
 
 impl Shell {
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
         self.state.variables.insert(name.to_owned(), value.to_owned());
     }
 
@@ -80,8 +80,9 @@ impl Shell {
         };
     }
 
-    /// Resolves a path against the working directory. `..` is resolved in the text, because `/` is not a directory of the sandbox.
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
+    /// Resolves a path against the working directory. `..` is resolved in the text, because `/` is not a directory of the
+    /// sandbox.
+    pub(crate) fn resolve_path(&self, path: &str) -> PathBuf {
         let mut resolved = PathBuf::new();
         for component in self.state.directory.join(path).components() {
             match component {
@@ -97,7 +98,7 @@ impl Shell {
 
     /// Returns whether a path is `/` or one of the granted directories.
     pub(crate) fn is_root(&self, path: &str) -> bool {
-        let path = self.path(path);
+        let path = self.resolve_path(path);
         path == Path::new("/") || self.roots().iter().any(|root| path == Path::new(root))
     }
 }

@@ -117,7 +117,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A text without expansions.
+    /// Creates a part with a text without expansions.
     pub(crate) fn text(text: String, is_quoted: bool) -> Self {
         let kind = PartKind::Text(text);
         Self { kind, is_quoted }
@@ -177,7 +177,7 @@ pub(crate) enum Substitute {
     Alternative,
 }
 
-/// Returns the text of a word without expansions.
+/// Returns the text of a word, without its quotes. `None` for a word with expansions.
 pub(crate) fn literal(word: &Word) -> Option<String> {
     word.iter()
         .map(|part| match &part.kind {

@@ -13,7 +13,7 @@ impl Lexer<'_> {
 
     fn next_char(&mut self) -> Option<char> {
         let character = self.peek()?;
-        self.at += character.len_utf8();
+        self.offset += character.len_utf8();
         Some(character)
     }
 
@@ -21,14 +21,14 @@ impl Lexer<'_> {
     pub(crate) fn take(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text);
         if is_next {
-            self.at += text.len();
+            self.offset += text.len();
         }
         is_next
     }
 
     /// Reads a word up to white space or an operator.
-    pub(crate) fn word(&mut self) -> Parsed<Word> {
-        self.word_until(|character| {
+    pub(crate) fn read_word(&mut self) -> Parsed<Word> {
+        self.read_word_until(|character| {
             matches!(
                 character,
                 ' ' | '\t' | '\r' | '\n' | ';' | '|' | '&' | '<' | '>' | '(' | ')'
@@ -36,26 +36,26 @@ impl Lexer<'_> {
         })
     }
 
-    fn word_until(&mut self, is_end: impl Fn(char) -> bool) -> Parsed<Word> {
+    fn read_word_until(&mut self, is_end: impl Fn(char) -> bool) -> Parsed<Word> {
         let mut word = Word::new();
         while let Some(character) = self.peek().filter(|character| !is_end(*character)) {
             match character {
                 '\'' => {
-                    let text = self.single_quoted()?;
+                    let text = self.read_single_quoted()?;
                     word.push(Part::text(text, true));
                 }
-                '"' => word.extend(self.double_quoted()?),
+                '"' => word.extend(self.read_double_quoted()?),
                 '\\' => {
-                    self.at += 1;
+                    self.offset += 1;
                     match self.next_char() {
                         Some('\n') => {}
                         Some(next) => word.push(Part::text(next.to_string(), true)),
                         None => push(&mut word, '\\', true),
                     }
                 }
-                '$' | '`' => word.push(self.expansion(false)?),
+                '$' | '`' => word.push(self.read_expansion(false)?),
                 _ => {
-                    self.at += character.len_utf8();
+                    self.offset += character.len_utf8();
                     push(&mut word, character, false);
                 }
             }
@@ -63,27 +63,27 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    fn single_quoted(&mut self) -> Parsed<String> {
-        let start = self.at;
-        self.at += 1;
+    fn read_single_quoted(&mut self) -> Parsed<String> {
+        let start = self.offset;
+        self.offset += 1;
         match self.rest().split_once('\'') {
             Some((text, _)) => {
-                self.at += text.len() + 1;
+                self.offset += text.len() + 1;
                 Ok(text.to_owned())
             }
             None => self.error(start, "the `'` is not closed"),
         }
     }
 
-    fn double_quoted(&mut self) -> Parsed<Word> {
-        let start = self.at;
-        self.at += 1;
+    fn read_double_quoted(&mut self) -> Parsed<Word> {
+        let start = self.offset;
+        self.offset += 1;
         let mut word = Word::new();
         while !self.take("\"") {
             if self.rest().is_empty() {
                 return self.error(start, "the `\"` is not closed");
             }
-            self.quoted_character(&mut word, "$`\"\\\n")?;
+            self.read_quoted_character(&mut word, "$`\"\\\n")?;
         }
         if word.is_empty() {
             word.push(Part::text(String::new(), true));
@@ -92,23 +92,23 @@ impl Lexer<'_> {
     }
 
     /// Reads a text in which only expansions are special, such as a here-document.
-    pub(crate) fn quoted_parts(&mut self) -> Parsed<Word> {
+    pub(crate) fn read_quoted_parts(&mut self) -> Parsed<Word> {
         let mut word = Word::new();
         while !self.rest().is_empty() {
-            self.quoted_character(&mut word, "$`\\\n")?;
+            self.read_quoted_character(&mut word, "$`\\\n")?;
         }
         Ok(word)
     }
 
     /// Reads a character or an expansion inside quotes. A backslash escapes some characters only.
-    fn quoted_character(&mut self, word: &mut Word, escaped: &str) -> Parsed<()> {
+    fn read_quoted_character(&mut self, word: &mut Word, escaped: &str) -> Parsed<()> {
         match self.peek() {
-            Some('$' | '`') => word.push(self.expansion(true)?),
+            Some('$' | '`') => word.push(self.read_expansion(true)?),
             Some('\\') => {
-                self.at += 1;
+                self.offset += 1;
                 match self.peek().filter(|next| escaped.contains(*next)) {
                     Some(next) => {
-                        self.at += next.len_utf8();
+                        self.offset += next.len_utf8();
                         if next != '\n' {
                             push(word, next, true);
                         }
@@ -117,7 +117,7 @@ impl Lexer<'_> {
                 }
             }
             Some(character) => {
-                self.at += character.len_utf8();
+                self.offset += character.len_utf8();
                 push(word, character, true);
             }
             None => {}
@@ -126,31 +126,31 @@ impl Lexer<'_> {
     }
 
     /// Reads an expansion that begins with `$` or a backquote.
-    fn expansion(&mut self, is_quoted: bool) -> Parsed<Part> {
-        let start = self.at;
+    fn read_expansion(&mut self, is_quoted: bool) -> Parsed<Part> {
+        let start = self.offset;
         if self.take("`") {
-            let kind = self.backquoted(start)?;
+            let kind = self.read_backquoted(start)?;
             return Ok(Part { kind, is_quoted });
         }
-        self.at += 1;
+        self.offset += 1;
         let kind = match self.peek() {
             Some('{') => {
-                self.at += 1;
-                self.nested(|lexer| lexer.braces(start, is_quoted))?
+                self.offset += 1;
+                self.nested(|lexer| lexer.read_braces(start, is_quoted))?
             }
             Some('(') if self.rest().starts_with("((") => {
-                self.at += 2;
-                PartKind::Arithmetic(self.nested(|lexer| lexer.arithmetic(start))?)
+                self.offset += 2;
+                PartKind::Arithmetic(self.nested(|lexer| lexer.read_arithmetic(start))?)
             }
             Some('(') => {
-                self.at += 1;
-                PartKind::Script(Rc::new(self.nested(|lexer| parser::substitution(lexer, start))?))
+                self.offset += 1;
+                PartKind::Script(Rc::new(self.nested(|lexer| parser::parse_substitution(lexer, start))?))
             }
             Some('\'') if !is_quoted => {
-                let text = self.single_quoted()?;
+                let text = self.read_single_quoted()?;
                 return Ok(Part::text(crate::commands::unescape(&text), true));
             }
-            _ => match self.name() {
+            _ => match self.take_name() {
                 Some(name) => PartKind::Parameter(name, None),
                 None => PartKind::Text("$".to_owned()),
             },
@@ -158,8 +158,8 @@ impl Lexer<'_> {
         Ok(Part { kind, is_quoted })
     }
 
-    /// Takes the name of a variable or a special parameter. A positional one has one digit.
-    fn name(&mut self) -> Option<String> {
+    /// Takes the name of a variable, a special parameter or a positional parameter, which has one digit.
+    fn take_name(&mut self) -> Option<String> {
         let rest = self.rest();
         let first = rest.chars().next()?;
         let length = if is_name(&first.to_string()) {
@@ -170,12 +170,12 @@ impl Lexer<'_> {
         } else {
             return None;
         };
-        self.at += length;
+        self.offset += length;
         Some(rest[..length].to_owned())
     }
 
     /// Reads the script between backquotes, in which a backslash escapes `$`, a backquote and itself.
-    fn backquoted(&mut self, start: usize) -> Parsed<PartKind> {
+    fn read_backquoted(&mut self, start: usize) -> Parsed<PartKind> {
         let mut script = String::new();
         loop {
             match self.next_char() {
@@ -190,13 +190,13 @@ impl Lexer<'_> {
                 None => return self.error(start, "the backquote is not closed"),
             }
         }
-        let parsed = self.nested(|lexer| parser::nested_script(&script, lexer.nesting));
-        let parsed = parsed.map_err(|error| SyntaxError { at: start, ..error })?;
+        let parsed = self.nested(|lexer| parser::parse_nested_script(&script, lexer.nesting));
+        let parsed = parsed.map_err(|error| SyntaxError { offset: start, ..error })?;
         Ok(PartKind::Script(Rc::new(parsed)))
     }
 
     /// Reads an arithmetic expression up to `))`.
-    pub(crate) fn arithmetic(&mut self, start: usize) -> Parsed<Word> {
+    pub(crate) fn read_arithmetic(&mut self, start: usize) -> Parsed<Word> {
         let (mut word, mut depth) = (Word::new(), 0_usize);
         loop {
             if depth == 0 && self.take("))") {
@@ -204,32 +204,32 @@ impl Lexer<'_> {
             }
             match self.peek() {
                 Some('(') => depth += 1,
-                Some(')') if depth == 0 => return self.error(self.at, "this `)` has no `(`"),
+                Some(')') if depth == 0 => return self.error(self.offset, "this `)` has no `(`"),
                 Some(')') => depth -= 1,
                 Some('"') => {
-                    self.at += 1;
+                    self.offset += 1;
                     continue;
                 }
                 Some(_) => {}
                 None => return self.error(start, "the `((` is not closed with `))`"),
             }
-            self.quoted_character(&mut word, "$`\"\\\n")?;
+            self.read_quoted_character(&mut word, "$`\"\\\n")?;
         }
     }
 
     /// Reads the rest of `${…}`.
-    fn braces(&mut self, start: usize, is_quoted: bool) -> Parsed<PartKind> {
+    fn read_braces(&mut self, start: usize, is_quoted: bool) -> Parsed<PartKind> {
         let is_length = self.rest().starts_with('#') && !self.rest().starts_with("#}");
         if is_length {
-            self.at += 1;
+            self.offset += 1;
         }
         let rest = self.rest();
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let name = if digits > 0 {
-            self.at += digits;
+            self.offset += digits;
             Some(rest[..digits].to_owned())
         } else {
-            self.name()
+            self.take_name()
         };
         let Some(name) = name else {
             return self.error(start, "`${` needs the name of a variable");
@@ -239,7 +239,7 @@ impl Lexer<'_> {
         } else if self.rest().is_empty() || self.rest().starts_with('}') {
             None
         } else {
-            Some(self.operation(start, is_quoted)?)
+            Some(self.read_operation(start, is_quoted)?)
         };
         if self.take("}") {
             return Ok(PartKind::Parameter(name, operation));
@@ -247,22 +247,22 @@ impl Lexer<'_> {
         self.error(start, "the `${` is not closed with `}`")
     }
 
-    fn operation(&mut self, start: usize, is_quoted: bool) -> Parsed<Operation> {
+    fn read_operation(&mut self, start: usize, is_quoted: bool) -> Parsed<Operation> {
         for (is_suffix, one, two) in [(true, "%", "%%"), (false, "#", "##")] {
             let is_longest = self.take(two);
             if is_longest || self.take(one) {
                 return Ok(Operation::Trim {
                     is_suffix,
                     is_longest,
-                    pattern: self.word_until(|character| character == '}')?,
+                    pattern: self.read_word_until(|character| character == '}')?,
                 });
             }
         }
         if self.take("/") {
             let is_everywhere = self.take("/");
-            let pattern = self.word_until(|character| matches!(character, '/' | '}'))?;
+            let pattern = self.read_word_until(|character| matches!(character, '/' | '}'))?;
             let text = if self.take("/") {
-                self.operand(is_quoted)?
+                self.read_operand(is_quoted)?
             } else {
                 Word::new()
             };
@@ -281,7 +281,7 @@ impl Lexer<'_> {
         ];
         for (operator, kind) in kinds {
             if self.take(operator) {
-                let word = self.operand(is_quoted)?;
+                let word = self.read_operand(is_quoted)?;
                 return Ok(Operation::Substitute {
                     covers_empty,
                     kind,
@@ -292,9 +292,9 @@ impl Lexer<'_> {
         if !covers_empty {
             return self.error(start, "this form of `${…}` is not supported");
         }
-        let offset = self.word_until(|character| matches!(character, ':' | '}'))?;
+        let offset = self.read_word_until(|character| matches!(character, ':' | '}'))?;
         let length = if self.take(":") {
-            Some(self.word_until(|character| character == '}')?)
+            Some(self.read_word_until(|character| character == '}')?)
         } else {
             None
         };
@@ -302,16 +302,16 @@ impl Lexer<'_> {
     }
 
     /// Reads the word of an operation. Inside quotes, a single quote is a character like others.
-    fn operand(&mut self, is_quoted: bool) -> Parsed<Word> {
+    fn read_operand(&mut self, is_quoted: bool) -> Parsed<Word> {
         if !is_quoted {
-            return self.word_until(|character| character == '}');
+            return self.read_word_until(|character| character == '}');
         }
         let mut word = Word::new();
         while self.peek().is_some_and(|character| character != '}') {
             if self.take("\"") {
                 continue;
             }
-            self.quoted_character(&mut word, "$`\"\\\n}")?;
+            self.read_quoted_character(&mut word, "$`\"\\\n}")?;
         }
         Ok(word)
     }

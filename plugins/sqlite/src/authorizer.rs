@@ -27,13 +27,13 @@ const STORED_NUMBERS: [&str; 2] = ["application_id", "user_version"];
 const MODULES: [&str; 5] = ["fts3", "fts4", "fts5", "rtree", "rtree_i32"];
 
 /// Functions that load code or change the tokenizer of an index.
-const FUNCTIONS: [&str; 2] = ["fts3_tokenizer", "load_extension"];
+const DENIED_FUNCTIONS: [&str; 2] = ["fts3_tokenizer", "load_extension"];
 
 /// Allows statements that only read.
-pub(crate) fn reads(context: &AuthContext<'_>) -> Authorization {
+pub(crate) fn allow_reads(context: &AuthContext<'_>) -> Authorization {
     let is_allowed = match context.action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,
-        AuthAction::Function { function_name } => !is_one_of(&FUNCTIONS, function_name),
+        AuthAction::Function { function_name } => !is_one_of(&DENIED_FUNCTIONS, function_name),
         AuthAction::Pragma {
             pragma_name,
             pragma_value,
@@ -43,8 +43,9 @@ pub(crate) fn reads(context: &AuthContext<'_>) -> Authorization {
     decision(is_allowed)
 }
 
-/// Allows changes of the database itself. Other databases, transactions of the statements, and settings of the connection are not.
-pub(crate) fn changes(context: &AuthContext<'_>) -> Authorization {
+/// Allows changes of the database itself. Denies access to other databases, transactions of the statements, and settings of the
+/// connection.
+pub(crate) fn allow_changes(context: &AuthContext<'_>) -> Authorization {
     let is_allowed = match context.action {
         AuthAction::Attach { .. }
         | AuthAction::Detach { .. }
@@ -52,7 +53,7 @@ pub(crate) fn changes(context: &AuthContext<'_>) -> Authorization {
         | AuthAction::Savepoint { .. }
         | AuthAction::Unknown { .. } => false,
         AuthAction::Pragma { pragma_name, .. } if is_one_of(&STORED_NUMBERS, pragma_name) => true,
-        AuthAction::Pragma { .. } | AuthAction::Function { .. } => return reads(context),
+        AuthAction::Pragma { .. } | AuthAction::Function { .. } => return allow_reads(context),
         AuthAction::CreateVtable { module_name, .. } | AuthAction::DropVtable { module_name, .. } => {
             is_one_of(&MODULES, module_name)
         }
@@ -62,7 +63,7 @@ pub(crate) fn changes(context: &AuthContext<'_>) -> Authorization {
 }
 
 fn is_one_of(names: &[&str], name: &str) -> bool {
-    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    names.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
 fn decision(is_allowed: bool) -> Authorization {

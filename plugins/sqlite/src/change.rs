@@ -26,11 +26,11 @@ pub struct Change {
     pub last_row_id: i64,
 }
 
-/// Runs statements in one transaction. `parameters` are for a single statement. Creates the database with `create`.
+/// Runs statements in one transaction. `parameters` are for a single statement. With `create`, creates a missing database.
 ///
 /// # Errors
-/// If the database is not in a directory that is granted for writing, is open in another program, or a statement fails. Then nothing has
-/// changed.
+/// If the database does not exist, is not in a directory that is granted for writing, or is open in another program, or if a
+/// statement fails. Nothing has changed then.
 pub fn execute(path: &str, sql: &str, parameters: &[Value], create: bool) -> Result<Change, String> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let existing = Files::of(path);
@@ -55,18 +55,18 @@ pub fn execute(path: &str, sql: &str, parameters: &[Value], create: bool) -> Res
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(describe)?;
-    let changed = change(transaction, sql, parameters);
-    if is_new && changed.is_err() {
+    let outcome = run_transaction(transaction, sql, parameters);
+    if is_new && outcome.is_err() {
         remove_empty(path);
     }
-    changed
+    outcome
 }
 
 /// Runs the statements and commits them. A failure undoes them.
-fn change(transaction: Transaction<'_>, sql: &str, parameters: &[Value]) -> Result<Change, String> {
-    guard(&transaction, authorizer::changes)?;
+fn run_transaction(transaction: Transaction<'_>, sql: &str, parameters: &[Value]) -> Result<Change, String> {
+    guard(&transaction, authorizer::allow_changes)?;
     let before = transaction.total_changes();
-    run(&transaction, sql, parameters)?;
+    run_statements(&transaction, sql, parameters)?;
     let change = Change {
         rows: transaction.total_changes() - before,
         last_row_id: transaction.last_insert_rowid(),
@@ -76,7 +76,7 @@ fn change(transaction: Transaction<'_>, sql: &str, parameters: &[Value]) -> Resu
     Ok(change)
 }
 
-fn run(connection: &Connection, sql: &str, parameters: &[Value]) -> Result<(), String> {
+fn run_statements(connection: &Connection, sql: &str, parameters: &[Value]) -> Result<(), String> {
     let mut statements = Batch::new(connection, sql);
     let mut count = 0;
     while let Some(mut statement) = statements.next().map_err(describe)? {

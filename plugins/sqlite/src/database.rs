@@ -11,8 +11,10 @@ use crate::authorizer;
 use crate::file::{Files, describe};
 use crate::query::Rows;
 
-/// The number of times that a query is run while other programs write, and the time between them.
-const ATTEMPTS: usize = 20;
+/// The maximum number of times that a query is run because other programs write.
+const ATTEMPTS_MAX: usize = 20;
+
+/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// The maximum size of a value, in bytes.
@@ -28,8 +30,8 @@ const SCHEMA: &str =
 
 /// A database that is open for reading.
 ///
-/// WASI has no locks of files. [`read`](Self::read) therefore compares the files before and after, and repeats what read while another
-/// program wrote.
+/// WASI has no locks of files. [`read`](Self::read) therefore compares the files before and after, and reads again if another
+/// program wrote in the meantime.
 #[derive(Debug)]
 pub struct Database {
     pub(crate) connection: Connection,
@@ -39,9 +41,10 @@ impl Database {
     /// Opens a database and reads it.
     ///
     /// # Errors
-    /// If it is not in a granted directory, another program writes it all the time or stopped in the middle of a change, or `read` fails.
+    /// If it is not in a granted directory, another program writes it all the time or stopped in the middle of a change, or
+    /// `read` fails.
     pub fn read<T>(path: &str, read: impl Fn(&Self) -> Result<T, String>) -> Result<T, String> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..ATTEMPTS_MAX {
             let before = Files::of(path)?;
             if !before.is_locked() {
                 let result = Self::open(path, &before).and_then(|database| read(&database));
@@ -72,21 +75,21 @@ impl Database {
         let connection = if files.has_log() {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
             let connection = Connection::open_with_flags_and_vfs(path, flags, WITHOUT_LOCKS).map_err(describe)?;
-            // The index of the log is in shared memory otherwise, which WASI does not have.
+            // In this mode, the index of the log is not in shared memory, which WASI does not have.
             connection
                 .pragma_update(None, "locking_mode", "EXCLUSIVE")
                 .map_err(describe)?;
             connection
         } else {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(immutable(path), flags).map_err(describe)?
+            Connection::open_with_flags(immutable_uri(path), flags).map_err(describe)?
         };
-        guard(&connection, authorizer::reads)?;
+        guard(&connection, authorizer::allow_reads)?;
         Ok(Self { connection })
     }
 }
 
-/// Lets SQLite refuse other databases, large values and what `authorize` denies.
+/// Makes SQLite refuse other databases, large values, and actions that `authorize` denies.
 pub(crate) fn guard(connection: &Connection, authorize: fn(&AuthContext<'_>) -> Authorization) -> Result<(), String> {
     let limits = [
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
@@ -99,8 +102,8 @@ pub(crate) fn guard(connection: &Connection, authorize: fn(&AuthContext<'_>) -> 
     Ok(())
 }
 
-/// Returns the URI of a database that does not change while it is open.
-fn immutable(path: &str) -> String {
+/// Returns the URI with which SQLite assumes that the database does not change while it is open.
+fn immutable_uri(path: &str) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.bytes() {
         match byte {

@@ -10,7 +10,7 @@ use rusqlite::{Error, ErrorCode};
 /// The age from which a lock is that of a call that was stopped.
 const LOCK_AGE_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// The error for SQL that is only a comment.
+/// The error for SQL without a statement, such as a comment.
 pub(crate) const NO_STATEMENT: &str = "the SQL contains no statement";
 
 /// Size and modification time of a file; `None` if it does not exist.
@@ -26,7 +26,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Looks at the files of an existing database.
+    /// Reads the metadata of the files of an existing database.
     pub(crate) fn of(path: &str) -> Result<Self, String> {
         let database = fs::metadata(path).map_err(|_| format!("there is no `{path}` in a granted directory"))?;
         if !database.is_file() {
@@ -40,23 +40,25 @@ impl Files {
         })
     }
 
-    /// Whether another call changes the database.
+    /// Returns whether another call changes the database.
     pub(crate) fn is_locked(&self) -> bool {
         self.is_locked
     }
 
-    /// Whether a program stopped in the middle of a change, which the next one has to undo.
+    /// Returns whether a program is changing the database, or stopped in the middle of a change. The next change undoes that
+    /// one.
     pub(crate) fn has_unfinished_change(&self) -> bool {
         self.journal.is_some_and(|(size, _)| size > 0)
     }
 
-    /// Whether the newest rows are in a write-ahead log.
+    /// Returns whether the newest rows are in a write-ahead log.
     pub(crate) fn has_log(&self) -> bool {
         self.wal.is_some_and(|(size, _)| size > 0)
     }
 }
 
-/// Whether another program has the database open in the mode of the write-ahead log, in which its locks are in shared memory.
+/// Returns whether another program has the database open in the mode of the write-ahead log, in which its locks are in shared
+/// memory.
 pub(crate) fn is_open_elsewhere(path: &str) -> bool {
     companion(path, "-shm").exists()
 }
@@ -78,7 +80,7 @@ pub(crate) fn remove_empty(path: &str) {
     }
 }
 
-/// Whether SQLite's lock, a directory next to the database, exists and is recent.
+/// Returns whether SQLite's lock, a directory next to the database, exists and is recent.
 fn is_locked(path: &str) -> bool {
     let modified = fs::metadata(companion(path, ".lock")).and_then(|lock| lock.modified());
     modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age < LOCK_AGE_MAX))

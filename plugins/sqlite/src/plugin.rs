@@ -11,7 +11,7 @@ mod bindings {
 bindings::export!(Plugin with_types_in bindings);
 
 /// Default maximum number of rows.
-const ROWS: u32 = 100;
+const ROWS_DEFAULT: u32 = 100;
 
 struct Plugin;
 
@@ -37,7 +37,7 @@ impl wit::Guest for Plugin {
         limit: Option<u32>,
     ) -> Result<wit::Rows, String> {
         let parameters = convert(parameters);
-        let limit = usize::try_from(limit.unwrap_or(ROWS)).unwrap_or(usize::MAX);
+        let limit = usize::try_from(limit.unwrap_or(ROWS_DEFAULT)).unwrap_or(usize::MAX);
         let rows = Database::read(&database, |database| database.query(&sql, &parameters, limit))?;
         Ok(wit::Rows {
             columns: rows.columns,

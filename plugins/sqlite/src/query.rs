@@ -12,7 +12,7 @@ use crate::file::{NO_STATEMENT, describe};
 /// The maximum length of a value, in characters.
 const VALUE_CHARS_MAX: usize = 10_000;
 
-/// The maximum size of the values of a result, in bytes.
+/// The size of the values of a result, in bytes, from which no further row is returned.
 const RESULT_BYTES_MAX: usize = 1 << 20;
 
 /// The result of a query.
@@ -49,7 +49,7 @@ impl Database {
                 result.is_truncated = true;
                 break;
             }
-            let values = values(row, result.columns.len())?;
+            let values = row_values(row, result.columns.len())?;
             bytes += values.iter().flatten().map(String::len).sum::<usize>();
             result.rows.push(values);
         }
@@ -57,13 +57,13 @@ impl Database {
     }
 }
 
-fn values(row: &Row<'_>, count: usize) -> Result<Vec<Option<String>>, String> {
-    let values = (0..count).map(|column| row.get_ref(column).map(text).map_err(describe));
+fn row_values(row: &Row<'_>, count: usize) -> Result<Vec<Option<String>>, String> {
+    let values = (0..count).map(|column| row.get_ref(column).map(value_text).map_err(describe));
     values.collect()
 }
 
 /// Returns a value as text, shortened.
-fn text(value: ValueRef<'_>) -> Option<String> {
+fn value_text(value: ValueRef<'_>) -> Option<String> {
     Some(match value {
         ValueRef::Null => return None,
         ValueRef::Integer(integer) => integer.to_string(),

@@ -42,13 +42,13 @@ impl Counts {
 
 fn paragraphs(text: &str) -> usize {
     let mut count = 0;
-    let mut inside = false;
+    let mut is_inside = false;
     for line in text.lines() {
         let is_blank = line.trim().is_empty();
-        if !is_blank && !inside {
+        if !is_blank && !is_inside {
             count += 1;
         }
-        inside = !is_blank;
+        is_inside = !is_blank;
     }
     count
 }

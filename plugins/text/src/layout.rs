@@ -9,7 +9,7 @@ fn length(text: &str) -> usize {
     text.graphemes(true).count()
 }
 
-/// Truncates a text to a maximum length, including the ellipsis; between words if that keeps at least half.
+/// Truncates a text to a maximum length, including the ellipsis. Cuts between words if that keeps at least half of the length.
 #[must_use]
 pub fn truncate(text: &str, characters_max: usize) -> String {
     if length(text) <= characters_max {
@@ -39,23 +39,23 @@ pub fn wrap(text: &str, width: usize) -> String {
         let words = line.trim_start();
         let indent = &line[..line.len() - words.len()];
         wrapped.push(indent.to_owned());
-        let mut used = length(indent);
+        let mut line_length = length(indent);
         let mut is_first = true;
         for word in words.split_whitespace() {
             let word_length = length(word);
-            if !is_first && used + 1 + word_length > width {
+            if !is_first && line_length + 1 + word_length > width {
                 wrapped.push(indent.to_owned());
-                used = length(indent);
+                line_length = length(indent);
                 is_first = true;
             }
             if let Some(current) = wrapped.last_mut() {
                 if !is_first {
                     current.push(' ');
-                    used += 1;
+                    line_length += 1;
                 }
                 current.push_str(word);
             }
-            used += word_length;
+            line_length += word_length;
             is_first = false;
         }
     }

@@ -36,13 +36,13 @@ pub fn convert(text: &str, to: LetterCase) -> String {
             words.fold(first, |joined, word| joined + &capitalized(word))
         }
         LetterCase::Pascal => words(text).into_iter().map(capitalized).collect(),
-        LetterCase::Snake => joined(text, "_", str::to_lowercase),
-        LetterCase::Kebab => joined(text, "-", str::to_lowercase),
-        LetterCase::Constant => joined(text, "_", str::to_uppercase),
+        LetterCase::Snake => join_words(text, "_", str::to_lowercase),
+        LetterCase::Kebab => join_words(text, "-", str::to_lowercase),
+        LetterCase::Constant => join_words(text, "_", str::to_uppercase),
     }
 }
 
-fn joined(text: &str, separator: &str, write: impl Fn(&str) -> String) -> String {
+fn join_words(text: &str, separator: &str, write: impl Fn(&str) -> String) -> String {
     words(text).into_iter().map(write).collect::<Vec<_>>().join(separator)
 }
 
@@ -57,17 +57,18 @@ fn capitalized(word: &str) -> String {
     }
 }
 
-/// Splits at characters that are not letters or digits, and before a capital that begins a word: `HTTPServer2` is `HTTP`, `Server2`.
+/// Splits at characters that are not letters or digits, and before a capital that begins a word: `HTTPServer2` is `HTTP`,
+/// `Server2`.
 fn words(text: &str) -> Vec<&str> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '\'' || letter == '’';
     text.split(|letter| !is_part(letter))
-        .flat_map(humps)
+        .flat_map(split_at_humps)
         .filter(|word| !word.is_empty())
         .collect()
 }
 
 /// Splits `HTTPServer` before the `S`, and `fooBar` before the `B`.
-fn humps(word: &str) -> Vec<&str> {
+fn split_at_humps(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut letters = word.char_indices().peekable();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex::{Captures, Regex, RegexBuilder};
 use regex_syntax::ast;
 
-/// Maximum size of a compiled pattern.
+/// Maximum size of a compiled pattern, in bytes.
 const COMPILED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Options of a pattern.
@@ -28,7 +28,7 @@ pub enum PatternError {
     Invalid {
         /// A description of the error.
         message: String,
-        /// The character where it begins, from 1.
+        /// The position of the invalid part in characters, counted from 1.
         position: usize,
         /// The invalid part of the pattern.
         excerpt: String,
@@ -50,9 +50,9 @@ pub struct Pattern {
 pub struct PatternMatch {
     /// The matched text.
     pub text: String,
-    /// The character where it begins, from 0.
+    /// The position of the match in characters, counted from 0.
     pub start: usize,
-    /// The line where it begins, from 1.
+    /// The line in which the match begins, counted from 1.
     pub line: usize,
     /// Name and text of each group.
     pub groups: Vec<(Option<String>, Option<String>)>,
@@ -75,11 +75,13 @@ impl Pattern {
         match built {
             Ok(regex) => Ok(Self { regex }),
             Err(regex::Error::CompiledTooBig(_)) => Err(PatternError::TooLarge),
-            Err(error) => Err(invalid(pattern, options).unwrap_or_else(|| PatternError::Invalid {
-                message: error.to_string(),
-                position: 1,
-                excerpt: pattern.to_owned(),
-            })),
+            Err(error) => Err(
+                describe_invalid(pattern, options).unwrap_or_else(|| PatternError::Invalid {
+                    message: error.to_string(),
+                    position: 1,
+                    excerpt: pattern.to_owned(),
+                }),
+            ),
         }
     }
 
@@ -98,15 +100,15 @@ impl Pattern {
         let limit = limit.unwrap_or(usize::MAX);
         let mut count = 0;
         let mut output = String::with_capacity(text.len());
-        let mut copied = 0;
+        let mut copied_end = 0;
         for captures in self.regex.captures_iter(text).take(limit) {
             let full_match = captures.get_match();
-            output.push_str(&text[copied..full_match.start()]);
+            output.push_str(&text[copied_end..full_match.start()]);
             captures.expand(replacement, &mut output);
-            copied = full_match.end();
+            copied_end = full_match.end();
             count += 1;
         }
-        output.push_str(&text[copied..]);
+        output.push_str(&text[copied_end..]);
         Ok((output, count))
     }
 
@@ -116,11 +118,11 @@ impl Pattern {
         let mut position = TextPosition::default();
         let captures = self.regex.captures_iter(text).take(limit);
         captures
-            .map(|captures| self.found(text, &captures, &mut position))
+            .map(|captures| self.describe_match(text, &captures, &mut position))
             .collect()
     }
 
-    fn found(&self, text: &str, captures: &Captures<'_>, position: &mut TextPosition) -> PatternMatch {
+    fn describe_match(&self, text: &str, captures: &Captures<'_>, position: &mut TextPosition) -> PatternMatch {
         let full_match = captures.get_match();
         position.advance(text, full_match.start());
         let names = self.regex.capture_names().skip(1);
@@ -138,9 +140,9 @@ impl Pattern {
 
     /// Checks the groups in the replacement. The regex crate replaces an unknown group by nothing.
     fn check_groups(&self, replacement: &str) -> Result<(), PatternError> {
-        let known = |name: &str| match name.parse::<usize>() {
+        let exists = |name: &str| match name.parse::<usize>() {
             Ok(number) => number < self.regex.captures_len(),
-            Err(_) => self.regex.capture_names().flatten().any(|known| known == name),
+            Err(_) => self.regex.capture_names().flatten().any(|group| group == name),
         };
         let mut rest = replacement;
         while let Some(at) = rest.find('$') {
@@ -156,7 +158,7 @@ impl Pattern {
                     &rest[..end.unwrap_or(rest.len())]
                 }
             };
-            if !name.is_empty() && !known(name) {
+            if !name.is_empty() && !exists(name) {
                 return Err(PatternError::UnknownGroup(name.to_owned()));
             }
         }
@@ -181,8 +183,8 @@ impl TextPosition {
     }
 }
 
-/// Parses the pattern again to get the position of the error, which the regex crate reports only as text.
-fn invalid(pattern: &str, options: Options) -> Option<PatternError> {
+/// Describes an invalid pattern. Parses it again to get the position of the error, which the regex crate reports only as text.
+fn describe_invalid(pattern: &str, options: Options) -> Option<PatternError> {
     let mut parser = ast::parse::ParserBuilder::new()
         .ignore_whitespace(options.verbose)
         .build();

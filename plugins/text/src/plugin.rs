@@ -18,10 +18,10 @@ mod bindings {
 bindings::export!(Plugin with_types_in bindings);
 
 /// Default number of lines that a diff shows around a change.
-const CONTEXT_LINES: u32 = 3;
+const CONTEXT_LINES_DEFAULT: u32 = 3;
 
 /// Default maximum number of matches.
-const MATCHES: u32 = 100;
+const MATCHES_DEFAULT: u32 = 100;
 
 struct Plugin;
 
@@ -48,7 +48,7 @@ impl wit::Guest for Plugin {
     }
 
     fn diff(old: String, new: String, context: Option<u32>) -> wit::Difference {
-        let difference = Difference::between(&old, &new, size(context.unwrap_or(CONTEXT_LINES)));
+        let difference = Difference::between(&old, &new, size(context.unwrap_or(CONTEXT_LINES_DEFAULT)));
         wit::Difference {
             equal: old == new,
             added: count(difference.added),
@@ -80,7 +80,7 @@ impl wit::Guest for Plugin {
     ) -> Result<Vec<wit::Found>, wit::PatternError> {
         let pattern = Pattern::new(&pattern, self::options(options))?;
         Ok(pattern
-            .find(&text, size(limit.unwrap_or(MATCHES)))
+            .find(&text, size(limit.unwrap_or(MATCHES_DEFAULT)))
             .into_iter()
             .map(Into::into)
             .collect())

@@ -38,7 +38,7 @@ fn words(text: &str) -> Vec<String> {
         .filter(|letter| !is_latin_mark(*letter))
         .flat_map(char::to_lowercase)
     {
-        match spelled(letter) {
+        match ascii_spelling(letter) {
             Some(letters) => word.push_str(letters),
             None if letter.is_alphanumeric() || is_combining_mark(letter) => word.push(letter),
             None if matches!(letter, '\'' | '’') => {}
@@ -58,8 +58,8 @@ fn is_latin_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}')
 }
 
-/// Replaces letters that have no Unicode decomposition.
-fn spelled(letter: char) -> Option<&'static str> {
+/// Returns the ASCII spelling of a letter that has no Unicode decomposition.
+fn ascii_spelling(letter: char) -> Option<&'static str> {
     Some(match letter {
         'ß' => "ss",
         'æ' => "ae",

@@ -5,7 +5,7 @@ use jiff::fmt::friendly::{Designator, Direction, Spacing, SpanPrinter};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Unit, ZonedDateTime};
 
-/// Parses a time. A local time is in `zone`; all others are converted to it.
+/// Parses a time. A local time is interpreted in `zone`, and any other time is converted to `zone`.
 ///
 /// # Errors
 /// If the text is not a time.
@@ -46,9 +46,9 @@ pub fn add(time: &ZonedDateTime, duration: &str) -> Result<ZonedDateTime, String
 /// The time between two times.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In words.
+    /// The time in words.
     pub words: String,
-    /// In ISO 8601.
+    /// The duration of ISO 8601.
     pub iso: String,
     /// The number of seconds.
     pub seconds: i64,
@@ -57,7 +57,7 @@ pub struct Difference {
 /// Calculates the time from one time to another.
 ///
 /// # Errors
-/// If it is out of range.
+/// If the time between them is out of range.
 pub fn between(start: &ZonedDateTime, end: &ZonedDateTime, largest: Unit) -> Result<Difference, String> {
     let span = start.until((largest, end)).map_err(|error| error.to_string())?;
     let printer = SpanPrinter::new()

@@ -23,25 +23,25 @@ impl wit::Guest for Plugin {
     ) -> Result<wit::Moment, String> {
         let to = zone(to.as_deref())?;
         let from = match from_zone {
-            Some(name) => zone(Some(&name))?,
+            Some(zone_name) => zone(Some(&zone_name))?,
             None => to.clone(),
         };
         let time = moment::parse(time.as_deref().unwrap_or("now"), &from)?;
-        Ok(described(&time.with_time_zone(to)))
+        Ok(moment_of(&time.with_time_zone(to)))
     }
 
-    fn add_time(time: String, duration: String, name: Option<String>) -> Result<wit::Moment, String> {
-        let time = moment::parse(&time, &zone(name.as_deref())?)?;
-        Ok(described(&moment::add(&time, &duration)?))
+    fn add_time(time: String, duration: String, zone_name: Option<String>) -> Result<wit::Moment, String> {
+        let time = moment::parse(&time, &zone(zone_name.as_deref())?)?;
+        Ok(moment_of(&moment::add(&time, &duration)?))
     }
 
     fn time_between(
         start: String,
         end: String,
         largest: Option<wit::Unit>,
-        name: Option<String>,
+        zone_name: Option<String>,
     ) -> Result<wit::Difference, String> {
-        let zone = zone(name.as_deref())?;
+        let zone = zone(zone_name.as_deref())?;
         let (start, end) = (moment::parse(&start, &zone)?, moment::parse(&end, &zone)?);
         let difference = moment::between(&start, &end, largest.unwrap_or(wit::Unit::Days).into())?;
         Ok(wit::Difference {
@@ -56,8 +56,8 @@ impl wit::Guest for Plugin {
     }
 }
 
-/// Describes a time.
-fn described(time: &ZonedDateTime) -> wit::Moment {
+/// Converts a time to the form of the interface.
+fn moment_of(time: &ZonedDateTime) -> wit::Moment {
     let info = time.time_zone().to_offset_info(time.timestamp());
     wit::Moment {
         time: time.to_string(),

@@ -37,15 +37,15 @@ pub fn zone(name: Option<&str>) -> Result<TimeZone, String> {
     ))
 }
 
-/// Finds the names of zones that contain a text, ignoring case. Spaces match underscores.
+/// Finds the names of zones that contain a text, ignoring case. Spaces match underscores. Returns at most 50 names.
 #[must_use]
 pub fn find(query: &str) -> Vec<String> {
     let query = query.trim().to_lowercase().replace(' ', "_");
     let names = tz::db().available().map(|name| name.to_string());
-    let mut found: Vec<_> = names.filter(|name| name.to_lowercase().contains(&query)).collect();
-    found.sort();
-    found.truncate(NAMES_MAX);
-    found
+    let mut matches: Vec<_> = names.filter(|name| name.to_lowercase().contains(&query)).collect();
+    matches.sort();
+    matches.truncate(NAMES_MAX);
+    matches
 }
 
 #[cfg(test)]

@@ -24,14 +24,14 @@ impl Options {
             if !meta.path.is_ident("package") {
                 return Err(meta.error("the only option is `package = \"namespace:name\"`"));
             }
-            package = Some(checked_package(&meta.value()?.parse()?)?);
+            package = Some(parse_package(&meta.value()?.parse()?)?);
             Ok(())
         });
         parser.parse2(attribute)?;
-        let name = || kebab(&cargo("CARGO_PKG_NAME")).unwrap_or_else(|| "plugin".to_owned());
+        let name = || kebab(&cargo_variable("CARGO_PKG_NAME")).unwrap_or_else(|| "plugin".to_owned());
         Ok(Self {
             package: package.unwrap_or_else(|| format!("{NAMESPACE}:{}", name())),
-            version: cargo("CARGO_PKG_VERSION"),
+            version: cargo_variable("CARGO_PKG_VERSION"),
         })
     }
 }
@@ -41,11 +41,11 @@ impl Options {
     clippy::disallowed_methods,
     reason = "cargo's own variables describe the author's crate"
 )]
-fn cargo(name: &str) -> String {
+fn cargo_variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
 
-fn checked_package(package: &LitStr) -> Result<String> {
+fn parse_package(package: &LitStr) -> Result<String> {
     let text = package.value();
     let is_name = |name: &str| kebab(name).is_some_and(|kebab| kebab == name);
     match text.split_once(':') {
@@ -57,7 +57,7 @@ fn checked_package(package: &LitStr) -> Result<String> {
     }
 }
 
-/// Returns the lines of a doc comment, without the space after `///`.
+/// Returns the lines of a doc comment, without the space after `///`, and without blank lines at the beginning and the end.
 pub(crate) fn docs(attributes: &[Attribute]) -> Vec<String> {
     let texts = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -69,17 +69,17 @@ pub(crate) fn docs(attributes: &[Attribute]) -> Vec<String> {
         _ => None,
     });
     let mut lines: Vec<String> = texts
-        .flat_map(|text| text.split('\n').map(line).collect::<Vec<_>>())
+        .flat_map(|text| text.split('\n').map(clean_line).collect::<Vec<_>>())
         .collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    let blank = lines.iter().take_while(|line| line.is_empty()).count();
-    lines.split_off(blank)
+    let blank_lines = lines.iter().take_while(|line| line.is_empty()).count();
+    lines.split_off(blank_lines)
 }
 
 /// Removes the first space of a line, and control characters, which WIT does not allow.
-fn line(text: &str) -> String {
+fn clean_line(text: &str) -> String {
     let text = text.strip_prefix(' ').unwrap_or(text).trim_end();
     text.chars().filter(|c| !c.is_control() || *c == '\t').collect()
 }

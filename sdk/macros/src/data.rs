@@ -14,16 +14,16 @@ use crate::types::WitType;
 
 /// Reads all data types that `uses` names, and those that they contain, in the order of their names.
 pub(crate) fn read_all(scope: &Scope, uses: &mut Uses) -> Result<Vec<DataType>> {
-    close(scope, uses, Position::Input)?;
-    close(scope, uses, Position::Output)?;
+    add_contained_types(scope, uses, Position::Input)?;
+    add_contained_types(scope, uses, Position::Output)?;
     let names: BTreeSet<String> = uses.inputs.union(&uses.outputs).cloned().collect();
     let mut types = Vec::new();
     for name in names {
-        // The parts are recorded already.
-        let mut parts = Uses::default();
+        // `uses` already has the types that this one contains, so they are recorded elsewhere and dropped.
+        let mut repeated_uses = Uses::default();
         let is_input = uses.inputs.contains(&name);
         let position = if is_input { Position::Input } else { Position::Output };
-        let Some((ident, lines, shape)) = read(scope, &mut parts, position, &name)? else {
+        let Some((ident, lines, shape)) = read_type(scope, &mut repeated_uses, position, &name)? else {
             continue;
         };
         types.push(DataType {
@@ -38,8 +38,8 @@ pub(crate) fn read_all(scope: &Scope, uses: &mut Uses) -> Result<Vec<DataType>> 
     Ok(types)
 }
 
-/// Adds the types that the used types contain, until there are no more.
-fn close(scope: &Scope, uses: &mut Uses, position: Position) -> Result<()> {
+/// Adds to `uses` the types that its types contain, until there are no more.
+fn add_contained_types(scope: &Scope, uses: &mut Uses, position: Position) -> Result<()> {
     let mut read_names = BTreeSet::new();
     loop {
         let names = match position {
@@ -49,13 +49,18 @@ fn close(scope: &Scope, uses: &mut Uses, position: Position) -> Result<()> {
         let Some(name) = names.difference(&read_names).next().cloned() else {
             return Ok(());
         };
-        read(scope, uses, position, &name)?;
+        read_type(scope, uses, position, &name)?;
         read_names.insert(name);
     }
 }
 
 /// Reads one type; `None` for an entity.
-fn read(scope: &Scope, uses: &mut Uses, position: Position, name: &str) -> Result<Option<(Ident, Vec<String>, Shape)>> {
+fn read_type(
+    scope: &Scope,
+    uses: &mut Uses,
+    position: Position,
+    name: &str,
+) -> Result<Option<(Ident, Vec<String>, Shape)>> {
     let mut types = TypeReader {
         scope,
         uses,
@@ -65,17 +70,25 @@ fn read(scope: &Scope, uses: &mut Uses, position: Position, name: &str) -> Resul
     match scope.get(name) {
         Some(LocalType::Record(item)) => {
             refuse_generics(&item.generics)?;
-            Ok(Some((item.ident.clone(), docs(&item.attrs), record(&mut types, item)?)))
+            Ok(Some((
+                item.ident.clone(),
+                docs(&item.attrs),
+                read_struct(&mut types, item)?,
+            )))
         }
-        Some(LocalType::Choice(item)) => {
+        Some(LocalType::Enum(item)) => {
             refuse_generics(&item.generics)?;
-            Ok(Some((item.ident.clone(), docs(&item.attrs), choice(&mut types, item)?)))
+            Ok(Some((
+                item.ident.clone(),
+                docs(&item.attrs),
+                read_enum(&mut types, item)?,
+            )))
         }
         _ => Ok(None),
     }
 }
 
-/// Returns the WIT name of a type. The bindings have a trait `Guest`.
+/// Returns the WIT name of a type. Rejects `Guest`, which is the name of a trait in the bindings.
 pub(crate) fn type_name(ident: &Ident) -> Result<String> {
     if ident == "Guest" {
         let message = "the generated bindings have a trait of this name: rename the type, such as `Visitor`";
@@ -90,11 +103,11 @@ pub(crate) fn refuse_generics(generics: &Generics) -> Result<()> {
     }
     Err(Error::new(
         generics.span(),
-        "a type of tools has no parameters: WIT needs one concrete type, and owned fields such as `String`",
+        "a type of tools must not have parameters: WIT needs one concrete type, and owned fields such as `String`",
     ))
 }
 
-fn record(types: &mut TypeReader<'_>, item: &ItemStruct) -> Result<Shape> {
+fn read_struct(types: &mut TypeReader<'_>, item: &ItemStruct) -> Result<Shape> {
     let mut fields = Vec::new();
     for field in &item.fields {
         refuse_cfg(&field.attrs)?;
@@ -110,7 +123,7 @@ fn record(types: &mut TypeReader<'_>, item: &ItemStruct) -> Result<Shape> {
     Ok(Shape::Record(fields))
 }
 
-fn choice(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
+fn read_enum(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
     if item.variants.is_empty() {
         return Err(Error::new_spanned(
             &item.ident,
@@ -150,7 +163,7 @@ fn choice(types: &mut TypeReader<'_>, item: &ItemEnum) -> Result<Shape> {
     }
 }
 
-/// Rejects a type that contains itself directly, as far as one type shows it.
+/// Rejects a field or payload whose type names the type that contains it. Recursion through other types is not detected here.
 fn refuse_recursion(types: &TypeReader<'_>, owner: &Ident, ty: &syn::Type) -> Result<()> {
     struct Search<'a> {
         owner: &'a Ident,

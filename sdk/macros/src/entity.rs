@@ -15,12 +15,12 @@ pub(crate) fn read_all(scope: &Scope, uses: &mut Uses, items: &mut [Item], error
     let mut entities = Vec::new();
     for item in scope.entities() {
         let functions = read_functions(scope, uses, &item.ident, items, errors);
-        entities.extend(errors.take(read(item, functions)));
+        entities.extend(errors.ok_or_record(read_entity(item, functions)));
     }
     entities
 }
 
-fn read(item: &ItemStruct, functions: Vec<Function>) -> Result<Entity> {
+fn read_entity(item: &ItemStruct, functions: Vec<Function>) -> Result<Entity> {
     refuse_generics(&item.generics)?;
     Ok(Entity {
         ident: item.ident.clone(),
@@ -39,33 +39,33 @@ fn read_functions(
     errors: &mut Errors,
 ) -> Vec<Function> {
     let mut functions = Vec::new();
-    let mut has_methods = false;
+    let mut has_public_functions = false;
     for item in items {
         let Item::Impl(block) = item else { continue };
         if block.trait_.is_some() || local_ident(&block.self_ty, None).as_ref() != Some(owner) {
             continue;
         }
-        let _ = errors.take(refuse_generics(&block.generics));
+        let _ = errors.ok_or_record(refuse_generics(&block.generics));
         for member in &mut block.items {
             let ImplItem::Fn(method) = member else { continue };
             if matches!(method.vis, Visibility::Public(_)) {
-                has_methods = true;
+                has_public_functions = true;
                 let mut signatures = SignatureReader {
                     scope,
                     uses,
                     owner: Some(owner),
                 };
-                functions.extend(errors.take(signatures.read(&method.attrs, &mut method.sig)));
+                functions.extend(errors.ok_or_record(signatures.read(&method.attrs, &mut method.sig)));
             }
         }
     }
-    if !has_methods {
-        let _ = errors.take(refuse_without_tools(owner));
+    if !has_public_functions {
+        let _ = errors.ok_or_record(refuse_without_tools(owner));
     }
     functions
 }
 
-/// Returns the error of an entity whose methods are all private.
+/// Returns the error for an entity without public functions.
 fn refuse_without_tools(ident: &Ident) -> Result<()> {
     let message = format!("`{ident}` is an entity without tools: write `pub` at the methods that the model may call");
     Err(Error::new(ident.span(), message))

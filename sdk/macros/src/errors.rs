@@ -8,7 +8,7 @@ pub(crate) struct Errors(Option<Error>);
 
 impl Errors {
     /// Returns the value, or records the error.
-    pub(crate) fn take<T>(&mut self, result: Result<T>) -> Option<T> {
+    pub(crate) fn ok_or_record<T>(&mut self, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {

@@ -14,24 +14,24 @@ use crate::scope::{Scope, Uses};
 use crate::signature::SignatureReader;
 use crate::{data, entity, glue};
 
-/// Expands `#[tools(attribute)] mod name { … }`. After an error, the module is emitted too, so that its users compile.
+/// Expands `#[tools(attribute)] mod name { … }`. After an error, the module is emitted too, so that code that uses it compiles.
 pub(crate) fn tools(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    match tools_of_module(attribute, item.clone()) {
+    match expand_module(attribute, item.clone()) {
         Ok(expanded) => expanded,
-        Err(error) => after_error(&error, item),
+        Err(error) => errors_and_item(&error, item),
     }
 }
 
 /// Expands `#[tool(attribute)] fn name() { … }`.
 pub(crate) fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    match tool_of_function(attribute, item.clone()) {
+    match expand_function(attribute, item.clone()) {
         Ok(expanded) => expanded,
-        Err(error) => after_error(&error, item),
+        Err(error) => errors_and_item(&error, item),
     }
 }
 
 /// Emits the errors, and the item without the doc comments of parameters, which the compiler would reject as well.
-fn after_error(error: &Error, item: TokenStream) -> TokenStream {
+fn errors_and_item(error: &Error, item: TokenStream) -> TokenStream {
     let errors = error.to_compile_error();
     let item = match parse2::<Item>(item) {
         Ok(Item::Fn(mut function)) => {
@@ -40,7 +40,7 @@ fn after_error(error: &Error, item: TokenStream) -> TokenStream {
         }
         Ok(Item::Mod(mut module)) => {
             for item in module.content.iter_mut().flat_map(|(_, items)| items) {
-                glue::remove_docs_of_item(item);
+                glue::remove_parameter_docs_of_item(item);
             }
             quote!(#[allow(unused)] #module)
         }
@@ -49,7 +49,7 @@ fn after_error(error: &Error, item: TokenStream) -> TokenStream {
     quote!(#errors #item)
 }
 
-fn tools_of_module(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
+fn expand_module(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let options = Options::parse(attribute)?;
     let Item::Mod(mut module) = parse2::<Item>(item)? else {
         return Err(Error::new(
@@ -82,7 +82,7 @@ fn read_module(options: Options, ident: &Ident, attributes: &[Attribute], items:
                 uses: &mut uses,
                 owner: None,
             };
-            functions.extend(errors.take(signatures.read(&function.attrs, &mut function.sig)));
+            functions.extend(errors.ok_or_record(signatures.read(&function.attrs, &mut function.sig)));
         }
     }
     let entities = entity::read_all(&scope, &mut uses, items, &mut errors);
@@ -128,7 +128,8 @@ fn refuse_duplicates(plugin: &Plugin) -> Result<()> {
     Ok(())
 }
 
-/// Returns the module with its inner doc comments as outer ones. Native builds do not warn about tools without a caller.
+/// Returns the module with its inner doc comments as outer ones. In native builds, the compiler does not warn about tools
+/// without a caller.
 fn module_tokens(mut module: ItemMod) -> TokenStream {
     for attribute in &mut module.attrs {
         if attribute.path().is_ident("doc") {
@@ -141,7 +142,7 @@ fn module_tokens(mut module: ItemMod) -> TokenStream {
     }
 }
 
-fn tool_of_function(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
+fn expand_function(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let options = Options::parse(attribute)?;
     let Item::Fn(mut function) = parse2::<Item>(item)? else {
         return Err(Error::new(

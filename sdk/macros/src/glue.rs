@@ -13,7 +13,8 @@ use crate::wit_text;
 /// The custom section of the core module from which `toolwit build` reads the WIT with its doc comments.
 const SOURCE_SECTION: &str = "toolwit:wit-source";
 
-/// Generates a module next to the author's items. It is compiled for WebAssembly only, so that the items can be tested natively.
+/// Generates a module next to the author's items. It is compiled for WebAssembly only, so that the items can be tested
+/// natively.
 pub(crate) fn expand(plugin: &Plugin) -> TokenStream {
     let text = wit_text::write(plugin);
     let world = wit_text::world_name(plugin);
@@ -32,7 +33,7 @@ pub(crate) fn expand(plugin: &Plugin) -> TokenStream {
     });
     let entities = plugin.entities.iter().map(|entity| entity_glue(entity, &wit));
     let conversions = conversions(plugin, &wit);
-    let section = section(&text);
+    let section = source_section(&text);
     quote! {
         #[cfg(target_family = "wasm")]
         #[doc(hidden)]
@@ -81,8 +82,9 @@ fn wit_module(plugin: &Plugin) -> TokenStream {
     quote!(self::__bindings::exports #(::#parts)*)
 }
 
-/// Stores the WIT. The linker joins the sections of several modules, so that each text ends with a zero byte.
-fn section(text: &str) -> TokenStream {
+/// Generates the custom section with the WIT text. The linker joins the sections of several modules, so each text ends with a
+/// zero byte.
+fn source_section(text: &str) -> TokenStream {
     let mut bytes = text.as_bytes().to_vec();
     bytes.push(0);
     let length = bytes.len();
@@ -110,34 +112,35 @@ fn entity_glue(entity: &Entity, wit: &TokenStream) -> TokenStream {
     }
 }
 
-/// Generates one function of a generated trait: it converts the arguments, calls the author's function, and converts the result.
+/// Generates one function of a generated trait: it converts the arguments, calls the author's function, and converts the
+/// result.
 fn function_glue(function: &Function, wit: &TokenStream, entity: Option<&Entity>) -> TokenStream {
     let name = binding(&function.name);
-    let author = &function.ident;
+    let author_function = &function.ident;
     let path = match entity {
         Some(entity) => {
             let owner = &entity.ident;
-            quote!(super::#owner::#author)
+            quote!(super::#owner::#author_function)
         }
-        None => quote!(super::#author),
+        None => quote!(super::#author_function),
     };
     let arguments: Vec<Ident> = (0..function.parameters.len())
         .map(|index| Ident::new(&format!("__p{index}"), Span::call_site()))
         .collect();
     let types = function.parameters.iter().map(|parameter| parameter.wit.binding(wit));
-    let converted = arguments
+    let conversion_statements = arguments
         .iter()
         .zip(&function.parameters)
         .map(|(argument, parameter)| convert(argument, parameter));
-    let passed = arguments
+    let passed_arguments = arguments
         .iter()
         .zip(&function.parameters)
         .map(|(argument, parameter)| pass(argument, parameter));
     let (receiver, this, first) = receiver(function.kind);
     let call = quote! {
-        #(#converted)*
+        #(#conversion_statements)*
         #this
-        let __result = #path(#first #(#passed),*);
+        let __result = #path(#first #(#passed_arguments),*);
     };
     if let (FunctionKind::Constructor, Some(entity)) = (function.kind, entity) {
         let resource = resource_name(&entity.ident);
@@ -170,6 +173,7 @@ fn receiver(kind: FunctionKind) -> (TokenStream, TokenStream, TokenStream) {
     }
 }
 
+/// Generates the statement that converts an argument from the generated type to the author's.
 fn convert(argument: &Ident, parameter: &Parameter) -> TokenStream {
     let from = quote!(::toolwit_guest::__private::FromWit::from_wit(#argument));
     match &parameter.passing {
@@ -188,6 +192,7 @@ fn convert(argument: &Ident, parameter: &Parameter) -> TokenStream {
     }
 }
 
+/// Generates the expression that passes a converted argument to the author's function.
 fn pass(argument: &Ident, parameter: &Parameter) -> TokenStream {
     match &parameter.passing {
         Passing::Value(_) => quote!(#argument),
@@ -230,7 +235,7 @@ pub(crate) fn remove_parameter_docs(signature: &mut Signature) {
 }
 
 /// Removes the doc comments of the parameters of a function, or of the methods of an `impl` block.
-pub(crate) fn remove_docs_of_item(item: &mut Item) {
+pub(crate) fn remove_parameter_docs_of_item(item: &mut Item) {
     match item {
         Item::Fn(function) => remove_parameter_docs(&mut function.sig),
         Item::Impl(block) => {

@@ -94,14 +94,14 @@ fn from_wit(ty: &DataType, wit: &TokenStream) -> TokenStream {
 struct Direction<'a> {
     from: &'a TokenStream,
     to: &'a TokenStream,
-    /// Converts a part.
+    /// The function that converts a field or a value of a payload.
     function: &'a TokenStream,
     /// Whether the author's type is the source.
     is_into: bool,
 }
 
 impl Direction<'_> {
-    /// Orders the names of a part: the one in the source type first.
+    /// Orders the two names of a field or case: the name in the source type first.
     fn ordered<T>(&self, author: T, generated: T) -> (T, T) {
         if self.is_into {
             (author, generated)
@@ -114,15 +114,15 @@ impl Direction<'_> {
 /// Generates an expression that converts `value`.
 fn convert(shape: &Shape, direction: &Direction<'_>) -> TokenStream {
     match shape {
-        Shape::Record(fields) => record(fields, direction),
+        Shape::Record(fields) => convert_record(fields, direction),
         Shape::Enum(cases) | Shape::Variant(cases) => {
-            let arms = cases.iter().map(|case| arm(case, direction));
+            let arms = cases.iter().map(|case| match_arm(case, direction));
             quote!(match value { #(#arms)* })
         }
     }
 }
 
-fn record(fields: &[Field], direction: &Direction<'_>) -> TokenStream {
+fn convert_record(fields: &[Field], direction: &Direction<'_>) -> TokenStream {
     let (to, function) = (direction.to, direction.function);
     let fields = fields.iter().map(|field| {
         let (from, to) = direction.ordered(field.ident.clone(), binding(&field.name));
@@ -131,7 +131,7 @@ fn record(fields: &[Field], direction: &Direction<'_>) -> TokenStream {
     quote!(#to { #(#fields),* })
 }
 
-fn arm(case: &Case, direction: &Direction<'_>) -> TokenStream {
+fn match_arm(case: &Case, direction: &Direction<'_>) -> TokenStream {
     let (from, to, function) = (direction.from, direction.to, direction.function);
     let (source, target) = direction.ordered(case.ident.clone(), type_binding(&case.name));
     let parts: Vec<Ident> = (0..case.payload.len())

@@ -1,11 +1,11 @@
-//! The tools of a module, as the macro has read them.
+//! The tools of a module or of a single function, as the macro has read them.
 
 use proc_macro2::Ident;
 use syn::Type;
 
 use crate::types::WitType;
 
-/// Everything that becomes one WIT package.
+/// The content of one WIT package.
 pub(crate) struct Plugin {
     /// The package without its version, such as `plugin:weather`.
     pub(crate) package: String,
@@ -35,7 +35,7 @@ pub(crate) struct Function {
     pub(crate) output: Output,
 }
 
-/// How a function is called.
+/// The kind of a function, which determines how it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FunctionKind {
     /// A function of the module.
@@ -57,7 +57,8 @@ pub(crate) struct Parameter {
     pub(crate) passing: Passing,
 }
 
-/// How the glue passes an argument to the author's function. The types are owned.
+/// The form in which the glue passes an argument to the author's function. The type of a variant is the owned one, such as
+/// `String` for `&str`.
 pub(crate) enum Passing {
     /// `T`.
     Value(Type),

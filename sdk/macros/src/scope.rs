@@ -24,7 +24,7 @@ pub(crate) struct Scope {
 /// A type that the module defines.
 pub(crate) enum LocalType {
     Record(ItemStruct),
-    Choice(ItemEnum),
+    Enum(ItemEnum),
     Entity(ItemStruct),
     Alias(Type),
     /// A struct that is neither a record nor an entity.
@@ -34,12 +34,14 @@ pub(crate) enum LocalType {
 /// The types of the module that signatures use.
 #[derive(Default)]
 pub(crate) struct Uses {
+    /// The types that parameters contain.
     pub(crate) inputs: BTreeSet<String>,
+    /// The types that results contain.
     pub(crate) outputs: BTreeSet<String>,
     pub(crate) has_tool_result: bool,
 }
 
-/// Where a type is written.
+/// The position of a type in a signature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     Input,
@@ -48,7 +50,7 @@ pub(crate) enum Position {
 
 impl Scope {
     pub(crate) fn of_module(items: &[Item]) -> Self {
-        let entities: BTreeSet<String> = items.iter().filter_map(implemented).collect();
+        let entities: BTreeSet<String> = items.iter().filter_map(implemented_type).collect();
         let mut types = BTreeMap::new();
         for item in items {
             match item {
@@ -64,7 +66,7 @@ impl Scope {
                     types.insert(name, kind);
                 }
                 Item::Enum(item) => {
-                    types.insert(item.ident.to_string(), LocalType::Choice(item.clone()));
+                    types.insert(item.ident.to_string(), LocalType::Enum(item.clone()));
                 }
                 Item::Type(item) if item.generics.params.is_empty() => {
                     types.insert(item.ident.to_string(), LocalType::Alias((*item.ty).clone()));
@@ -79,7 +81,7 @@ impl Scope {
         self.types.get(name)
     }
 
-    /// Returns the entity that a type names, also as `Self`.
+    /// Returns the entity that a type names, directly, as `Self` or through an alias. `None` if the type is not an entity.
     pub(crate) fn entity(&self, ty: &Type, owner: Option<&Ident>) -> Option<Ident> {
         let name = local_ident(ty, owner)?;
         match self.types.get(&name.to_string())? {
@@ -98,7 +100,7 @@ impl Scope {
     }
 }
 
-/// A struct with named public fields only is a record.
+/// Returns whether a struct is a record: it has named fields, and all of them are public.
 fn is_record(item: &ItemStruct) -> bool {
     match &item.fields {
         Fields::Named(fields) => {
@@ -112,8 +114,8 @@ fn is_record(item: &ItemStruct) -> bool {
     }
 }
 
-/// Returns the type of an inherent `impl` block.
-fn implemented(item: &Item) -> Option<String> {
+/// Returns the name of the type of an inherent `impl` block. `None` for any other item.
+fn implemented_type(item: &Item) -> Option<String> {
     match item {
         Item::Impl(block) if block.trait_.is_none() => Some(local_ident(&block.self_ty, None)?.to_string()),
         _ => None,
@@ -173,21 +175,21 @@ impl TypeReader<'_> {
         match ty {
             Type::Paren(inner) => self.read(&inner.elem),
             Type::Group(inner) => self.read(&inner.elem),
-            Type::Path(_) => self.path(ty),
+            Type::Path(_) => self.read_path(ty),
             Type::Tuple(tuple) if tuple.elems.is_empty() => Err(Error::new_spanned(
                 ty,
                 "`()` has no value: leave it out, or use `bool` or an enum",
             )),
             Type::Tuple(tuple) if tuple.elems.len() > TUPLE_PARTS_MAX => Err(Error::new_spanned(
                 ty,
-                format!("a tuple has at most {TUPLE_PARTS_MAX} parts: define a struct with named fields"),
+                format!("a tuple may have at most {TUPLE_PARTS_MAX} parts: define a struct with named fields"),
             )),
             Type::Tuple(tuple) => {
                 let parts = tuple.elems.iter().map(|part| self.read(part));
                 Ok(WitType::Tuple(parts.collect::<Result<_>>()?))
             }
             Type::Reference(reference) if self.position == Position::Output && reference.mutability.is_none() => {
-                self.reference(&reference.elem)
+                self.read_reference(&reference.elem)
             }
             _ => Err(self.refusal(ty)),
         }
@@ -201,18 +203,18 @@ impl TypeReader<'_> {
         }
     }
 
-    fn reference(&mut self, inner: &Type) -> Result<WitType> {
+    fn read_reference(&mut self, inner: &Type) -> Result<WitType> {
         if self.scope.entity(inner, self.owner).is_some() {
             return Err(Error::new_spanned(
                 inner,
                 "an entity cannot be returned by reference: return a new one, or its id",
             ));
         }
-        self.referent(inner)
+        self.read_referent(inner)
     }
 
     /// Reads the type behind a reference, which may be `str` or a slice.
-    pub(crate) fn referent(&mut self, inner: &Type) -> Result<WitType> {
+    pub(crate) fn read_referent(&mut self, inner: &Type) -> Result<WitType> {
         match inner {
             Type::Slice(slice) => Ok(WitType::List(Box::new(self.read(&slice.elem)?))),
             Type::Path(path) if path.path.is_ident("str") => Ok(WitType::string()),
@@ -220,11 +222,11 @@ impl TypeReader<'_> {
         }
     }
 
-    fn path(&mut self, ty: &Type) -> Result<WitType> {
+    fn read_path(&mut self, ty: &Type) -> Result<WitType> {
         if let Some(ident) = local_ident(ty, self.owner)
             && let Some(local) = self.scope.get(&ident.to_string())
         {
-            return self.local(ty, ident, local);
+            return self.read_local(ty, ident, local);
         }
         let Some((name, arguments)) = last_segment(ty) else {
             return Err(self.refusal(ty));
@@ -246,7 +248,7 @@ impl TypeReader<'_> {
         }
     }
 
-    fn local(&mut self, ty: &Type, ident: Ident, local: &LocalType) -> Result<WitType> {
+    fn read_local(&mut self, ty: &Type, ident: Ident, local: &LocalType) -> Result<WitType> {
         match local {
             LocalType::Alias(target) => self.read(target),
             LocalType::Opaque => Err(Error::new_spanned(
@@ -269,7 +271,7 @@ impl TypeReader<'_> {
 
     /// Returns the error for a type that WIT cannot express, with the type to write instead.
     fn refusal(&self, ty: &Type) -> Error {
-        let written = ty.to_token_stream().to_string().replace(' ', "");
+        let type_text = ty.to_token_stream().to_string().replace(' ', "");
         let fix = match ty {
             Type::Reference(_) => "a reference can only be a parameter itself: write the owned type".to_owned(),
             Type::Array(_) => "WIT has no arrays of fixed length: write `Vec<T>`".to_owned(),
@@ -278,7 +280,7 @@ impl TypeReader<'_> {
             Type::BareFn(_) | Type::Ptr(_) | Type::Never(_) => "WIT has no such type".to_owned(),
             _ => self.fix_of_path(ty),
         };
-        Error::new_spanned(ty, format!("`{written}` is not a type of tools: {fix}"))
+        Error::new_spanned(ty, format!("`{type_text}` is not a type of tools: {fix}"))
     }
 
     fn fix_of_path(&self, ty: &Type) -> String {

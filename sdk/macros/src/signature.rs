@@ -23,9 +23,9 @@ impl SignatureReader<'_> {
     /// Reads a function. Removes the doc comments of its parameters.
     pub(crate) fn read(&mut self, attributes: &[Attribute], signature: &mut Signature) -> Result<Function> {
         refuse_cfg(attributes)?;
-        self.refuse_kind(signature)?;
+        self.refuse_modifiers(signature)?;
         let ident = signature.ident.clone();
-        let kind = self.kind(signature)?;
+        let kind = self.read_kind(signature)?;
         let mut lines = docs(attributes);
         if lines.is_empty() {
             lines.push(self.default_docs(&ident, kind)?);
@@ -43,7 +43,7 @@ impl SignatureReader<'_> {
             if let Some(note) = take_docs(&mut typed.attrs) {
                 notes.push(format!("- `{}`: {note}", pattern.ident));
             }
-            parameters.push(self.parameter(&pattern.ident, &typed.ty)?);
+            parameters.push(self.read_parameter(&pattern.ident, &typed.ty)?);
         }
         add_notes(&mut lines, notes);
         self.refuse_aliases(&ident, kind, &parameters)?;
@@ -53,31 +53,35 @@ impl SignatureReader<'_> {
             docs: lines,
             kind,
             parameters,
-            output: self.output(kind, &signature.output)?,
+            output: self.read_output(kind, &signature.output)?,
         })
     }
 
-    fn refuse_kind(&self, signature: &Signature) -> Result<()> {
+    /// Rejects async, unsafe and generic functions. Lifetime parameters are permitted.
+    fn refuse_modifiers(&self, signature: &Signature) -> Result<()> {
         if let Some(word) = &signature.asyncness {
             return Err(Error::new(
                 word.span(),
-                "a tool is not `async`: the calls of a plugin are synchronous",
+                "a tool must not be `async`: the calls of a plugin are synchronous",
             ));
         }
         if let Some(word) = &signature.unsafety {
             return Err(Error::new(
                 word.span(),
-                "a tool is not `unsafe`: a model may pass any argument",
+                "a tool must not be `unsafe`: a model may pass any argument",
             ));
         }
         let types = signature.generics.type_params().map(Spanned::span);
         match types.chain(signature.generics.const_params().map(Spanned::span)).next() {
-            Some(span) => Err(Error::new(span, "a tool is not generic: WIT needs one concrete type")),
+            Some(span) => Err(Error::new(
+                span,
+                "a tool must not be generic: WIT needs one concrete type",
+            )),
             None => Ok(()),
         }
     }
 
-    fn kind(&self, signature: &Signature) -> Result<FunctionKind> {
+    fn read_kind(&self, signature: &Signature) -> Result<FunctionKind> {
         let Some(owner) = self.owner else {
             return Ok(FunctionKind::Free);
         };
@@ -99,13 +103,14 @@ impl SignatureReader<'_> {
             _ => Err(Error::new_spanned(
                 receiver,
                 format!(
-                    "a method takes `&self` or `&mut self`; to consume the entity, write a function of the module with a parameter of type `{owner}`"
+                    "a method must take `&self` or `&mut self`; to consume the entity, write a function of the module with a parameter of type `{owner}`"
                 ),
             )),
         }
     }
 
-    /// Returns the docs of a method that the host calls itself. The model decides on every other call by its doc comment.
+    /// Returns the docs of a function without a doc comment. Only the methods `id` and `describe`, which the host calls itself,
+    /// have such docs. Any other function is rejected, because the model decides on its calls by the doc comment.
     fn default_docs(&self, ident: &Ident, kind: FunctionKind) -> Result<String> {
         match (self.owner, kind) {
             (Some(owner), FunctionKind::Shared) if ident == "id" => Ok(format!("The id of the `{owner}`.")),
@@ -119,7 +124,7 @@ impl SignatureReader<'_> {
         }
     }
 
-    fn types(&mut self, position: Position) -> TypeReader<'_> {
+    fn type_reader(&mut self, position: Position) -> TypeReader<'_> {
         TypeReader {
             scope: self.scope,
             uses: &mut *self.uses,
@@ -128,12 +133,15 @@ impl SignatureReader<'_> {
         }
     }
 
-    fn parameter(&mut self, ident: &Ident, ty: &Type) -> Result<Parameter> {
+    fn read_parameter(&mut self, ident: &Ident, ty: &Type) -> Result<Parameter> {
         let (wit, passing) = match ty {
-            Type::Reference(reference) => self.reference(reference)?,
-            _ => match optional_reference(ty) {
-                Some(reference) => self.optional_reference(reference)?,
-                None => (self.types(Position::Input).read(ty)?, Passing::Value(self.owned(ty))),
+            Type::Reference(reference) => self.read_reference(reference)?,
+            _ => match reference_in_option(ty) {
+                Some(reference) => self.read_optional_reference(reference)?,
+                None => (
+                    self.type_reader(Position::Input).read(ty)?,
+                    Passing::Value(self.owned_type(ty)),
+                ),
             },
         };
         Ok(Parameter {
@@ -143,7 +151,7 @@ impl SignatureReader<'_> {
         })
     }
 
-    fn reference(&mut self, reference: &TypeReference) -> Result<(WitType, Passing)> {
+    fn read_reference(&mut self, reference: &TypeReference) -> Result<(WitType, Passing)> {
         let inner = &*reference.elem;
         if let Some(entity) = self.scope.entity(inner, self.owner) {
             let passing = match reference.mutability {
@@ -158,11 +166,11 @@ impl SignatureReader<'_> {
                 "only an entity can be changed through a parameter: return the changed value",
             ));
         }
-        let wit = self.types(Position::Input).referent(inner)?;
-        Ok((wit, Passing::Reference(self.owned(inner))))
+        let wit = self.type_reader(Position::Input).read_referent(inner)?;
+        Ok((wit, Passing::Reference(self.owned_type(inner))))
     }
 
-    fn optional_reference(&mut self, reference: &TypeReference) -> Result<(WitType, Passing)> {
+    fn read_optional_reference(&mut self, reference: &TypeReference) -> Result<(WitType, Passing)> {
         let inner = &*reference.elem;
         if reference.mutability.is_some() || self.scope.entity(inner, self.owner).is_some() {
             return Err(Error::new_spanned(
@@ -170,10 +178,10 @@ impl SignatureReader<'_> {
                 "a reference to an entity cannot be optional: write two functions",
             ));
         }
-        let wit = self.types(Position::Input).referent(inner)?;
+        let wit = self.type_reader(Position::Input).read_referent(inner)?;
         let is_slice =
             matches!(inner, Type::Slice(_)) || matches!(inner, Type::Path(path) if path.path.is_ident("str"));
-        let owned = self.owned(inner);
+        let owned = self.owned_type(inner);
         let passing = if is_slice {
             Passing::OptionalSlice(owned)
         } else {
@@ -182,8 +190,8 @@ impl SignatureReader<'_> {
         Ok((WitType::Option(Box::new(wit)), passing))
     }
 
-    /// Returns the owned form of a type behind a reference, and the name of the entity instead of `Self`.
-    fn owned(&self, ty: &Type) -> Type {
+    /// Returns the owned form of a type behind a reference, with `Self` replaced by the name of the entity.
+    fn owned_type(&self, ty: &Type) -> Type {
         match ty {
             Type::Slice(slice) => {
                 let item = &slice.elem;
@@ -194,25 +202,26 @@ impl SignatureReader<'_> {
         }
     }
 
-    /// Rejects `&mut` parameters that a caller could make the same entity as another parameter.
+    /// Rejects a function that borrows an entity mutably and another one of the same type. A caller could pass the same entity
+    /// twice, and the second borrow would panic.
     fn refuse_aliases(&self, ident: &Ident, kind: FunctionKind, parameters: &[Parameter]) -> Result<()> {
-        let mut borrowed: Vec<(&Ident, bool)> = Vec::new();
+        let mut borrows: Vec<(&Ident, bool)> = Vec::new();
         match (kind, self.owner) {
-            (FunctionKind::Shared, Some(owner)) => borrowed.push((owner, false)),
-            (FunctionKind::Exclusive, Some(owner)) => borrowed.push((owner, true)),
+            (FunctionKind::Shared, Some(owner)) => borrows.push((owner, false)),
+            (FunctionKind::Exclusive, Some(owner)) => borrows.push((owner, true)),
             _ => {}
         }
         for parameter in parameters {
             match &parameter.passing {
-                Passing::Borrow(entity) => borrowed.push((entity, false)),
-                Passing::BorrowMut(entity) => borrowed.push((entity, true)),
+                Passing::Borrow(entity) => borrows.push((entity, false)),
+                Passing::BorrowMut(entity) => borrows.push((entity, true)),
                 _ => {}
             }
         }
         let is_aliased = |(entity, is_mut): &(&Ident, bool)| {
-            *is_mut && borrowed.iter().filter(|(other, _)| other == entity).count() > 1
+            *is_mut && borrows.iter().filter(|(other, _)| other == entity).count() > 1
         };
-        match borrowed.iter().find(|borrow| is_aliased(borrow)) {
+        match borrows.iter().find(|borrow| is_aliased(borrow)) {
             Some((entity, _)) => Err(Error::new(
                 ident.span(),
                 format!(
@@ -223,7 +232,7 @@ impl SignatureReader<'_> {
         }
     }
 
-    fn output(&mut self, kind: FunctionKind, output: &ReturnType) -> Result<Output> {
+    fn read_output(&mut self, kind: FunctionKind, output: &ReturnType) -> Result<Output> {
         let ty = match output {
             ReturnType::Type(_, ty) if kind != FunctionKind::Constructor => &**ty,
             _ => return Ok(Output::None),
@@ -233,7 +242,7 @@ impl SignatureReader<'_> {
         {
             return Ok(Output::None);
         }
-        let mut types = self.types(Position::Output);
+        let mut types = self.type_reader(Position::Output);
         if let Some((name, arguments)) = last_segment(ty)
             && name == "Result"
         {
@@ -276,8 +285,8 @@ fn is_displayed(scope: &Scope, error: &Type) -> bool {
     }
 }
 
-/// Returns the reference of an `Option<&T>`.
-fn optional_reference(ty: &Type) -> Option<&TypeReference> {
+/// Returns the reference in an `Option<&T>`. `None` for any other type.
+fn reference_in_option(ty: &Type) -> Option<&TypeReference> {
     let (name, arguments) = last_segment(ty)?;
     match arguments.as_slice() {
         [Type::Reference(reference)] if name == "Option" => Some(reference),
@@ -288,15 +297,15 @@ fn optional_reference(ty: &Type) -> Option<&TypeReference> {
 /// Replaces `Self` by the name of the entity, because the glue is outside of its `impl` block.
 fn with_owner(ty: &Type, owner: Option<&Ident>) -> Type {
     let Some(owner) = owner else { return ty.clone() };
-    let tokens = replaced(ty.to_token_stream(), owner);
+    let tokens = replace_self(ty.to_token_stream(), owner);
     syn::parse2(tokens).unwrap_or_else(|_| ty.clone())
 }
 
-fn replaced(tokens: TokenStream, owner: &Ident) -> TokenStream {
+fn replace_self(tokens: TokenStream, owner: &Ident) -> TokenStream {
     let replace = |token| match token {
         TokenTree::Ident(ident) if ident == "Self" => TokenTree::Ident(Ident::new(&owner.to_string(), ident.span())),
         TokenTree::Group(group) => {
-            let mut copy = Group::new(group.delimiter(), replaced(group.stream(), owner));
+            let mut copy = Group::new(group.delimiter(), replace_self(group.stream(), owner));
             copy.set_span(group.span());
             TokenTree::Group(copy)
         }

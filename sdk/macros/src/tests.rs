@@ -171,7 +171,7 @@ fn types_without_a_form_in_wit_are_refused_with_the_type_to_write() {
         (quote!(f() -> &Cart), "cannot be returned by reference"),
         (quote!(f(v: Tree)), "`Tree` contains itself"),
         (quote!(f(v: Shape)), "`Circle(ThatStruct)`"),
-        (quote!(f<T>(v: T)), "not generic"),
+        (quote!(f<T>(v: T)), "must not be generic"),
         (quote!(f(v: ToolResult)), "it can only be returned"),
     ] {
         let expanded = module(quote! {
@@ -206,7 +206,7 @@ fn items_that_are_no_tools_are_refused_with_the_fix() {
                 /** F. */
                 pub async fn f() {}
             ),
-            "not `async`",
+            "must not be `async`",
         ),
         (
             quote!(

@@ -21,7 +21,7 @@ pub(crate) enum WitType {
     ToolResult,
 }
 
-/// A type without parts.
+/// A primitive type, or `string`.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain {
     wit: &'static str,
@@ -117,7 +117,7 @@ impl WitType {
     }
 }
 
-/// Returns the WIT name of a type of the module. The model has checked it.
+/// Returns the WIT name of a type of the module. The name is valid, because `wit_name` has checked it when the type was read.
 fn local_name(ident: &Ident) -> String {
     kebab(&ident.to_string()).unwrap_or_default()
 }

@@ -10,41 +10,44 @@ const TOOLWIT_PACKAGE: &str = include_str!("../../../wit/0.1.0/plugin.wit");
 
 /// Returns the complete WIT of a plugin.
 pub(crate) fn write(plugin: &Plugin) -> String {
-    let mut text = Text::default();
+    let mut writer = WitWriter::default();
     let package = plugin.package.split(':').map(escaped).collect::<Vec<_>>().join(":");
-    text.line(&format!("package {package}@{};", plugin.version));
-    text.line("");
+    writer.write_line(&format!("package {package}@{};", plugin.version));
+    writer.write_line("");
     let world = escaped(&world_name(plugin));
     match &plugin.interface {
         Some(interface) => {
             let name = escaped(&interface.name);
-            text.docs(&interface.docs);
-            text.open(&format!("interface {name}"));
-            text.uses(plugin);
-            plugin.types.iter().for_each(|ty| text.data_type(ty));
-            plugin.entities.iter().for_each(|entity| text.entity(entity));
-            plugin.functions.iter().for_each(|function| text.function(function, ""));
-            text.close();
-            text.line("");
-            text.open(&format!("world {world}"));
-            text.line(&format!("export {name};"));
-            text.close();
-        }
-        None => {
-            text.open(&format!("world {world}"));
-            text.uses(plugin);
+            writer.write_docs(&interface.docs);
+            writer.open(&format!("interface {name}"));
+            writer.write_use(plugin);
+            plugin.types.iter().for_each(|ty| writer.write_data_type(ty));
+            plugin.entities.iter().for_each(|entity| writer.write_entity(entity));
             plugin
                 .functions
                 .iter()
-                .for_each(|function| text.function(function, "export "));
-            text.close();
+                .for_each(|function| writer.write_function(function, ""));
+            writer.close();
+            writer.write_line("");
+            writer.open(&format!("world {world}"));
+            writer.write_line(&format!("export {name};"));
+            writer.close();
+        }
+        None => {
+            writer.open(&format!("world {world}"));
+            writer.write_use(plugin);
+            plugin
+                .functions
+                .iter()
+                .for_each(|function| writer.write_function(function, "export "));
+            writer.close();
         }
     }
     if plugin.has_tool_result {
-        text.line("");
-        text.toolwit_package();
+        writer.write_line("");
+        writer.write_toolwit_package();
     }
-    text.text
+    writer.text
 }
 
 /// Returns the name of the world. It differs from the interface's, since both are items of the package.
@@ -58,83 +61,86 @@ pub(crate) fn world_name(plugin: &Plugin) -> String {
 
 /// WIT text that is being written.
 #[derive(Default)]
-struct Text {
+struct WitWriter {
     text: String,
     depth: usize,
 }
 
-impl Text {
-    fn line(&mut self, line: &str) {
+impl WitWriter {
+    fn write_line(&mut self, line: &str) {
         let indent = if line.is_empty() { 0 } else { self.depth * 4 };
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "{:indent$}{line}", "");
     }
 
     fn open(&mut self, head: &str) {
-        self.line(&format!("{head} {{"));
+        self.write_line(&format!("{head} {{"));
         self.depth += 1;
     }
 
     fn close(&mut self) {
         self.depth = self.depth.saturating_sub(1);
-        self.line("}");
+        self.write_line("}");
     }
 
-    fn docs(&mut self, lines: &[String]) {
+    fn write_docs(&mut self, lines: &[String]) {
         for line in lines {
-            self.line(format!("/// {line}").trim_end());
+            self.write_line(format!("/// {line}").trim_end());
         }
     }
 
-    fn uses(&mut self, plugin: &Plugin) {
+    fn write_use(&mut self, plugin: &Plugin) {
         if plugin.has_tool_result {
-            self.line("use toolwit:plugin/types@0.1.0.{tool-result};");
+            self.write_line("use toolwit:plugin/types@0.1.0.{tool-result};");
         }
     }
 
-    fn data_type(&mut self, ty: &DataType) {
+    fn write_data_type(&mut self, ty: &DataType) {
         let name = escaped(&ty.name);
-        self.docs(&ty.docs);
+        self.write_docs(&ty.docs);
         match &ty.shape {
             Shape::Record(fields) => {
                 self.open(&format!("record {name}"));
                 for field in fields {
-                    self.docs(&field.docs);
-                    self.line(&format!("{}: {},", escaped(&field.name), field.wit.text()));
+                    self.write_docs(&field.docs);
+                    self.write_line(&format!("{}: {},", escaped(&field.name), field.wit.text()));
                 }
             }
             Shape::Enum(cases) => {
                 self.open(&format!("enum {name}"));
-                cases.iter().for_each(|case| self.case(case));
+                cases.iter().for_each(|case| self.write_case(case));
             }
             Shape::Variant(cases) => {
                 self.open(&format!("variant {name}"));
-                cases.iter().for_each(|case| self.case(case));
+                cases.iter().for_each(|case| self.write_case(case));
             }
         }
         self.close();
     }
 
-    fn case(&mut self, case: &Case) {
-        self.docs(&case.docs);
+    fn write_case(&mut self, case: &Case) {
+        self.write_docs(&case.docs);
         let name = escaped(&case.name);
         let payload: Vec<String> = case.payload.iter().map(|part| part.text()).collect();
         match payload.as_slice() {
-            [] => self.line(&format!("{name},")),
-            [one] => self.line(&format!("{name}({one}),")),
-            several => self.line(&format!("{name}(tuple<{}>),", several.join(", "))),
+            [] => self.write_line(&format!("{name},")),
+            [one] => self.write_line(&format!("{name}({one}),")),
+            several => self.write_line(&format!("{name}(tuple<{}>),", several.join(", "))),
         }
     }
 
-    fn entity(&mut self, entity: &Entity) {
-        self.docs(&entity.docs);
+    fn write_entity(&mut self, entity: &Entity) {
+        self.write_docs(&entity.docs);
         self.open(&format!("resource {}", escaped(&entity.name)));
-        entity.functions.iter().for_each(|function| self.function(function, ""));
+        entity
+            .functions
+            .iter()
+            .for_each(|function| self.write_function(function, ""));
         self.close();
     }
 
-    fn function(&mut self, function: &Function, prefix: &str) {
-        self.docs(&function.docs);
+    fn write_function(&mut self, function: &Function, prefix: &str) {
+        self.write_docs(&function.docs);
         let parameters: Vec<String> = function
             .parameters
             .iter()
@@ -153,13 +159,13 @@ impl Text {
             FunctionKind::Static => format!("{name}: static func({parameters}){output};"),
             _ => format!("{prefix}{name}: func({parameters}){output};"),
         };
-        self.line(&line);
+        self.write_line(&line);
     }
 
     /// Adds `toolwit:plugin/types` as a nested package.
-    fn toolwit_package(&mut self) {
+    fn write_toolwit_package(&mut self) {
         self.open("package toolwit:plugin@0.1.0");
-        types_interface().lines().for_each(|line| self.line(line));
+        types_interface().lines().for_each(|line| self.write_line(line));
         self.close();
     }
 }

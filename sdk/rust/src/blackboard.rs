@@ -1,4 +1,4 @@
-//! Objects that the tools of a conversation share. Needs the grant `--blackboard read` or `--blackboard read-write`.
+//! Objects that the tools of a conversation share. Access needs the grant `--blackboard read` or `--blackboard read-write`.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct Entry {
 /// Returns the object with a name. `None` if it does not exist or reading is not granted.
 #[must_use]
 pub fn get(name: &str) -> Option<Artifact> {
-    host::get(name)
+    host::blackboard_get(name)
 }
 
 /// Adds an object with a name.
@@ -26,7 +26,7 @@ pub fn get(name: &str) -> Option<Artifact> {
 ///
 /// [`HostError`] if the value has no form in JSON, writing is not granted, or the blackboard is full.
 pub fn put<T: Serialize + ?Sized>(name: &str, kind: &str, value: &T) -> Result<(), HostError> {
-    host::put(Some(name), Artifact::new(kind, value)?).map_err(HostError::Refused)
+    host::blackboard_put(Some(name), Artifact::new(kind, value)?).map_err(HostError::Refused)
 }
 
 /// Adds an object without a name.
@@ -35,12 +35,12 @@ pub fn put<T: Serialize + ?Sized>(name: &str, kind: &str, value: &T) -> Result<(
 ///
 /// Those of [`put`].
 pub fn append<T: Serialize + ?Sized>(kind: &str, value: &T) -> Result<(), HostError> {
-    host::put(None, Artifact::new(kind, value)?).map_err(HostError::Refused)
+    host::blackboard_put(None, Artifact::new(kind, value)?).map_err(HostError::Refused)
 }
 
-/// Lists the objects, oldest first.
+/// Lists the objects, oldest first. The list is empty if reading is not granted.
 #[must_use]
 pub fn list() -> Vec<Entry> {
     let entry = |(name, artifact)| Entry { name, artifact };
-    host::list().into_iter().map(entry).collect()
+    host::blackboard_list().into_iter().map(entry).collect()
 }

@@ -41,20 +41,20 @@ mod wasm {
         wit::output::attach(&artifact.into())
     }
 
-    pub(crate) fn get(name: &str) -> Option<Artifact> {
+    pub(crate) fn blackboard_get(name: &str) -> Option<Artifact> {
         wit::blackboard::get(name).map(Into::into)
     }
 
-    pub(crate) fn put(name: Option<&str>, artifact: Artifact) -> Result<(), String> {
+    pub(crate) fn blackboard_put(name: Option<&str>, artifact: Artifact) -> Result<(), String> {
         wit::blackboard::put(name, &artifact.into())
     }
 
-    pub(crate) fn list() -> Vec<(Option<String>, Artifact)> {
+    pub(crate) fn blackboard_list() -> Vec<(Option<String>, Artifact)> {
         let entries = wit::blackboard::list().into_iter();
         entries.map(|entry| (entry.name, entry.artifact.into())).collect()
     }
 
-    pub(crate) fn call(tool: &str, arguments: &str) -> Result<ToolResult, ToolError> {
+    pub(crate) fn call_tool(tool: &str, arguments: &str) -> Result<ToolResult, ToolError> {
         match wit::tools::call(tool, arguments) {
             Ok(result) => Ok(result.into()),
             Err(error) => Err(error.into()),
@@ -143,19 +143,19 @@ mod native {
         Ok(())
     }
 
-    pub(crate) fn get(_name: &str) -> Option<Artifact> {
+    pub(crate) fn blackboard_get(_name: &str) -> Option<Artifact> {
         None
     }
 
-    pub(crate) fn put(_name: Option<&str>, _artifact: Artifact) -> Result<(), String> {
+    pub(crate) fn blackboard_put(_name: Option<&str>, _artifact: Artifact) -> Result<(), String> {
         Ok(())
     }
 
-    pub(crate) fn list() -> Vec<(Option<String>, Artifact)> {
+    pub(crate) fn blackboard_list() -> Vec<(Option<String>, Artifact)> {
         Vec::new()
     }
 
-    pub(crate) fn call(tool: &str, _arguments: &str) -> Result<ToolResult, ToolError> {
+    pub(crate) fn call_tool(tool: &str, _arguments: &str) -> Result<ToolResult, ToolError> {
         Err(ToolError::Unavailable(format!(
             "`{tool}`: there is no host in a native test"
         )))

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::{ToolError, ToolResult, host};
 
-/// Calls a tool by its id. The arguments are serialised as a JSON object. Its fuel, time and calls count towards the limits of
-/// the calling tool.
+/// Calls a tool by its id. The arguments must serialise to a JSON object. The fuel, time and calls of the called tool count
+/// towards the limits of the calling tool.
 ///
 /// ```no_run
 /// # #[derive(serde::Serialize)]
@@ -20,7 +20,7 @@ use crate::{ToolError, ToolResult, host};
 /// [`ToolError`], also if the tool returned an error.
 pub fn call<T: Serialize + ?Sized>(tool: &str, arguments: &T) -> Result<ToolResult, ToolError> {
     let arguments = serde_json::to_string(arguments).map_err(|error| ToolError::InvalidArguments(error.to_string()))?;
-    let result = host::call(tool, &arguments)?;
+    let result = host::call_tool(tool, &arguments)?;
     if result.is_error() {
         return Err(ToolError::Failed(result.text));
     }

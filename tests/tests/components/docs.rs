@@ -45,11 +45,11 @@ fn inspect_with_wit(wit: &str) -> Inspection {
         (func $f (param "x" u8) (canon lift (core func $i "f")))
         (instance $calc (export "f" (func $f)))
         (export "a:b/calc" (instance $calc)))"#;
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name: "odd",
         adjacent_wit: Some(&AdjacentWit::Text(wit.to_owned())),
     };
-    Inspection::from_bytes(&component_of(text), origin).unwrap()
+    Inspection::from_bytes(&component_of(text), context).unwrap()
 }
 
 // attack: A13
@@ -104,11 +104,11 @@ fn wit_that_macros_generated_describes_a_component_or_is_ignored() {
                 (instance $calc (export "f" (func $f)))
                 (export "a:b/calc" (instance $calc)))"#
         );
-        let origin = ComponentOrigin {
+        let context = PackageContext {
             name: "odd",
             adjacent_wit: None,
         };
-        let inspection = Inspection::from_bytes(&component_of(&text), origin).unwrap();
+        let inspection = Inspection::from_bytes(&component_of(&text), context).unwrap();
         inspection.tools[0].description.clone()
     };
     let wit = "package a:b; interface calc {\\0a/// Does it.\\0af: func(x: u8); }\\00";
@@ -137,11 +137,11 @@ fn the_init_function_of_an_author_is_a_tool_and_that_of_a_toolchain_is_not() {
     );
     let inspection = |adjacent_wit: Option<&str>| {
         let adjacent_wit = adjacent_wit.map(|text| AdjacentWit::Text(text.to_owned()));
-        let origin = ComponentOrigin {
+        let context = PackageContext {
             name: "odd",
             adjacent_wit: adjacent_wit.as_ref(),
         };
-        Inspection::from_bytes(&bytes, origin).unwrap()
+        Inspection::from_bytes(&bytes, context).unwrap()
     };
     assert_eq!(inspection(None).skipped.len(), 1);
     assert_eq!(

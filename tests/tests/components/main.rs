@@ -14,14 +14,14 @@ mod names;
 mod types;
 mod versions;
 
-use toolwit::sandbox::{ComponentOrigin, Inspection};
+use toolwit::sandbox::{Inspection, PackageContext};
 use toolwit::{Error, ErrorKind};
 use toolwit_tests::component_of;
 
 fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
     Inspection::from_bytes(
         bytes,
-        ComponentOrigin {
+        PackageContext {
             name: "odd",
             adjacent_wit: None,
         },

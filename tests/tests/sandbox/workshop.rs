@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use toolwit::sandbox::{Annotations, ComponentOrigin, Inspection, lint};
+use toolwit::sandbox::{Annotations, Inspection, PackageContext, lint};
 use toolwit::tool::{MemoryBlackboard, ToolCaller};
 use toolwit::{NativeTool, ToolContext, ToolResult, ToolSet};
 use toolwit_tests::{Conversation, Guests};
 
-const ORIGIN: ComponentOrigin<'static> = ComponentOrigin {
+const PACKAGE: PackageContext<'static> = PackageContext {
     name: "workshop",
     adjacent_wit: None,
 };
@@ -44,7 +44,7 @@ fn part(name: &str, price: u64) -> Value {
 #[tokio::test]
 async fn doc_comments_are_the_descriptions_of_tools_entities_and_parameters() {
     let bytes = Guests::rust_bytes("workshop").await;
-    let inspection = Inspection::from_bytes(&bytes, ORIGIN).unwrap();
+    let inspection = Inspection::from_bytes(&bytes, PACKAGE).unwrap();
     let description = |name: &str| {
         let tool = inspection.tools.iter().find(|tool| tool.name() == name);
         tool.unwrap_or_else(|| panic!("no `{name}`")).description.clone()
@@ -58,7 +58,7 @@ async fn doc_comments_are_the_descriptions_of_tools_entities_and_parameters() {
         "{}",
         description("sum")
     );
-    let findings = lint(&bytes, ORIGIN, &Annotations::default()).unwrap();
+    let findings = lint(&bytes, PACKAGE, &Annotations::default()).unwrap();
     assert!(findings.is_empty(), "{findings:?}");
 }
 
@@ -81,12 +81,12 @@ async fn arguments_and_results_of_every_type_are_converted() {
 #[tokio::test]
 async fn tool_of_eight_lines_and_entity_of_fifteen_import_only_what_they_use() {
     let bytes = Guests::rust_bytes("counters").await;
-    let inspection = Inspection::from_bytes(&bytes, ORIGIN).unwrap();
+    let inspection = Inspection::from_bytes(&bytes, PACKAGE).unwrap();
     let imports: Vec<&str> = inspection.imports.iter().map(|import| import.name.as_str()).collect();
     let is_unused = |name: &&str| name.starts_with("toolwit:") || name.starts_with("wasi:http");
     assert!(!imports.is_empty() && !imports.iter().any(is_unused), "{imports:?}");
     assert!(
-        lint(&bytes, ORIGIN, &Annotations::default()).unwrap().is_empty(),
+        lint(&bytes, PACKAGE, &Annotations::default()).unwrap().is_empty(),
         "both packages have docs"
     );
 

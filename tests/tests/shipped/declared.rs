@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toolwit::build::{Build, BuildError, Language, Silent};
 use toolwit::grants::{Capability, DeclaredCapabilities};
-use toolwit::sandbox::{ComponentOrigin, Inspection};
+use toolwit::sandbox::{Inspection, PackageContext};
 
 /// The capabilities that Rust's standard library imports in each component. A grant of them is a rule of its own.
 const OF_STD: [Capability; 3] = [Capability::Clock, Capability::Env, Capability::Random];
@@ -43,11 +43,11 @@ async fn inspected(plugin: &str) -> Option<Inspection> {
         Err(error) => panic!("{plugin} does not build: {error:?}"),
     }
     let bytes = fs::read(component).unwrap();
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name: plugin,
         adjacent_wit: None,
     };
-    Some(Inspection::from_bytes(&bytes, origin).unwrap())
+    Some(Inspection::from_bytes(&bytes, context).unwrap())
 }
 
 #[tokio::test]

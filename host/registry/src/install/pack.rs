@@ -6,7 +6,7 @@ use crate::manifest::interfaces::Interfaces;
 use crate::manifest::{MANIFEST_SECTION, Manifest};
 use crate::scan::{DESCRIPTION_SECTION, VERSION_SECTION};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_sandbox::{ComponentOrigin, Inspection, replace_custom_sections};
+use toolwit_sandbox::{Inspection, PackageContext, replace_custom_sections};
 use toolwit_sections::{UI_SECTION, custom_section};
 
 /// The standard sections for a component's name and for the programs that produced it.
@@ -21,8 +21,8 @@ const PRODUCERS_SECTION: &str = "producers";
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
-/// Those of [`Manifest::parse`] and of `read_interface`; [`ErrorKind::Configuration`] for a manifest that describes an export that the component
-/// does not have; those of [`Inspection::from_bytes`] for bytes that are not a usable component.
+/// Those of [`Manifest::parse`] and of `read_interface`; [`ErrorKind::Configuration`] for a manifest that describes an export
+/// that the component does not have; those of [`Inspection::from_bytes`] for bytes that are not a usable component.
 pub fn pack(
     component: &[u8],
     name: &str,
@@ -32,11 +32,11 @@ pub fn pack(
 ) -> Result<Vec<u8>, Error> {
     let manifest = Manifest::parse(toml, origin)?;
     let interfaces = Interfaces::of(&manifest, component, read_interface)?;
-    let component_origin = ComponentOrigin {
+    let context = PackageContext {
         name,
         adjacent_wit: None,
     };
-    Inspection::from_bytes_with(component, component_origin, &manifest.annotations())?;
+    Inspection::from_bytes_with(component, context, &manifest.annotations())?;
     let mut packed = with_section(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
     packed = with_section(&packed, UI_SECTION, &interfaces.sections()?)?;
     let standard = [

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use toolwit_core::ErrorKind;
 use toolwit_core::limits::{Amount, Limit, all_limits};
-use toolwit_sandbox::{ComponentOrigin, Inspection};
+use toolwit_sandbox::{Inspection, PackageContext};
 
 const COMPLETE: &str = r#"
 version = "1.2.0"
@@ -67,11 +67,11 @@ fn adder() -> Vec<u8> {
 }
 
 fn inspect(bytes: &[u8], manifest: &Manifest) -> Result<Inspection, toolwit_core::Error> {
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name: "sum",
         adjacent_wit: None,
     };
-    Inspection::from_bytes_with(bytes, origin, &manifest.annotations())
+    Inspection::from_bytes_with(bytes, context, &manifest.annotations())
 }
 
 // accept: 104

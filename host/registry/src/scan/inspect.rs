@@ -7,7 +7,7 @@ use crate::manifest::interfaces::Interfaces;
 use crate::text_file;
 use toolwit_core::Error;
 use toolwit_core::limits::EngineLimits;
-use toolwit_sandbox::{AdjacentWit, ComponentOrigin, Inspection, Lint, lint, read_component, read_wit};
+use toolwit_sandbox::{AdjacentWit, Inspection, Lint, PackageContext, lint, read_component, read_wit};
 use toolwit_sections::custom_section;
 
 /// The standard custom sections for a component's version and description.
@@ -25,11 +25,11 @@ pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspe
     let bytes = read_component(path, bytes_max)?;
     let manifest = Manifest::from_file(&path.with_extension("toml"))?;
     let wit = read_wit(&path.with_extension("wit"));
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name,
         adjacent_wit: wit.as_ref(),
     };
-    inspect_component(&bytes, origin, manifest)
+    inspect_component(&bytes, context, manifest)
 }
 
 /// The content of the files of a package.
@@ -54,17 +54,17 @@ pub(crate) fn inspect_content(
         Ok(text) => AdjacentWit::Text(text.to_owned()),
         Err(_) => AdjacentWit::Unreadable("it is not UTF-8 text".to_owned()),
     });
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name,
         adjacent_wit: wit.as_ref(),
     };
-    inspect_component(content.component, origin, manifest.transpose()?)
+    inspect_component(content.component, context, manifest.transpose()?)
 }
 
 /// Inspects a component with its manifest, which is the embedded one unless another is given.
 pub(super) fn inspect_component(
     bytes: &[u8],
-    origin: ComponentOrigin<'_>,
+    context: PackageContext<'_>,
     manifest: Option<Manifest>,
 ) -> Result<(Inspection, Option<Manifest>), Error> {
     let manifest = match manifest {
@@ -76,7 +76,7 @@ pub(super) fn inspect_component(
         Interfaces::embedded(bytes)?.check(manifest)?;
     }
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-    Ok((Inspection::from_bytes_with(bytes, origin, &annotations)?, manifest))
+    Ok((Inspection::from_bytes_with(bytes, context, &annotations)?, manifest))
 }
 
 /// Checks the docs, names and WIT of a component file, with its manifest. Compiles and runs nothing.
@@ -90,12 +90,12 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
         let bytes_max = EngineLimits::default().component_bytes_max;
         let manifest = inspect_package(&name, &path, bytes_max)?.1;
         let wit = read_wit(&path.with_extension("wit"));
-        let origin = ComponentOrigin {
+        let context = PackageContext {
             name: &name,
             adjacent_wit: wit.as_ref(),
         };
         let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
-        lint(&read_component(&path, bytes_max)?, origin, &annotations)
+        lint(&read_component(&path, bytes_max)?, context, &annotations)
     })
     .await
 }

@@ -15,7 +15,7 @@ use crate::manifest::Manifest;
 use crate::package::{Package, PackageStatus, name_of};
 use crate::store::{PackageRecord, Store};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_sandbox::{ComponentOrigin, Inspection, Plugin, Runtime};
+use toolwit_sandbox::{Inspection, PackageContext, Plugin, Runtime};
 
 /// The state of a component file when it was last read.
 pub(crate) struct ScannedFile {
@@ -195,11 +195,11 @@ fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) ->
 
 /// Inspects a component that will be written to `path`. Blocks.
 pub(crate) fn downloaded_package(runtime: &Arc<Runtime>, name: &str, path: PathBuf, component: &[u8]) -> Package {
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name,
         adjacent_wit: None,
     };
-    match inspect_component(component, origin, None) {
+    match inspect_component(component, context, None) {
         Ok((inspection, manifest)) => package(runtime, name.to_owned(), path, inspection, manifest),
         Err(error) => Package::broken(&path, error),
     }

@@ -89,7 +89,7 @@ impl Instance {
         let limits = clock.limits;
         let state = self.store.data_mut();
         state.begin_call(authority, clock);
-        state.start_call(limits);
+        state.apply_limits(limits);
         self.stop = state.meter.stop.clone();
         self.initial_fuel = limits.fuel_max;
         self.fuel_meter = FuelMeter::of(clock.context);

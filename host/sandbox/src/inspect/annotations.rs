@@ -12,7 +12,7 @@ use toolwit_core::{EffectClass, Error, ErrorKind, Phase, Rebinding};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Text for all tools, appended to the text of each tool.
+    /// Text for all tools, appended to the text of each tool. Its `description` is not used.
     pub all: ToolText,
     /// Text for single tools, by export (`add`, `demo:calc/ops@0.1.0#add`, `customer.find`) or tool name.
     pub tools: BTreeMap<String, ToolText>,
@@ -36,11 +36,11 @@ pub struct Requirement {
     pub description: String,
 }
 
-/// Text about a tool for the model, in addition to the tool's docs.
+/// Text of a package about a tool, for the model. It extends the tool's docs, or replaces them with a `description`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolText {
-    /// Replaces the docs.
+    /// The text in place of the docs.
     pub description: Option<String>,
     /// The situation in which to use the tool.
     pub use_case: Option<String>,
@@ -54,7 +54,8 @@ pub struct ToolText {
     pub effect: Option<EffectClass>,
 }
 
-/// The label of the effects in a description. The effects of a single tool take precedence over those of all tools.
+/// The label of the effects in a description. If the text of a single tool has added the label, the effects of all tools are
+/// not added.
 const EFFECTS: &str = "Effects declared by the author";
 
 /// The options of a resource: how its instances are identified and replaced.
@@ -74,16 +75,16 @@ impl Annotations {
     /// [`ErrorKind::Configuration`] for an export, a resource or a method that the component does not have.
     pub(crate) fn apply(&self, shape: &mut Shape) -> Result<(), Error> {
         for (export, text) in &self.tools {
-            let mut found = false;
-            for at in 0..shape.functions.len() {
-                if is_named(shape, &shape.functions[at], export) {
-                    found = true;
-                    let function = &mut shape.functions[at];
+            let mut is_exported = false;
+            for index in 0..shape.functions.len() {
+                if is_named(shape, &shape.functions[index], export) {
+                    is_exported = true;
+                    let function = &mut shape.functions[index];
                     function.effect = text.effect.or(function.effect);
-                    text.describe(&mut shape.functions[at]);
+                    text.describe(function);
                 }
             }
-            if !found {
+            if !is_exported {
                 return Err(not_exported(shape, "tools", export));
             }
         }
@@ -99,10 +100,10 @@ impl Annotations {
             options.apply(shape, name)?;
         }
         for name in &self.chain {
-            let Some(at) = resource_named(shape, name) else {
+            let Some(index) = resource_named(shape, name) else {
                 return Err(not_exported(shape, "chain", name));
             };
-            shape.resources[at].chained = true;
+            shape.resources[index].chained = true;
         }
         Ok(())
     }
@@ -137,12 +138,12 @@ impl ToolText {
 
 impl EntityOptions {
     fn apply(&self, shape: &mut Shape, name: &str) -> Result<(), Error> {
-        let Some(at) = resource_named(shape, name) else {
+        let Some(index) = resource_named(shape, name) else {
             return Err(not_exported(shape, "entities", name));
         };
-        shape.resources[at].rebinding = self.rebinding;
+        shape.resources[index].rebinding = self.rebinding;
         let Some(id) = &self.id else { return Ok(()) };
-        let method = shape.resources[at].methods.iter().copied().find(|method| {
+        let method = shape.resources[index].methods.iter().copied().find(|method| {
             let function = &shape.functions[*method];
             (function.name == *id || snake_case(&function.name) == *id)
                 && function.params.is_empty()
@@ -153,7 +154,7 @@ impl EntityOptions {
                 "the manifest names `{id}` as the id of `{name}`, which has no such method without parameters that returns a string"
             )));
         };
-        shape.resources[at].id = Some(method);
+        shape.resources[index].id = Some(method);
         Ok(())
     }
 }
@@ -177,17 +178,18 @@ fn is_named(shape: &Shape, function: &Function, wanted: &str) -> bool {
             snake_case(&function.name)
         }
     };
-    let plain = function.export.rsplit(']').next().unwrap_or(&function.export);
-    let of_interface = |interface: &str| {
+    // `customer.find` for `[method]customer.find`.
+    let untagged = function.export.rsplit(']').next().unwrap_or(&function.export);
+    let is_in_interface = |interface: &str| {
         wanted
             .strip_prefix(interface)
             .and_then(|rest| rest.strip_prefix('#'))
-            .is_some_and(|export| export == function.export || export == plain)
+            .is_some_and(|export| export == function.export || export == untagged)
     };
     wanted == function.export
-        || wanted == plain
+        || wanted == untagged
         || wanted == tool_name
-        || function.interface.as_deref().is_some_and(of_interface)
+        || function.interface.as_deref().is_some_and(is_in_interface)
 }
 
 fn not_exported(shape: &Shape, section: &str, wanted: &str) -> Error {

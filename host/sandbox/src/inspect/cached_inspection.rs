@@ -40,8 +40,8 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether the component can be loaded with these versions of WASI, provided that it can be loaded with all
-    /// of them.
+    /// Returns whether these versions of WASI suffice for the component. Other reasons for which a component cannot be loaded are not
+    /// checked.
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
         wasi == WasiVersions::Wasi2And3 || split(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
@@ -116,7 +116,8 @@ impl Inspection {
     }
 }
 
-/// Reads the state of the dynamic tools from the header of a cached text. The body is not parsed.
+/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicTools::None`] for
+/// text of another version.
 pub(super) fn cached_dynamic_tools(text: &str) -> DynamicTools {
     split(text).map_or(DynamicTools::None, |(header, _)| header.dynamic_tools)
 }
@@ -147,9 +148,9 @@ impl Shape {
             .interceptor
             .iter()
             .flat_map(|interceptor| [interceptor.before, interceptor.after]);
-        let mut exports = dynamic.chain(interceptor);
+        let mut functions_for_host = dynamic.chain(interceptor);
         is_valid
-            && exports.all(|index| is_function(&index))
+            && functions_for_host.all(|index| is_function(&index))
             && self.resources.iter().all(|resource| {
                 let methods = resource.methods.iter();
                 methods.chain(&resource.id).chain(&resource.describe).all(is_function)
@@ -161,7 +162,7 @@ impl Shape {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::ComponentOrigin;
+    use crate::PackageContext;
     use crate::values::dynamic_export::{DynamicExport, ToolContract};
 
     fn inspection() -> Inspection {
@@ -174,7 +175,7 @@ mod tests {
         .unwrap();
         Inspection::from_bytes(
             &component,
-            ComponentOrigin {
+            PackageContext {
                 name: "sum",
                 adjacent_wit: None,
             },

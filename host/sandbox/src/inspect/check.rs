@@ -42,24 +42,29 @@ pub(crate) struct CheckedComponent<'a> {
 /// [`ErrorKind::MalformedComponent`] or [`ErrorKind::Unsupported`], with the reason in one line.
 pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     check_header(bytes)?;
-    let plain = match validate(bytes, Profile::Plain, features(Profile::Plain)) {
+    let plain_refusal = match validate(bytes, Profile::Plain, features(Profile::Plain)) {
         Ok(checked) => return Ok(checked),
         Err(refusal) => refusal,
     };
-    let Refusal::Invalid { offset: earlier, .. } = plain else {
-        return Err(plain.into());
+    let Refusal::Invalid {
+        offset: plain_offset, ..
+    } = plain_refusal
+    else {
+        return Err(plain_refusal.into());
     };
-    // A component that is invalid only because it uses async functions passes the second validation. Otherwise, the error at the
-    // later position in the bytes is the more precise one.
-    let concurrent = features(Profile::Concurrent);
-    let refusal = match validate(bytes, Profile::Concurrent, concurrent) {
+    // A component that is invalid only because it uses async functions passes the second validation. Otherwise, the error at
+    // the later position in the bytes is the more precise one.
+    let concurrent_features = features(Profile::Concurrent);
+    let refusal = match validate(bytes, Profile::Concurrent, concurrent_features) {
         Ok(checked) => return Ok(checked),
-        Err(Refusal::Invalid { offset, .. }) if offset <= earlier => plain,
+        Err(Refusal::Invalid { offset, .. }) if offset <= plain_offset => plain_refusal,
         Err(refusal) => refusal,
     };
     Err(match refusal {
         // The component is valid for a host with other features, so it is not damaged.
-        Refusal::Invalid { message, .. } if validate(bytes, Profile::Concurrent, concurrent | ABSENT).is_ok() => {
+        Refusal::Invalid { message, .. }
+            if validate(bytes, Profile::Concurrent, concurrent_features | UNSUPPORTED_FEATURES).is_ok() =>
+        {
             Refusal::MissingFeature(message).into()
         }
         Refusal::Invalid { message, .. } if has_async_names(bytes) => Refusal::Draft { message }.into(),
@@ -67,14 +72,14 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     })
 }
 
-/// Returns whether bytes contain a name like `[async]f` or `[async-lift]f`, which tools give to async functions.
+/// Returns whether bytes contain a name like `[async]f` or `[async-lift]f`, which toolchains give to async functions.
 fn has_async_names(bytes: &[u8]) -> bool {
     const PREFIX: &[u8] = b"[async";
     bytes.windows(PREFIX.len()).any(|window| window == PREFIX)
 }
 
-/// A file that is not a component yet. This type is the source of an error, from which a program can build its own
-/// hint.
+/// A file that must be converted to a component first. This type is the source of an error, from which a program can build its
+/// own hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnbuiltComponent {
@@ -123,7 +128,7 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
                 .with_suggestion("encode it as a component, for example with `wasm-tools component new`")
                 .with_source(unbuilt))
         }
-        // The second half is 1 for every component, and 0 for every core module.
+        // The second half of the version is 1 for every component, and 0 for every core module.
         [draft, 0x00, 0x01, 0x00] if *draft < COMPONENT[0] => Err(malformed(format!(
             "it is encoded for the draft {draft} of the component model, and the host reads version {}",
             COMPONENT[0]
@@ -190,7 +195,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     };
     Ok(CheckedComponent {
         profile,
-        footprint: recorder.count(),
+        footprint: recorder.footprint(),
         types: types.ok_or_else(truncated)?,
         imports,
         exports,
@@ -212,8 +217,8 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
     Ok(())
 }
 
-/// The WebAssembly proposals that no engine supports, and that toolchains or the text format can already produce.
-const ABSENT: WasmFeatures = WasmFeatures::THREADS
+/// The WebAssembly proposals that no engine of the host supports, but that toolchains can already use.
+const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
     .union(WasmFeatures::GC)
     .union(WasmFeatures::GC_TYPES)
     .union(WasmFeatures::EXCEPTIONS)
@@ -227,8 +232,8 @@ const ABSENT: WasmFeatures = WasmFeatures::THREADS
 
 /// Returns the WebAssembly proposals that the engine of a profile supports, as configured and compiled into this crate.
 fn features(profile: Profile) -> WasmFeatures {
-    let absent = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
-    let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - absent;
+    let unsupported = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
+    let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - unsupported;
     features.set(WasmFeatures::CM_ASYNC, matches!(profile, Profile::Concurrent));
     features
 }

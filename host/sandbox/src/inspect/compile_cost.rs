@@ -1,8 +1,8 @@
 //! An estimate of the work to compile a function, from one pass over its code.
 //!
-//! The work of a compiler is linear in the size of ordinary code. A function of a few kilobytes can make it a million times larger:
-//! where control flow joins, the compiler chooses a value for each variable that differs between the paths, so that the work is the
-//! product of paths and variables. The estimate counts these products.
+//! The work of a compiler is linear in the size of ordinary code. But a function of a few kilobytes can take a million times
+//! the work of an ordinary one. Where control flow joins, the compiler chooses a value for each variable that differs between
+//! the joining paths, so that the work is the product of paths and variables. The estimate counts these products.
 
 use std::collections::HashSet;
 
@@ -61,8 +61,8 @@ impl CompileCost {
 #[derive(Default)]
 struct Frame {
     is_loop: bool,
-    /// The number of paths that join at its label.
-    paths: u64,
+    /// The number of jumps to its label.
+    jumps: u64,
     parameters: u64,
     results: u64,
     /// The locals that the code of the block sets. Their values may differ between the paths.
@@ -72,7 +72,7 @@ struct Frame {
 struct FunctionCost<'a, R> {
     resources: &'a R,
     frames: Vec<Frame>,
-    /// The number of all paths.
+    /// The number of all jumps, plus one for the end of each block.
     paths: u64,
     work: u64,
 }
@@ -102,7 +102,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             self.work += u64::from(count) / LOCALS_PER_UNIT;
         }
         for operator in body.get_operators_reader()? {
-            self.operator(&operator?)?;
+            self.read_operator(&operator?)?;
             if self.work > FUNCTION_WORK_MAX {
                 break;
             }
@@ -110,26 +110,26 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         Ok(())
     }
 
-    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Refusal> {
+    fn read_operator(&mut self, operator: &Operator<'_>) -> Result<(), Refusal> {
         self.work += 1;
         match operator {
-            Operator::Block { blockty } | Operator::If { blockty } => self.open(false, *blockty),
-            Operator::Loop { blockty } => self.open(true, *blockty),
-            Operator::Else => self.jump(0),
-            Operator::End => self.close(),
+            Operator::Block { blockty } | Operator::If { blockty } => self.open_frame(false, *blockty),
+            Operator::Loop { blockty } => self.open_frame(true, *blockty),
+            Operator::Else => self.add_jump(0),
+            Operator::End => self.close_frame(),
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
                 if let Some(frame) = self.frames.last_mut() {
                     frame.assigned.insert(*local_index);
                 }
             }
-            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.jump(*relative_depth),
+            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.add_jump(*relative_depth),
             Operator::BrOnNull { relative_depth } | Operator::BrOnNonNull { relative_depth } => {
-                self.jump(*relative_depth);
+                self.add_jump(*relative_depth);
             }
             Operator::BrTable { targets } => {
-                self.jump(targets.default());
+                self.add_jump(targets.default());
                 for target in targets.targets() {
-                    self.jump(target?);
+                    self.add_jump(target?);
                 }
             }
             Operator::Return => {
@@ -137,18 +137,18 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             }
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 let signature = self.resources.type_index_of_function(*function_index);
-                self.call(signature.unwrap_or_default());
+                self.add_call(signature.unwrap_or_default());
             }
             Operator::CallIndirect { type_index, .. }
             | Operator::ReturnCallIndirect { type_index, .. }
             | Operator::CallRef { type_index }
-            | Operator::ReturnCallRef { type_index } => self.call(*type_index),
+            | Operator::ReturnCallRef { type_index } => self.add_call(*type_index),
             _ => {}
         }
         Ok(())
     }
 
-    fn open(&mut self, is_loop: bool, block: BlockType) {
+    fn open_frame(&mut self, is_loop: bool, block: BlockType) {
         let (parameters, results) = match block {
             BlockType::Empty => (0, 0),
             BlockType::Type(_) => (0, 1),
@@ -162,23 +162,25 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         });
     }
 
-    fn jump(&mut self, depth: u32) {
+    /// Adds a jump to the label of a frame. The depth is counted from the innermost frame.
+    fn add_jump(&mut self, depth: u32) {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-        if let Some(at) = self.frames.len().checked_sub(depth.saturating_add(1)) {
-            let frame = &mut self.frames[at];
-            frame.paths += 1;
+        if let Some(index) = self.frames.len().checked_sub(depth.saturating_add(1)) {
+            let frame = &mut self.frames[index];
+            frame.jumps += 1;
             self.paths += 1;
             let values = if frame.is_loop { frame.parameters } else { frame.results };
             self.work += 1 + WORK_PER_VALUE * values;
         }
     }
 
-    fn close(&mut self) {
+    /// Ends the innermost frame, and adds the work for the values that differ between the paths to its label.
+    fn close_frame(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.paths += 1;
-        // One path falls through, into a loop or out of a block.
-        let joined = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
-        self.work = self.work.saturating_add(joined.saturating_mul(frame.paths + 1));
+        let work_per_path = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
+        // One path reaches the label without a jump: into a loop, or out of the end of a block.
+        self.work = self.work.saturating_add(work_per_path.saturating_mul(frame.jumps + 1));
         let Some(outer) = self.frames.last_mut() else {
             // The end of the function.
             let pairs = self.paths.saturating_mul(frame.assigned.len() as u64);
@@ -195,7 +197,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         }
     }
 
-    fn call(&mut self, signature: u32) {
+    fn add_call(&mut self, signature: u32) {
         let (parameters, results) = self.arity(signature);
         self.work += WORK_PER_VALUE * (parameters + results);
     }

@@ -1,4 +1,5 @@
-//! Contracts of other hosts: recognizes their interfaces among the exports of a component, and checks the types of their functions.
+//! Contracts of other hosts: recognizes their interfaces among the exports of a component, and checks the types of their
+//! functions.
 
 use semver::{Version, VersionReq};
 
@@ -11,7 +12,7 @@ const ACT_TOOLS: (&str, &str) = ("act:tools/tool-provider", ">=0.1.0, <0.3.0");
 const NEAR_TOOL: (&str, &str) = ("near:agent/tool", ">=0.2.0, <0.5.0");
 
 /// The other interfaces that components of these hosts export, with the reason why this host does not call them.
-const OTHERS: [(&str, &str); 6] = [
+const UNSUPPORTED_INTERFACES: [(&str, &str); 6] = [
     (
         "act:sessions/session-provider",
         "sessions of ACT are not supported: each call has a fresh instance",
@@ -38,10 +39,10 @@ pub(super) enum ContractInterface {
     Unsupported(&'static str),
 }
 
-/// The reason why an interface in another version is not called.
-const OTHER_ACT: &str =
+/// The reasons why an interface in another version is not called.
+const OTHER_ACT_VERSION: &str =
     "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
-const OTHER_NEAR: &str =
+const OTHER_NEAR_VERSION: &str =
     "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
 
 impl ContractInterface {
@@ -49,17 +50,24 @@ impl ContractInterface {
     pub(super) fn of(export: &str) -> Option<Self> {
         let (interface, version) = export.split_once('@').unwrap_or((export, ""));
         let is_in = |versions: &str| {
-            let range = VersionReq::parse(versions).ok()?;
-            let version = Version::parse(version).ok()?;
-            range.matches(&version).then_some(())
+            let range = VersionReq::parse(versions);
+            range.is_ok_and(|range| Version::parse(version).is_ok_and(|version| range.matches(&version)))
         };
         if interface == ACT_TOOLS.0 {
-            return Some(is_in(ACT_TOOLS.1).map_or(Self::Unsupported(OTHER_ACT), |()| Self::Act));
+            return Some(if is_in(ACT_TOOLS.1) {
+                Self::Act
+            } else {
+                Self::Unsupported(OTHER_ACT_VERSION)
+            });
         }
         if interface == NEAR_TOOL.0 {
-            return Some(is_in(NEAR_TOOL.1).map_or(Self::Unsupported(OTHER_NEAR), |()| Self::Near));
+            return Some(if is_in(NEAR_TOOL.1) {
+                Self::Near
+            } else {
+                Self::Unsupported(OTHER_NEAR_VERSION)
+            });
         }
-        let (_, reason) = OTHERS.iter().find(|(name, _)| *name == interface)?;
+        let (_, reason) = UNSUPPORTED_INTERFACES.iter().find(|(name, _)| *name == interface)?;
         Some(Self::Unsupported(reason))
     }
 
@@ -72,17 +80,22 @@ impl ContractInterface {
         }
     }
 
-    /// Returns the contract if functions with these signatures implement it. The first function has this index in the shape.
-    pub(super) fn contract(self, signatures: &[String], first: usize) -> Option<ForeignContract> {
+    /// Returns the contract if functions with these signatures implement it. `first` is the index of the first function in the
+    /// shape.
+    pub(super) fn implemented_contract(self, signatures: &[String], first: usize) -> Option<ForeignContract> {
         match (self, signatures) {
-            (Self::Act, [list, call]) if *list == act_list() && *call == act_call() => Some(ForeignContract::Act {
-                list: first,
-                call: first + 1,
-            }),
-            (Self::Near, [schema, description, execute]) if schema == TEXT && description == TEXT => {
-                let response = match execute.strip_prefix(NEAR_EXECUTE)? {
-                    NEAR_FIELDS => NearResponse::Fields,
-                    NEAR_OUTCOME => NearResponse::Outcome,
+            (Self::Act, [list, call]) if *list == act_list_signature() && *call == act_call_signature() => {
+                Some(ForeignContract::Act {
+                    list: first,
+                    call: first + 1,
+                })
+            }
+            (Self::Near, [schema, description, execute])
+                if schema == RETURNS_STRING && description == RETURNS_STRING =>
+            {
+                let response = match execute.strip_prefix(NEAR_EXECUTE_PARAMS)? {
+                    NEAR_FIELDS_RESPONSE => NearResponse::Fields,
+                    NEAR_OUTCOME_RESPONSE => NearResponse::Outcome,
                     _ => return None,
                 };
                 Some(ForeignContract::Near {
@@ -97,29 +110,31 @@ impl ContractInterface {
     }
 }
 
-const TEXT: &str = "()->string";
-const NEAR_EXECUTE: &str = "(record{params:string,context:option<string>})->";
-const NEAR_FIELDS: &str = "record{output:option<string>,error:option<string>}";
-const NEAR_OUTCOME: &str = "variant{success:string,failure:record{kind:enum{auth-required,input,output-too-large,executor,\
-                            network-denied,client,operation-failed},code:option<string>,message:option<string>}}";
+// The signatures of the functions, in the form that `super::signature` writes.
+const RETURNS_STRING: &str = "()->string";
+const NEAR_EXECUTE_PARAMS: &str = "(record{params:string,context:option<string>})->";
+const NEAR_FIELDS_RESPONSE: &str = "record{output:option<string>,error:option<string>}";
+const NEAR_OUTCOME_RESPONSE: &str = "variant{success:string,failure:record{kind:enum{auth-required,input,output-too-large,\
+                            executor,network-denied,client,operation-failed},code:option<string>,message:option<string>}}";
 
-const METADATA: &str = "list<tuple<string,list<u8>>>";
-const LOCALIZED: &str = "variant{plain:string,localized:list<tuple<string,string>>}";
+const METADATA_TYPE: &str = "list<tuple<string,list<u8>>>";
+const LOCALIZED_TYPE: &str = "variant{plain:string,localized:list<tuple<string,string>>}";
 
-fn act_error() -> String {
-    format!("record{{kind:string,message:{LOCALIZED},metadata:{METADATA}}}")
+fn act_error_type() -> String {
+    format!("record{{kind:string,message:{LOCALIZED_TYPE},metadata:{METADATA_TYPE}}}")
 }
 
-fn act_list() -> String {
-    let tool = format!("record{{name:string,description:{LOCALIZED},parameters-schema:string,metadata:{METADATA}}}");
-    let response = format!("record{{metadata:{METADATA},tools:list<{tool}>}}");
-    format!("({METADATA})->result<{response},{}>", act_error())
+fn act_list_signature() -> String {
+    let tool =
+        format!("record{{name:string,description:{LOCALIZED_TYPE},parameters-schema:string,metadata:{METADATA_TYPE}}}");
+    let response = format!("record{{metadata:{METADATA_TYPE},tools:list<{tool}>}}");
+    format!("({METADATA_TYPE})->result<{response},{}>", act_error_type())
 }
 
-fn act_call() -> String {
-    let part = format!("record{{data:list<u8>,mime-type:option<string>,metadata:{METADATA}}}");
-    let event = format!("variant{{content:{part},error:{}}}", act_error());
-    format!("(string,list<u8>,{METADATA})->variant{{immediate:list<{event}>,streaming:stream<{event}>}}")
+fn act_call_signature() -> String {
+    let part = format!("record{{data:list<u8>,mime-type:option<string>,metadata:{METADATA_TYPE}}}");
+    let event = format!("variant{{content:{part},error:{}}}", act_error_type());
+    format!("(string,list<u8>,{METADATA_TYPE})->variant{{immediate:list<{event}>,streaming:stream<{event}>}}")
 }
 
 #[cfg(test)]
@@ -133,17 +148,17 @@ mod tests {
             ("act:tools/tool-provider@0.2.3", Some(ContractInterface::Act)),
             (
                 "act:tools/tool-provider@0.3.0",
-                Some(ContractInterface::Unsupported(OTHER_ACT)),
+                Some(ContractInterface::Unsupported(OTHER_ACT_VERSION)),
             ),
             (
                 "act:tools/tool-provider",
-                Some(ContractInterface::Unsupported(OTHER_ACT)),
+                Some(ContractInterface::Unsupported(OTHER_ACT_VERSION)),
             ),
             ("near:agent/tool@0.3.0", Some(ContractInterface::Near)),
             ("near:agent/tool@0.4.1", Some(ContractInterface::Near)),
             (
                 "near:agent/tool@0.5.0",
-                Some(ContractInterface::Unsupported(OTHER_NEAR)),
+                Some(ContractInterface::Unsupported(OTHER_NEAR_VERSION)),
             ),
             ("near:agent/other@0.3.0", None),
             ("act:events/types@0.1.0", None),
@@ -151,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(ContractInterface::of(export), interface, "{export}");
         }
-        for (name, reason) in OTHERS {
+        for (name, reason) in UNSUPPORTED_INTERFACES {
             let unsupported = Some(ContractInterface::Unsupported(reason));
             assert_eq!(ContractInterface::of(&format!("{name}@0.1.0")), unsupported);
         }

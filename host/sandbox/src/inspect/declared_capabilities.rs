@@ -9,9 +9,9 @@ use serde::Serialize;
 pub enum Capability {
     /// HTTP requests.
     Http,
-    /// Directories.
+    /// Files and directories.
     Files,
-    /// Environment variables, secrets exposed in them included.
+    /// Environment variables, including secrets that are exposed in them.
     Env,
     /// Settings.
     Config,
@@ -29,7 +29,8 @@ pub enum Capability {
     Random,
 }
 
-/// The interfaces, and functions of interfaces, that declare a capability. A component can use a capability only through such an import.
+/// The interfaces, and functions of interfaces, that declare a capability. A component can use a capability only through such
+/// an import.
 const INTERFACES: [(&str, Capability); 18] = [
     ("near:agent/host#http-request", Capability::Http),
     ("near:agent/host#now-millis", Capability::Clock),

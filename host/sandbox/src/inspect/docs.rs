@@ -14,7 +14,7 @@ use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, Wi
 use toolwit_core::limits::{ByteCount, FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 use toolwit_core::text::is_printable;
 
-/// The maximum number of WIT packages that are read in addition to the project's own.
+/// The maximum number of WIT packages that are read in addition to the project's own, and of WIT texts of bindings macros.
 const PACKAGES_MAX: usize = 32;
 
 /// The maximum length of the docs of a field, a case or a resource, in characters.
@@ -34,25 +34,26 @@ pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
 /// Decodes WIT packages in binary form. The last one is the project's own and depends on the ones before it.
 ///
 /// The binary form of a package has the docs of its own items only, so the packages are merged, and the docs of an earlier
-/// package take precedence. If the packages cannot be merged, only the last one is returned.
+/// package take precedence. A dependency that cannot be merged is ignored. If the project's own package cannot be merged with
+/// the others, only that package is returned.
 pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
     let sections: Vec<_> = sections.collect();
     let (own, others) = sections.split_last()?;
     let own = decode_wit(own)?;
     let dependencies = others.iter().take(PACKAGES_MAX).filter_map(|bytes| decode_wit(bytes));
-    let Some(dependencies) = dependencies.reduce(|all, next| merged(&all, &next).unwrap_or(all)) else {
+    let Some(dependencies) = dependencies.reduce(|all, next| merge_packages(&all, &next).unwrap_or(all)) else {
         return Some(own);
     };
-    Some(merged(&dependencies, &own).unwrap_or(own))
+    Some(merge_packages(&dependencies, &own).unwrap_or(own))
 }
 
 /// Merges packages; the docs of the first one take precedence. `None` if they conflict or make the parser panic.
-fn merged(first: &Resolve, next: &Resolve) -> Option<Resolve> {
-    let merge = || {
+fn merge_packages(first: &Resolve, next: &Resolve) -> Option<Resolve> {
+    let try_merge = || {
         let mut first = first.clone();
         first.merge(next.clone()).ok().map(|_| first)
     };
-    catch_unwind(AssertUnwindSafe(merge)).ok()?
+    catch_unwind(AssertUnwindSafe(try_merge)).ok()?
 }
 
 /// Decodes the WIT of a component from its types. This WIT has no docs.
@@ -83,8 +84,8 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
     catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_panic| Err("it makes the parser fail".to_owned()))
 }
 
-/// Parses the WIT that macros generated. Each text ends with a zero byte. Invalid texts are ignored. Reading stops when
-/// the texts together exceed the limit of WIT.
+/// Parses and merges the WIT texts that bindings macros generated. Each text ends with a zero byte. A text that is invalid or
+/// conflicts with an earlier one is ignored. Reading stops when the texts together exceed the limit of WIT.
 pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
     let texts = sections.iter().flat_map(|section| section.split(|byte| *byte == 0));
     let mut bytes_left = WIT_BYTES_MAX;
@@ -93,29 +94,29 @@ pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
         bytes_left > 0
     };
     let texts = texts.filter(|text| !text.is_empty()).take(PACKAGES_MAX);
-    let parsed = texts
+    let packages = texts
         .take_while(is_within_limit)
         .filter_map(|text| parse_wit(std::str::from_utf8(text).ok()?).ok());
-    parsed.reduce(|all, next| merged(&all, &next).unwrap_or(all))
+    packages.reduce(|all, next| merge_packages(&all, &next).unwrap_or(all))
 }
 
-/// Returns the reason why WIT does not describe a component: it is of another package or version, or lacks a function.
+/// Returns the reason why WIT does not describe a component: the WIT is of another package or version, or lacks a function.
 pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
-    let overlay = Overlay::of(wit);
+    let wit_docs = WitDocs::of(wit);
     let is_described = |function: &&Function| {
         let is_of_host = function.kind == FunctionKind::Command || function.kind.is_for_host();
-        is_of_host || overlay.find(function).is_some()
+        is_of_host || wit_docs.find(function).is_some()
     };
     let missing = shape.functions.iter().find(|function| !is_described(function))?;
     let export = &missing.export;
     let Some(interface) = missing.interface.as_deref() else {
         return Some(format!("it does not export the function `{export}` from a world"));
     };
-    if overlay.interface(interface).is_some() {
+    if wit_docs.interface(interface).is_some() {
         return Some(format!("its interface `{interface}` has no function `{export}`"));
     }
     let unversioned = |name: &str| name.split('@').next().map(str::to_owned);
-    let mut names: Vec<_> = overlay.interfaces.keys().collect();
+    let mut names: Vec<_> = wit_docs.interfaces.keys().collect();
     // The same interface in another version comes first, then another package.
     names.sort_by_key(|name| (unversioned(name) != unversioned(interface), *name));
     let declared = names
@@ -128,34 +129,36 @@ pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
 
 /// Copies the docs to the functions, types and resources of a shape, where names and structure match.
 pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
-    let mut overlay = Overlay::of(wit);
+    let mut wit_docs = WitDocs::of(wit);
     // Functions that only the host calls are not tools; dynamic tools have descriptions of their own.
     for function in shape
         .functions
         .iter_mut()
         .filter(|function| !function.kind.is_for_host())
     {
-        overlay.function(function);
+        wit_docs.copy_to_function(function);
     }
     for resource in &mut shape.resources {
         let ty = match resource.interface.as_deref() {
-            Some(interface) => overlay
+            Some(interface) => wit_docs
                 .interface(interface)
                 .and_then(|id| wit.interfaces[id].types.get(&resource.name)),
             None => None,
         };
-        resource.docs = ty.and_then(|id| overlay.text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
+        resource.docs = ty.and_then(|id| wit_docs.take_text(&wit.types[*id].docs, ITEM_DOCS_CHARS_MAX));
     }
 }
 
-struct Overlay<'a> {
+/// The docs of WIT, which are copied to the functions and types of a shape.
+struct WitDocs<'a> {
     wit: &'a Resolve,
     interfaces: HashMap<String, InterfaceId>,
-    /// The remaining characters: the docs of a type are copied to each of its uses.
+    /// The number of characters that may still be copied. The docs of a type are copied to each of its uses, so the total can
+    /// exceed the size of the WIT.
     chars_left: usize,
 }
 
-impl<'a> Overlay<'a> {
+impl<'a> WitDocs<'a> {
     fn of(wit: &'a Resolve) -> Self {
         let interfaces = wit.interfaces.iter();
         Self {
@@ -169,17 +172,19 @@ impl<'a> Overlay<'a> {
         self.interfaces.get(name).copied()
     }
 
-    fn text(&mut self, docs: &Docs, chars_max: usize) -> Option<String> {
+    /// Returns docs as text, cut to a maximum length and to the number of characters that may still be copied.
+    fn take_text(&mut self, docs: &Docs, chars_max: usize) -> Option<String> {
         let docs = docs.contents.as_deref().filter(|_| self.chars_left > 0)?;
         let text = clean(docs, chars_max.min(self.chars_left))?;
         self.chars_left = self.chars_left.saturating_sub(text.chars().count());
         Some(text)
     }
 
-    fn label(&mut self, label: &mut Label, docs: &Docs) {
-        label.docs = self.text(docs, ITEM_DOCS_CHARS_MAX);
+    fn copy_to_label(&mut self, label: &mut Label, docs: &Docs) {
+        label.docs = self.take_text(docs, ITEM_DOCS_CHARS_MAX);
     }
 
+    /// Finds a function in the WIT. A function without an interface is searched in the exports of all worlds.
     fn find(&self, function: &Function) -> Option<&'a WitFunction> {
         match function.interface.as_deref() {
             Some(interface) => self.wit.interfaces[self.interface(interface)?]
@@ -194,65 +199,67 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn function(&mut self, function: &mut Function) {
+    fn copy_to_function(&mut self, function: &mut Function) {
         let Some(wit) = self.find(function) else { return };
-        function.docs = self.text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
-        let own_params = if matches!(function.kind, FunctionKind::Method(_)) {
+        function.docs = self.take_text(&wit.docs, FUNCTION_DOCS_CHARS_MAX);
+        // The shape does not have the first parameter of a method, which is the resource.
+        let skipped_params = if matches!(function.kind, FunctionKind::Method(_)) {
             1
         } else {
             0
         };
-        for (param, wit) in function.params.iter_mut().zip(wit.params.iter().skip(own_params)) {
-            self.ty(&mut param.ty, &wit.ty);
+        for (param, wit) in function.params.iter_mut().zip(wit.params.iter().skip(skipped_params)) {
+            self.copy_to_type(&mut param.ty, &wit.ty);
         }
         if let (Some(result), Some(wit)) = (&mut function.result, &wit.result) {
-            self.ty(result, wit);
+            self.copy_to_type(result, wit);
         }
     }
 
-    /// Walks both forms of a type in parallel. Stops where they differ, because the docs are then of another version.
-    fn ty(&mut self, ty: &mut WitType, wit: &'a Type) {
+    /// Copies the docs of a type. Walks both forms of the type in parallel, and stops where they differ, because the docs are
+    /// then of another version.
+    fn copy_to_type(&mut self, ty: &mut WitType, wit: &'a Type) {
         let mut wit = wit;
         while let Type::Id(id) = wit {
             match &self.wit.types[*id].kind {
                 TypeDefKind::Type(alias) => wit = alias,
-                kind => return self.definition(ty, kind),
+                kind => return self.copy_to_definition(ty, kind),
             }
         }
     }
 
-    fn definition(&mut self, ty: &mut WitType, kind: &'a TypeDefKind) {
+    fn copy_to_definition(&mut self, ty: &mut WitType, kind: &'a TypeDefKind) {
         match (ty, kind) {
             (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {
-                self.ty(item, wit);
+                self.copy_to_type(item, wit);
             }
             (WitType::Tuple(items), TypeDefKind::Tuple(wit)) => {
                 items
                     .iter_mut()
                     .zip(&wit.types)
-                    .for_each(|(item, wit)| self.ty(item, wit));
+                    .for_each(|(item, wit)| self.copy_to_type(item, wit));
             }
             (WitType::Result { ok, err }, TypeDefKind::Result(wit)) => {
                 for (side, wit) in [(ok, &wit.ok), (err, &wit.err)] {
                     if let (Some(side), Some(wit)) = (side, wit) {
-                        self.ty(side, wit);
+                        self.copy_to_type(side, wit);
                     }
                 }
             }
             (WitType::Record(fields), TypeDefKind::Record(wit)) => {
                 for Field { label, ty } in fields {
                     if let Some(wit) = wit.fields.iter().find(|wit| wit.name == label.wit) {
-                        self.label(label, &wit.docs);
-                        self.ty(ty, &wit.ty);
+                        self.copy_to_label(label, &wit.docs);
+                        self.copy_to_type(ty, &wit.ty);
                     }
                 }
             }
             (WitType::Variant(cases), TypeDefKind::Variant(wit)) => {
                 for Case { label, ty } in cases {
                     if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
-                        self.label(label, &wit.docs);
+                        self.copy_to_label(label, &wit.docs);
                         if let (Some(ty), Some(wit)) = (ty, &wit.ty) {
-                            self.ty(ty, wit);
+                            self.copy_to_type(ty, wit);
                         }
                     }
                 }
@@ -260,14 +267,14 @@ impl<'a> Overlay<'a> {
             (WitType::Enum(names), TypeDefKind::Enum(wit)) => {
                 for label in names {
                     if let Some(wit) = wit.cases.iter().find(|wit| wit.name == label.wit) {
-                        self.label(label, &wit.docs);
+                        self.copy_to_label(label, &wit.docs);
                     }
                 }
             }
             (WitType::Flags(names), TypeDefKind::Flags(wit)) => {
                 for label in names {
                     if let Some(wit) = wit.flags.iter().find(|wit| wit.name == label.wit) {
-                        self.label(label, &wit.docs);
+                        self.copy_to_label(label, &wit.docs);
                     }
                 }
             }

@@ -14,18 +14,18 @@ const ERROR_CASES: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "l
 /// Returns whether both functions have the types of the interface.
 pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
     let text = || WitType::String;
-    let are = |fields: &[Field], wanted: &[(&str, WitType)]| {
-        let same = |(field, (name, ty)): (&Field, &(&str, WitType))| field.label.wit == *name && field.ty == *ty;
-        fields.len() == wanted.len() && fields.iter().zip(wanted).all(same)
+    let has_fields = |fields: &[Field], expected: &[(&str, WitType)]| {
+        let is_same = |(field, (name, ty)): (&Field, &(&str, WitType))| field.label.wit == *name && field.ty == *ty;
+        fields.len() == expected.len() && fields.iter().zip(expected).all(is_same)
     };
     let is_definition = |ty: &WitType| {
-        let wanted = [
+        let expected = [
             ("name", text()),
             ("description", text()),
             ("input-schema", text()),
             ("output-schema", WitType::Option(Box::new(text()))),
         ];
-        matches!(ty, WitType::Record(fields) if are(fields, &wanted))
+        matches!(ty, WitType::Record(fields) if has_fields(fields, &expected))
     };
     let is_error = |ty: &WitType| {
         let WitType::Variant(cases) = ty else { return false };
@@ -35,12 +35,13 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
     tools.name == FUNCTIONS[0]
         && call.name == FUNCTIONS[1]
         && tools.params.is_empty()
-        && are(&call.params, &[("name", text()), ("arguments", text())])
+        && has_fields(&call.params, &[("name", text()), ("arguments", text())])
         && matches!(tools.outcome(), (Some(WitType::List(item)), Some(WitType::String)) if is_definition(item))
         && matches!(call.outcome(), (Some(ok), Some(error)) if is_tool_result(ok) && is_error(error))
 }
 
-/// Returns the definitions of the discovered tools for a plugin of this name, each with the index of the function that calls it.
+/// Returns the definitions of the discovered tools for a plugin of this name, each with the index of the function that calls
+/// it.
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
         let tools = dynamic.discovered.iter().flatten();

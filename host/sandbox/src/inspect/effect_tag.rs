@@ -1,7 +1,7 @@
 //! The doc tag `@effect`, with which an author claims the effect class of a function.
 //!
-//! The tag is a line of the docs: `@effect read`. It is removed from the docs, so that the model does not read it. A tag with another
-//! word claims nothing.
+//! The tag is a line of the docs: `@effect read`. It is removed from the docs, so that the model does not read it. If a tag has
+//! another word than the name of an effect class, the function claims nothing.
 
 use crate::values::types::Shape;
 use toolwit_core::EffectClass;
@@ -9,7 +9,7 @@ use toolwit_core::EffectClass;
 const TAG: &str = "@effect";
 
 /// Moves the tags from the docs of the functions to their effect classes.
-pub(super) fn take(shape: &mut Shape) {
+pub(super) fn apply(shape: &mut Shape) {
     for function in &mut shape.functions {
         let Some((docs, claim)) = function.docs.as_deref().and_then(split) else {
             continue;
@@ -19,7 +19,7 @@ pub(super) fn take(shape: &mut Shape) {
     }
 }
 
-/// Splits docs into the text without tags and the claimed class; `None` without a tag. Of several tags, the class with
+/// Splits docs into the text without tags and the claimed class. `None` for docs without a tag. Of several tags, the class with
 /// the most effects counts.
 fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if !docs.contains(TAG) {
@@ -40,11 +40,11 @@ fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if claims.is_empty() {
         return None;
     }
-    // A tag that claims nothing makes the claims of the other tags doubtful.
-    let claim = claims.into_iter().collect::<Option<Vec<EffectClass>>>();
+    // A tag without a valid class makes the claims of the other tags doubtful.
+    let valid_claims = claims.into_iter().collect::<Option<Vec<EffectClass>>>();
     Some((
         lines.join("\n").trim().to_owned(),
-        claim.and_then(|claims| claims.into_iter().max()),
+        valid_claims.and_then(|claims| claims.into_iter().max()),
     ))
 }
 

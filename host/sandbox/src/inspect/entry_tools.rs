@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
 
-/// Returns the entry tools of each resource, as indexes in `shape.functions`: the tools that return an instance and need no other
-/// instance. If there are none, the tools from which the fewest further calls lead to an instance.
+/// Returns the entry tools of each resource, as indexes in `shape.functions`: the tools that return an instance and need no
+/// other instance. If there are none, the tools from which the fewest further calls lead to an instance.
 ///
 /// For example, an order that only a method of a customer returns has the entry tools of the customer. A resource that
 /// no call returns has none.
@@ -15,24 +15,24 @@ pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let steps: Vec<_> = functions.map(|(index, function)| Step::of(index, function)).collect();
     let mut entries = vec![BTreeSet::new(); shape.resources.len()];
     loop {
-        let mut reached = vec![BTreeSet::new(); entries.len()];
+        let mut new_entries = vec![BTreeSet::new(); entries.len()];
         for step in &steps {
             let Some(tools) = step.entry_tools(&entries) else {
                 continue;
             };
-            let new = step.returns.iter().filter(|resource| entries[**resource].is_empty());
-            new.for_each(|resource| reached[*resource].extend(tools.iter().copied()));
+            let without_entries = step.returns.iter().filter(|resource| entries[**resource].is_empty());
+            without_entries.for_each(|resource| new_entries[*resource].extend(tools.iter().copied()));
         }
-        if reached.iter().all(BTreeSet::is_empty) {
+        if new_entries.iter().all(BTreeSet::is_empty) {
             return entries;
         }
-        for (entries, reached) in entries.iter_mut().zip(reached) {
-            entries.extend(reached);
+        for (entries, new_entries) in entries.iter_mut().zip(new_entries) {
+            entries.extend(new_entries);
         }
     }
 }
 
-/// A function, as a step from resources to resources.
+/// A function as a step from the resources that a call needs to the resources that it returns.
 struct Step {
     function: usize,
     /// The resources of which a call needs an instance.
@@ -60,9 +60,9 @@ impl Step {
         if self.needs.is_empty() {
             return Some(BTreeSet::from([self.function]));
         }
-        let needed: Vec<_> = self.needs.iter().map(|resource| &entries[*resource]).collect();
-        let is_reachable = needed.iter().all(|tools| !tools.is_empty());
-        is_reachable.then(|| needed.into_iter().flatten().copied().collect())
+        let entries_of_needs: Vec<_> = self.needs.iter().map(|resource| &entries[*resource]).collect();
+        let is_reachable = entries_of_needs.iter().all(|tools| !tools.is_empty());
+        is_reachable.then(|| entries_of_needs.into_iter().flatten().copied().collect())
     }
 }
 

@@ -3,10 +3,10 @@
 use toolwit_core::limits::{ByteCount, CallLimits, INSTANTIATION_STEPS_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The number of core instances of a slot of the pool. Components of large toolchains have about ten.
+/// The number of core instances in one slot of the engine's instance pool. Components of large toolchains have about ten.
 pub(crate) const CORE_INSTANCES_PER_SLOT: u32 = 16;
 
-/// The number of tables of a slot of the pool.
+/// The number of tables in one slot of the engine's instance pool.
 pub(crate) const TABLES_PER_SLOT: u32 = 4;
 
 /// The resources that one instance of a component allocates.
@@ -22,7 +22,7 @@ pub(crate) struct Footprint {
     pub(crate) memory_bytes: u64,
     /// The initial size of all tables, in elements.
     pub(crate) table_elements: u64,
-    /// Whether counting stopped at its limit, so that all counts are too low.
+    /// Whether counting stopped at its limit of steps or nesting depth, so that the counts may be too low.
     pub(crate) is_incomplete: bool,
 }
 
@@ -32,20 +32,20 @@ impl Footprint {
     /// # Errors
     /// [`ErrorKind::Instances`], [`ErrorKind::Memory`] or [`ErrorKind::TableElements`].
     pub(crate) fn require_within(&self, limits: &CallLimits, memory_bytes_max: u64) -> Result<(), Error> {
-        let parts_max = limits.instances_max as u64;
-        let parts = [
+        let count_max = limits.instances_max as u64;
+        let counts = [
             ("core instances", self.instances),
             ("memories", self.memories),
             ("tables", self.tables),
         ];
         let more = if self.is_incomplete { "more than " } else { "" };
-        if let Some((what, count)) = parts.into_iter().find(|(_, count)| *count > parts_max) {
-            let message = format!("each of its instances needs {more}{count} {what} and may have {parts_max}");
+        if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > count_max) {
+            let message = format!("each of its instances needs {more}{count} {what} and may have {count_max}");
             return Err(too_large(
                 ErrorKind::Instances,
                 message,
                 "instances_max",
-                parts_max,
+                count_max,
                 count,
             ));
         }
@@ -55,7 +55,7 @@ impl Footprint {
                 ErrorKind::Instances,
                 message,
                 "instances_max",
-                parts_max,
+                count_max,
                 self.instances,
             ));
         }

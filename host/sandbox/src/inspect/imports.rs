@@ -28,7 +28,8 @@ pub struct Import {
 }
 
 impl Import {
-    /// Returns the names by which the import declares capabilities: the interface, or its imported functions, without the version.
+    /// Returns the names by which the import declares capabilities: the interface, or its imported functions, without the
+    /// version.
     pub(crate) fn declaring_names(&self) -> impl Iterator<Item = String> {
         let interface = self.name.split('@').next().unwrap_or_default();
         let functions = self.functions.iter();
@@ -41,13 +42,13 @@ impl Import {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportSupport {
-    /// The host implements the import. Its use is denied unless it is granted.
+    /// The host implements the import, and denies every access through it that is not granted.
     Linked,
     /// The host implements the import as part of WASI 0.3, which the operator has to enable; see [`WasiVersions`].
     Wasi3,
     /// The import only defines types and needs no implementation.
     TypesOnly,
-    /// The host does not implement an interface of this name and version.
+    /// The host does not implement an import of this name and version.
     Unknown,
 }
 
@@ -105,7 +106,7 @@ pub enum WasiVersions {
     /// WASI 0.2 and 0.3.
     ///
     /// The grants, limits and refusals are the same. But wasmtime publishes no security patches for errors that only its
-    /// implementation of 0.3 has, so the operator has to enable it.
+    /// implementation of 0.3 has, so the operator has to enable WASI 0.3.
     Wasi2And3,
 }
 
@@ -162,7 +163,7 @@ fn require_implemented(imports: &[Import]) -> Result<(), Error> {
     Err(Error::new(ErrorKind::UnknownImport, Phase::Link, message).with_suggestion(suggestion))
 }
 
-/// Returns what the author of a component can do about an import that the host does not implement.
+/// Returns a fix for the author of a component with an import that the host does not implement.
 fn suggestion(import: &str) -> String {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     if interface.starts_with(PLUGIN_PACKAGE) {

@@ -44,12 +44,14 @@ pub struct Inspection {
     pub skipped: Vec<SkippedExport>,
     /// The imports.
     pub imports: Vec<Import>,
-    /// The reason why the WIT file next to the component is not used: it is unreadable, invalid, or of another component.
+    /// The problem of the WIT file next to the component: it is unreadable, invalid, or does not describe every function.
     pub wit_problem: Option<String>,
     /// The resources that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
-    /// For each of `tools`, the index in `shape.functions` of the function that runs it.
+    /// For each of `tools`, the index in `shape.functions` of the function that runs it. A discovered tool is run by the
+    /// function that calls dynamic tools.
     pub(crate) tool_functions: Vec<usize>,
+    /// The exports, with their types.
     pub(crate) shape: Arc<Shape>,
 }
 
@@ -61,16 +63,16 @@ pub struct EntityType {
     pub name: String,
     /// The doc comment of the resource in WIT.
     pub description: Option<String>,
-    /// The definitions of its methods, in the form that takes the entity's id as a parameter.
+    /// The definitions of its methods, except of the one that returns the id. Each takes the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
     /// The tools with which a conversation obtains the first instance. Their results contain one, or an entity whose
     /// methods lead to one.
     pub entry_tools: Vec<ToolId>,
 }
 
-/// The plugin name of a component, and the WIT file next to it.
+/// The context of a component in its package: the plugin's name, and the WIT file next to the component.
 #[derive(Clone, Copy, Debug)]
-pub struct ComponentOrigin<'a> {
+pub struct PackageContext<'a> {
     /// The plugin's name, the first part of its tools' ids.
     pub name: &'a str,
     /// The WIT file next to the component, which is read for its docs.
@@ -93,8 +95,8 @@ impl Inspection {
     /// [`ErrorKind::MalformedComponent`](toolwit_core::ErrorKind::MalformedComponent) or
     /// [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported), with the reason in one line. Unknown imports are not
     /// an error here; see [`Inspection::require_loadable`].
-    pub fn from_bytes(bytes: &[u8], origin: ComponentOrigin<'_>) -> Result<Self, Error> {
-        Self::from_bytes_with(bytes, origin, &Annotations::default())
+    pub fn from_bytes(bytes: &[u8], context: PackageContext<'_>) -> Result<Self, Error> {
+        Self::from_bytes_with(bytes, context, &Annotations::default())
     }
 
     /// Inspects a component, and applies the annotations of its package.
@@ -104,11 +106,11 @@ impl Inspection {
     /// annotation of an item that the component does not export.
     pub fn from_bytes_with(
         bytes: &[u8],
-        origin: ComponentOrigin<'_>,
+        context: PackageContext<'_>,
         annotations: &Annotations,
     ) -> Result<Self, Error> {
         let checked = check::check(bytes)?;
-        let (wit, mut wit_problem) = match wit_with_docs(&checked, origin) {
+        let (wit, mut wit_problem) = match wit_with_docs(&checked, context) {
             Ok(wit) => (wit, None),
             Err(problem) => (None, Some(problem)),
         };
@@ -123,7 +125,7 @@ impl Inspection {
         for (_, section) in sections.filter(|(name, _)| *name == package_docs::SECTION) {
             package_docs::apply(&mut shape, section);
         }
-        effect_tag::take(&mut shape);
+        effect_tag::apply(&mut shape);
         annotations.apply(&mut shape)?;
         let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let imports = imports::list(&checked);
@@ -142,7 +144,7 @@ impl Inspection {
             shape: Arc::new(shape),
             ..Self::empty(digest)
         };
-        Ok(inspection.with_definitions(origin.name))
+        Ok(inspection.with_definitions(context.name))
     }
 
     /// Creates the inspection of a component without imports and exports.
@@ -191,14 +193,15 @@ impl Inspection {
         }
     }
 
-    /// Returns the interface by which the component lists and calls its dynamic tools: `act:tools/tool-provider@0.1.0`.
+    /// Returns the interface by which the component lists and calls its dynamic tools, such as `act:tools/tool-provider@0.1.0`.
+    /// `None` for a component without dynamic tools.
     #[must_use]
     pub fn contract(&self) -> Option<&str> {
         let call = self.shape.dynamic.as_ref()?.contract.call();
         self.shape.functions.get(call)?.interface.as_deref()
     }
 
-    /// Returns the exports of the author that are not tools. Some toolchains add exports of their own.
+    /// Returns the exports that are not tools, except those that a toolchain added.
     pub fn skipped_exports_of_author(&self) -> impl Iterator<Item = &SkippedExport> {
         self.skipped
             .iter()
@@ -219,7 +222,7 @@ impl Inspection {
     }
 
     /// Adds the tools that were discovered earlier, from the JSON that [`Inspection::discovered_tools`] returned, for a plugin
-    /// of this name. Ignores any other text.
+    /// of this name. Ignores any other text, and all text if the component has no dynamic tools.
     #[must_use]
     pub fn with_discovered_tools(self, json: &str, plugin: &str) -> Self {
         match serde_json::from_str(json) {
@@ -246,32 +249,33 @@ impl Inspection {
     }
 }
 
-/// Prints the WIT of a component, including its embedded docs. `None` if the component is not valid or has no WIT to print.
-/// Blocks for milliseconds per megabyte.
+/// Prints the WIT of a component, including its embedded docs. `None` if the component is not valid, or if its WIT is empty or
+/// too long. Blocks for milliseconds per megabyte.
 #[must_use]
 pub fn component_wit(bytes: &[u8]) -> Option<String> {
     let checked = check::check(bytes).ok()?;
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name: "",
         adjacent_wit: None,
     };
-    let with_docs = wit_with_docs(&checked, origin).ok().flatten();
+    let with_docs = wit_with_docs(&checked, context).ok().flatten();
     wit_text::print(&with_docs.or_else(|| docs::decode_component(bytes))?)
 }
 
-/// Returns the WIT of a component with its docs, if it has any that can be read.
-pub(super) fn wit_of(bytes: &[u8], origin: ComponentOrigin<'_>) -> Option<wit_parser::Resolve> {
-    wit_with_docs(&check::check(bytes).ok()?, origin).ok()?
+/// Returns the WIT of a component with its docs, from the component or from the file next to it. `None` if neither has WIT that
+/// can be read.
+pub(super) fn wit_of(bytes: &[u8], context: PackageContext<'_>) -> Option<wit_parser::Resolve> {
+    wit_with_docs(&check::check(bytes).ok()?, context).ok()?
 }
 
-/// Returns WIT with docs: the package or the source of a bindings macro in the component, otherwise the file next to it.
-/// The error is the reason why that file cannot be used.
+/// Returns WIT with docs: from the WIT sections of the component, otherwise from the WIT text that a bindings macro embedded,
+/// otherwise from the file next to the component. The error is the reason why that file cannot be used.
 fn wit_with_docs(
     checked: &CheckedComponent<'_>,
-    origin: ComponentOrigin<'_>,
+    context: PackageContext<'_>,
 ) -> Result<Option<wit_parser::Resolve>, String> {
     let embedded = docs::decode_packages(checked.wit_sections()).or_else(|| docs::parse_sources(&checked.wit_sources));
-    match (embedded, origin.adjacent_wit) {
+    match (embedded, context.adjacent_wit) {
         (Some(wit), _) => Ok(Some(wit)),
         (None, None) => Ok(None),
         (None, Some(AdjacentWit::Text(text))) => docs::parse_wit(text).map(Some),
@@ -287,6 +291,7 @@ impl<'a> CheckedComponent<'a> {
         sections.map(|(_, bytes)| *bytes)
     }
 
+    /// Returns whether the component embeds WIT, valid or not.
     fn has_wit(&self) -> bool {
         self.wit_sections().next().is_some() || !self.wit_sources.is_empty()
     }

@@ -19,14 +19,16 @@ enum Item {
     Component(usize, usize),
     /// An index into [`Simulation::instances`].
     Instance(usize),
-    /// An import from the host, which instantiates nothing.
+    /// An item that the component does not define, such as an import from the host.
     Foreign,
 }
 
 /// The index spaces of one instantiation.
 #[derive(Default)]
 struct Scope {
+    /// The items of each [`Space`].
     items: [Vec<Item>; 3],
+    /// The scope in which the component is defined.
     outer: Option<usize>,
 }
 
@@ -40,7 +42,7 @@ pub(crate) struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Simulates the instantiation of the first definition.
+    /// Simulates the instantiation of the first definition, which is the component itself.
     pub(crate) fn run(definitions: &'a [Vec<Step>]) -> Footprint {
         let mut simulation = Self {
             definitions,
@@ -55,18 +57,19 @@ impl<'a> Simulation<'a> {
         simulation.footprint
     }
 
-    fn get(&self, scope: usize, space: Space, index: u32) -> Item {
+    fn item(&self, scope: usize, space: Space, index: u32) -> Item {
         let items = &self.scopes[scope].items[space as usize];
         let item = usize::try_from(index).ok().and_then(|index| items.get(index));
         item.copied().unwrap_or(Item::Foreign)
     }
 
-    fn group(&mut self, scope: usize, named: &'a [NamedItem]) -> Option<Exports<'a>> {
-        self.take_steps(named.len())?;
-        let items = named.iter();
+    /// Returns the items by name. `None` if the simulation exceeds its limits.
+    fn items_by_name(&mut self, scope: usize, items: &'a [NamedItem]) -> Option<Exports<'a>> {
+        self.take_steps(items.len())?;
+        let items = items.iter();
         Some(
             items
-                .map(|named| (named.name.as_str(), self.get(scope, named.space, named.index)))
+                .map(|named| (named.name.as_str(), self.item(scope, named.space, named.index)))
                 .collect(),
         )
     }
@@ -102,18 +105,18 @@ impl<'a> Simulation<'a> {
         for step in &definitions[definition] {
             self.take_steps(1)?;
             if let Step::Export(named) = step {
-                exports.insert(&named.name, self.get(scope, named.space, named.index));
+                exports.insert(&named.name, self.item(scope, named.space, named.index));
             }
-            if let Some((space, item)) = self.step(scope, step, args, depth)? {
+            if let Some((space, item)) = self.simulate(scope, step, args, depth)? {
                 self.scopes[scope].items[space as usize].push(item);
             }
         }
         Some(exports)
     }
 
-    /// Simulates one step. Returns the item that it adds, with the index space; the outer `None` if the simulation
-    /// exceeds its limits.
-    fn step(
+    /// Simulates one step. Returns the item that the step adds, with its index space, or `Some(None)` if it adds no item.
+    /// `None` if the simulation exceeds its limits.
+    fn simulate(
         &mut self,
         scope: usize,
         step: &'a Step,
@@ -124,38 +127,38 @@ impl<'a> Simulation<'a> {
             Step::DefineModule(module) => (Space::Module, Item::Module(*module)),
             Step::DefineComponent(inner) => (Space::Component, Item::Component(*inner, scope)),
             Step::Import(space, name) => (*space, args.get(name.as_str()).copied().unwrap_or(Item::Foreign)),
-            Step::Export(named) => (named.space, self.get(scope, named.space, named.index)),
-            Step::InstanceFromExports(named) => {
-                let exports = self.group(scope, named)?;
+            Step::Export(named) => (named.space, self.item(scope, named.space, named.index)),
+            Step::InstanceFromExports(items) => {
+                let exports = self.items_by_name(scope, items)?;
                 (Space::Instance, self.add_instance(exports))
             }
             Step::AliasExport(space, instance, name) => {
-                let item = match self.get(scope, Space::Instance, *instance) {
-                    Item::Instance(at) => self.instances[at].get(name.as_str()).copied(),
+                let item = match self.item(scope, Space::Instance, *instance) {
+                    Item::Instance(index) => self.instances[index].get(name.as_str()).copied(),
                     _ => None,
                 };
                 (*space, item.unwrap_or(Item::Foreign))
             }
             Step::AliasOuter(space, count, index) => {
-                let mut from = Some(scope);
+                let mut outer = Some(scope);
                 for _ in 0..(*count).min(COMPONENT_DEPTH_MAX as u32) {
-                    from = from.and_then(|scope| self.scopes[scope].outer);
+                    outer = outer.and_then(|scope| self.scopes[scope].outer);
                 }
                 (
                     *space,
-                    from.map_or(Item::Foreign, |from| self.get(from, *space, *index)),
+                    outer.map_or(Item::Foreign, |outer| self.item(outer, *space, *index)),
                 )
             }
             Step::InstantiateModule(index) => {
-                match self.get(scope, Space::Module, *index) {
+                match self.item(scope, Space::Module, *index) {
                     Item::Module(module) => self.footprint.add(&module),
                     _ => self.footprint.add(&Footprint::default()),
                 }
                 return Some(None);
             }
-            Step::Instantiate(component, args) => match self.get(scope, Space::Component, *component) {
+            Step::Instantiate(component, args) => match self.item(scope, Space::Component, *component) {
                 Item::Component(inner, parent) => {
-                    let args = self.group(scope, args)?;
+                    let args = self.items_by_name(scope, args)?;
                     let exports = self.instantiate(inner, Some(parent), &args, depth + 1)?;
                     (Space::Instance, self.add_instance(exports))
                 }

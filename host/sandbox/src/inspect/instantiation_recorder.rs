@@ -1,4 +1,4 @@
-//! Records the definitions and instantiations of a component while it is parsed.
+//! The recorder of a component's definitions and instantiations.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance, Payload,
@@ -20,16 +20,25 @@ enum OpenDefinition {
     Module(Footprint),
 }
 
-/// One step of the instantiation of a component.
+/// One step of the instantiation of a component. Indexes refer to the index space of the item.
 pub(crate) enum Step {
+    /// A module, with the resources that one instance allocates.
     DefineModule(Footprint),
+    /// A component, with the index of its steps.
     DefineComponent(usize),
+    /// The import of an item, with its name.
     Import(Space, String),
+    /// The alias of an item that an instance exports: the index of the instance, and the name of the export.
     AliasExport(Space, u32, String),
+    /// The alias of an item of an outer component: the number of components outwards, and the index of the item.
     AliasOuter(Space, u32, u32),
+    /// The instantiation of a module, with its index.
     InstantiateModule(u32),
+    /// The instantiation of a component: its index, and its arguments.
     Instantiate(u32, Vec<NamedItem>),
+    /// An instance that groups existing items.
     InstanceFromExports(Vec<NamedItem>),
+    /// The export of an item.
     Export(NamedItem),
 }
 
@@ -82,19 +91,19 @@ impl InstantiationRecorder {
         self.open.len()
     }
 
-    /// Records the definitions of one part of the component.
+    /// Records the steps of one payload of the parser.
     pub(crate) fn read(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
         match payload {
             Payload::ModuleSection { .. } => self.open.push(OpenDefinition::Module(Footprint::default())),
             Payload::ComponentSection { .. } => {
                 let definition = self.definitions.len();
                 self.definitions.push(Vec::new());
-                self.step(Step::DefineComponent(definition));
+                self.add_step(Step::DefineComponent(definition));
                 self.open.push(OpenDefinition::Component(definition));
             }
             Payload::End(_) => {
                 if let Some(OpenDefinition::Module(module)) = self.open.pop() {
-                    self.step(Step::DefineModule(module));
+                    self.add_step(Step::DefineModule(module));
                 }
             }
             _ => {
@@ -105,7 +114,7 @@ impl InstantiationRecorder {
         Ok(())
     }
 
-    fn step(&mut self, step: Step) {
+    fn add_step(&mut self, step: Step) {
         if let Some(OpenDefinition::Component(definition)) = self.open.last() {
             self.definitions[*definition].push(step);
         }
@@ -145,7 +154,7 @@ impl InstantiationRecorder {
                 for import in section.clone() {
                     let import = import?;
                     if let Some(space) = Space::of(import.ty.kind()) {
-                        self.step(Step::Import(space, import.name.name.to_owned()));
+                        self.add_step(Step::Import(space, import.name.name.to_owned()));
                     }
                 }
             }
@@ -153,7 +162,7 @@ impl InstantiationRecorder {
                 for export in section.clone() {
                     let export = export?;
                     if let Some(named) = NamedItem::new(export.name.name, export.kind, export.index) {
-                        self.step(Step::Export(named));
+                        self.add_step(Step::Export(named));
                     }
                 }
             }
@@ -165,7 +174,7 @@ impl InstantiationRecorder {
             Payload::InstanceSection(section) => {
                 for instance in section.clone() {
                     if let Instance::Instantiate { module_index, .. } = instance? {
-                        self.step(Step::InstantiateModule(module_index));
+                        self.add_step(Step::InstantiateModule(module_index));
                     }
                 }
             }
@@ -187,7 +196,7 @@ impl InstantiationRecorder {
                 name,
             } => {
                 if let Some(space) = Space::of(*kind) {
-                    self.step(Step::AliasExport(space, *instance_index, (*name).to_owned()));
+                    self.add_step(Step::AliasExport(space, *instance_index, (*name).to_owned()));
                 }
             }
             ComponentAlias::Outer { kind, count, index } => {
@@ -196,7 +205,7 @@ impl InstantiationRecorder {
                     ComponentOuterAliasKind::Component => Space::Component,
                     ComponentOuterAliasKind::CoreType | ComponentOuterAliasKind::Type => return,
                 };
-                self.step(Step::AliasOuter(space, *count, *index));
+                self.add_step(Step::AliasOuter(space, *count, *index));
             }
             ComponentAlias::CoreInstanceExport { .. } => {}
         }
@@ -219,11 +228,11 @@ impl InstantiationRecorder {
                 )
             }
         };
-        self.step(step);
+        self.add_step(step);
     }
 
-    /// Counts the resources that one instance allocates. The component must be valid.
-    pub(crate) fn count(&self) -> Footprint {
+    /// Returns the resources that one instance allocates. The component must be valid.
+    pub(crate) fn footprint(&self) -> Footprint {
         Simulation::run(&self.definitions)
     }
 }

@@ -13,12 +13,12 @@ pub(crate) fn has_interface_types(before: &Function, after: &Function) -> bool {
         ("arguments", WitType::String),
     ]);
     let artifact = record(&[("kind", WitType::String), ("value", WitType::String)]);
-    let text = || WitType::Option(Box::new(WitType::String));
+    let optional_text = || WitType::Option(Box::new(WitType::String));
     let outcome = record(&[
         ("for-llm", WitType::String),
-        ("for-user", text()),
+        ("for-user", optional_text()),
         ("is-error", WitType::Bool),
-        ("value", text()),
+        ("value", optional_text()),
         ("artifacts", WitType::List(Box::new(artifact))),
     ]);
     let decision = [
@@ -47,13 +47,13 @@ fn record(fields: &[(&str, WitType)]) -> WitType {
     WitType::Record(fields.iter().map(field).collect())
 }
 
-fn has_params(function: &Function, wanted: &[(&str, &WitType)]) -> bool {
-    let same = |(param, (name, ty)): (&Field, &(&str, &WitType))| param.label.wit == *name && param.ty == **ty;
-    function.params.len() == wanted.len() && function.params.iter().zip(wanted).all(same)
+fn has_params(function: &Function, expected: &[(&str, &WitType)]) -> bool {
+    let is_same = |(param, (name, ty)): (&Field, &(&str, &WitType))| param.label.wit == *name && param.ty == **ty;
+    function.params.len() == expected.len() && function.params.iter().zip(expected).all(is_same)
 }
 
-fn returns(function: &Function, wanted: &[(&str, Option<WitType>)]) -> bool {
-    let same = |(case, (name, ty)): (&Case, &(&str, Option<WitType>))| case.label.wit == *name && case.ty == *ty;
+fn returns(function: &Function, expected: &[(&str, Option<WitType>)]) -> bool {
+    let is_same = |(case, (name, ty)): (&Case, &(&str, Option<WitType>))| case.label.wit == *name && case.ty == *ty;
     matches!(&function.result, Some(WitType::Variant(cases))
-        if cases.len() == wanted.len() && cases.iter().zip(wanted).all(same))
+        if cases.len() == expected.len() && cases.iter().zip(expected).all(is_same))
 }

@@ -1,5 +1,5 @@
-//! The interfaces that the host implements, by name and version. Inspection checks imports against this table, and linking
-//! implements it.
+//! The interfaces that the host implements, by name and version. Inspection checks imports against this table, and `link`
+//! implements them.
 
 use semver::{Version, VersionReq};
 
@@ -35,7 +35,7 @@ pub(crate) const NEAR_HOST: &str = "near:agent/host";
 /// in name.
 pub(crate) const NEAR_HOST_VERSIONS: [&str; 3] = ["0.2.0", "0.3.0", "0.4.1"];
 
-/// The versions of `near:agent/host`, as a requirement.
+/// All versions of `near:agent/host` that the host implements.
 const NEAR_VERSIONS: &str = ">=0.2.0, <0.5.0";
 
 /// The versions of WASI 0.2 that the host implements.
@@ -78,8 +78,8 @@ pub(super) const WASI_INTERFACES: [&str; 29] = [
     "wasi:sockets/udp-create-socket",
 ];
 
-/// The interfaces of WASI 0.3 that a component can import if the operator has enabled it. An interface that cannot be guarded like
-/// its predecessor of WASI 0.2 is not among them.
+/// The interfaces of WASI 0.3 that a component can import if the operator has enabled WASI 0.3. An interface that cannot be
+/// guarded like its predecessor of WASI 0.2 is not listed.
 const WASI3_INTERFACES: [&str; 23] = [
     "wasi:cli/environment",
     "wasi:cli/exit",

@@ -6,7 +6,7 @@ use serde::Serialize;
 use wit_parser::{InterfaceId, Resolve, WorldItem};
 
 use super::annotations::Annotations;
-use super::inspection::{ComponentOrigin, Inspection, wit_of};
+use super::inspection::{Inspection, PackageContext, wit_of};
 use crate::values::types::{Function, Shape};
 use toolwit_core::Error;
 
@@ -20,7 +20,7 @@ const VAGUE_NAMES: [&str; 12] = [
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LintRule {
-    /// The WIT file next to the component cannot be used.
+    /// The WIT file next to the component is unreadable, invalid, or does not describe every function.
     Wit,
     /// A function or a resource has no doc comment.
     MissingDocs,
@@ -61,18 +61,18 @@ impl Lint {
 ///
 /// # Errors
 /// Those of [`Inspection::from_bytes_with`].
-pub fn lint(bytes: &[u8], origin: ComponentOrigin<'_>, annotations: &Annotations) -> Result<Vec<Lint>, Error> {
-    let inspection = Inspection::from_bytes_with(bytes, origin, annotations)?;
+pub fn lint(bytes: &[u8], context: PackageContext<'_>, annotations: &Annotations) -> Result<Vec<Lint>, Error> {
+    let inspection = Inspection::from_bytes_with(bytes, context, annotations)?;
     let mut findings = Vec::new();
     if let Some(problem) = &inspection.wit_problem {
-        let file = format!("{}.wit", origin.name);
+        let file = format!("{}.wit", context.name);
         let suggestion = "replace it by the WIT from which the component was built, or delete it";
         findings.push(Lint::new(LintRule::Wit, file, problem.clone(), suggestion));
     }
     lint_shape(&inspection.shape, &mut findings);
-    duplicates(&inspection, &mut findings);
-    if let Some(wit) = wit_of(bytes, origin) {
-        unused(&wit, &mut findings);
+    lint_names(&inspection, &mut findings);
+    if let Some(wit) = wit_of(bytes, context) {
+        lint_unused_interfaces(&wit, &mut findings);
     }
     findings.sort_by(|a, b| (a.rule, &a.subject).cmp(&(b.rule, &b.subject)));
     Ok(findings)
@@ -117,7 +117,7 @@ fn subject(function: &Function) -> String {
     }
 }
 
-fn duplicates(inspection: &Inspection, findings: &mut Vec<Lint>) {
+fn lint_names(inspection: &Inspection, findings: &mut Vec<Lint>) {
     let mut owners: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for tool in &inspection.tools {
         owners.entry(tool.name()).or_default().push(format!("`{}`", tool.id));
@@ -129,10 +129,10 @@ fn duplicates(inspection: &Inspection, findings: &mut Vec<Lint>) {
     }
 }
 
-/// Finds interfaces with functions that no world imports or exports. A package whose worlds export nothing is a
-/// dependency, and need not be used completely.
-fn unused(wit: &Resolve, findings: &mut Vec<Lint>) {
-    let is_of =
+/// Finds the interfaces with functions that no world imports or exports. Skips packages whose worlds export nothing: they are
+/// dependencies, and need not be used completely.
+fn lint_unused_interfaces(wit: &Resolve, findings: &mut Vec<Lint>) {
+    let is_interface =
         |item: &WorldItem, wanted: InterfaceId| matches!(item, WorldItem::Interface { id, .. } if *id == wanted);
     let is_used = |id: InterfaceId| {
         let mut worlds = wit.worlds.iter();
@@ -141,7 +141,7 @@ fn unused(wit: &Resolve, findings: &mut Vec<Lint>) {
                 .imports
                 .values()
                 .chain(world.exports.values())
-                .any(|item| is_of(item, id))
+                .any(|item| is_interface(item, id))
         })
     };
     let own_worlds = wit.worlds.iter().filter(|(_, world)| !world.exports.is_empty());

@@ -1,4 +1,4 @@
-//! The docs of functions from a `package-docs` section, which other tools write into components.
+//! The docs of functions from a `package-docs` section, which other toolchains write into components.
 //!
 //! Two formats exist: JSON after a byte `1`, in which each function is an object with `docs`, and plain JSON, in which each
 //! function is a string. Both identify interfaces without their package, and do not relate types to the functions that use
@@ -37,15 +37,15 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
 fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
     const LISTS: [&str; 3] = ["funcs", "func_exports", "functions"];
     LISTS.iter().find_map(|list| {
-        let entry = &scope[*list][function];
-        entry.as_str().or_else(|| entry["docs"].as_str())
+        let function = &scope[*list][function];
+        function.as_str().or_else(|| function["docs"].as_str())
     })
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::{ComponentOrigin, Inspection};
+    use crate::{Inspection, PackageContext};
 
     fn description_with(section: &[u8]) -> String {
         let mut bytes = wat::parse_str(
@@ -64,7 +64,7 @@ mod tests {
         wasm_encoder::ComponentSection::append_to_component(&section, &mut bytes);
         let inspection = Inspection::from_bytes(
             &bytes,
-            ComponentOrigin {
+            PackageContext {
                 name: "calc",
                 adjacent_wit: None,
             },

@@ -21,7 +21,7 @@ use crate::values::types::{
 };
 use toolwit_core::limits::{COMPONENT_PARTS_MAX, FUNCTIONS_MAX};
 
-/// The maximum length of the name of a function or an interface, in bytes.
+/// The maximum length of the name of a function, an interface or a resource, in bytes.
 const EXPORT_BYTES_MAX: usize = 512;
 
 /// The maximum number of skipped exports that are reported.
@@ -45,9 +45,9 @@ pub(crate) fn reflect(checked: &CheckedComponent<'_>, wit: Option<&Resolve>) -> 
 }
 
 struct ExportReader<'a> {
-    reader: TypeReader<'a>,
+    type_reader: TypeReader<'a>,
     exports: &'a [&'a str],
-    /// The WIT of the component, if it is embedded.
+    /// The WIT of the component, embedded or from the file next to it.
     wit: Option<&'a Resolve>,
     /// The number of parts of the types that have been read.
     parts: usize,
@@ -59,12 +59,12 @@ impl<'a> ExportReader<'a> {
         let mut imported = HashMap::new();
         for name in &checked.imports {
             if let Some(item) = checked.types.component_item_for_import(name) {
-                let found = resources_of(&checked.types, name, &item.ty).into_iter();
-                imported.extend(found.map(|(id, name)| (id, shortened(&name))));
+                let resources = resources_of(&checked.types, name, &item.ty).into_iter();
+                imported.extend(resources.map(|(id, name)| (id, shortened(&name))));
             }
         }
         let mut reader = Self {
-            reader: TypeReader {
+            type_reader: TypeReader {
                 types: &checked.types,
                 imported,
                 exported: HashMap::new(),
@@ -78,19 +78,20 @@ impl<'a> ExportReader<'a> {
         reader
     }
 
-    /// Collects the exported resources first: functions of one interface may use resources of a later one.
+    /// Collects the exported resources. Call it before functions are read: functions of one interface may use resources of a
+    /// later one.
     fn collect_resources(&mut self) {
-        let mut seen = HashSet::new();
+        let mut visited = HashSet::new();
         for export in self.exports {
-            let Some(item) = self.reader.types.component_item_for_export(export) else {
+            let Some(item) = self.type_reader.types.component_item_for_export(export) else {
                 continue;
             };
             let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
-            for (id, name) in resources_of(self.reader.types, export, &item.ty) {
-                if self.reader.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !seen.insert(id) {
+            for (id, name) in resources_of(self.type_reader.types, export, &item.ty) {
+                if self.type_reader.imported.contains_key(&id) || name.len() > EXPORT_BYTES_MAX || !visited.insert(id) {
                     continue;
                 }
-                self.reader
+                self.type_reader
                     .exported
                     .insert(id, ResourceIndex(self.shape.resources.len()));
                 self.shape.resources.push(Resource {
@@ -108,12 +109,12 @@ impl<'a> ExportReader<'a> {
     }
 
     fn read_export(&mut self, name: &str) {
-        let Some(item) = self.reader.types.component_item_for_export(name) else {
+        let Some(item) = self.type_reader.types.component_item_for_export(name) else {
             return;
         };
         match &item.ty {
             _ if TOOLCHAIN_EXPORTS.contains(&name) && !self.is_authored(name) => self.skip(name, ADDED_BY_TOOLCHAIN),
-            ComponentEntityType::Func(id) => self.read_function(None, name, &self.reader.types[*id]),
+            ComponentEntityType::Func(id) => self.read_function(None, name, &self.type_reader.types[*id]),
             ComponentEntityType::Instance(id) if is_command(name) => self.read_command(name, *id),
             ComponentEntityType::Instance(id) if name.starts_with(PLUGIN_PACKAGE) => self.read_plugin_export(name, *id),
             ComponentEntityType::Instance(id) if let Some(contract) = ContractInterface::of(name) => {
@@ -127,9 +128,9 @@ impl<'a> ExportReader<'a> {
             }
             ComponentEntityType::Instance(id) => {
                 let interface: Arc<str> = name.into();
-                for (function, item) in &self.reader.types[*id].exports {
+                for (function, item) in &self.type_reader.types[*id].exports {
                     if let ComponentEntityType::Func(id) = &item.ty {
-                        self.read_function(Some(&interface), function, &self.reader.types[*id]);
+                        self.read_function(Some(&interface), function, &self.type_reader.types[*id]);
                     }
                 }
             }
@@ -140,6 +141,7 @@ impl<'a> ExportReader<'a> {
         }
     }
 
+    /// Returns whether a world of the WIT exports a function of this name.
     fn is_authored(&self, export: &str) -> bool {
         let worlds = self.wit.into_iter().flat_map(|wit| wit.worlds.iter());
         worlds
@@ -147,6 +149,7 @@ impl<'a> ExportReader<'a> {
             .any(|item| matches!(item, WorldItem::Function(function) if function.name == export))
     }
 
+    /// Records that an export is not a tool. After [`SKIPPED_MAX`] exports, one entry stands for all others.
     fn skip(&mut self, export: &str, reason: impl Into<String>) {
         match self.shape.skipped.len() {
             len if len < SKIPPED_MAX => self.shape.skipped.push(SkippedExport {
@@ -163,7 +166,7 @@ impl<'a> ExportReader<'a> {
 
     fn read_function(&mut self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) {
         let read = if self.shape.functions.len() < FUNCTIONS_MAX {
-            self.function(interface, export, ty)
+            self.reflect_function(interface, export, ty)
         } else {
             Err(format!("the component exports more than {FUNCTIONS_MAX} functions"))
         };
@@ -180,7 +183,7 @@ impl<'a> ExportReader<'a> {
     }
 
     /// Reads a function. Also returns the number of parts of its types.
-    fn function(
+    fn reflect_function(
         &self,
         interface: Option<&Arc<str>>,
         export: &str,
@@ -195,17 +198,17 @@ impl<'a> ExportReader<'a> {
             parts.add_name(name)?;
             params.push(Field {
                 label: Label::new(name),
-                ty: self.reader.read(*param, &mut parts)?,
+                ty: self.type_reader.read(*param, &mut parts)?,
             });
         }
         let result = ty
             .result
-            .map(|result| self.reader.read(result, &mut parts))
+            .map(|result| self.type_reader.read(result, &mut parts))
             .transpose()?;
-        if result.as_ref().is_some_and(holds_hidden_streams) {
+        if result.as_ref().is_some_and(holds_uncounted_streams) {
             return Err("its result has streams in a list or a variant, which is not supported".to_owned());
         }
-        let (kind, name) = self.kind(interface, export, &params, result.as_ref())?;
+        let (kind, name) = self.kind_and_name(interface, export, &params, result.as_ref())?;
         if matches!(kind, FunctionKind::Method(_)) {
             params.remove(0);
         }
@@ -231,7 +234,7 @@ impl<'a> ExportReader<'a> {
     }
 
     /// Returns the kind and the short name of a function, from an export such as `[method]customer.get-average-spend`.
-    fn kind(
+    fn kind_and_name(
         &self,
         interface: Option<&Arc<str>>,
         export: &str,
@@ -255,10 +258,11 @@ impl<'a> ExportReader<'a> {
                 _ => Err(missing()),
             },
             ("static", _, _) => {
-                let is_this = |known: &Resource| known.name == resource && known.interface.as_ref() == interface;
-                let found = self.shape.resources.iter().position(is_this);
+                let is_named =
+                    |exported: &Resource| exported.name == resource && exported.interface.as_ref() == interface;
+                let index = self.shape.resources.iter().position(is_named);
                 Ok((
-                    FunctionKind::Static(ResourceIndex(found.ok_or_else(missing)?)),
+                    FunctionKind::Static(ResourceIndex(index.ok_or_else(missing)?)),
                     name.to_owned(),
                 ))
             }
@@ -277,7 +281,7 @@ fn wasi_reason(interface: &str) -> &'static str {
     }
 }
 
-/// Cuts an untrusted name to [`EXPORT_BYTES_MAX`] characters.
+/// Cuts an untrusted name to [`EXPORT_BYTES_MAX`] characters, and marks the cut with `…`.
 pub(crate) fn shortened(name: &str) -> String {
     let mut shown: String = name.chars().take(EXPORT_BYTES_MAX).collect();
     if shown.len() < name.len() {
@@ -286,18 +290,19 @@ pub(crate) fn shortened(name: &str) -> String {
     shown
 }
 
-/// Returns whether a value of a type can contain streams whose number is not known before the call.
-fn holds_hidden_streams(ty: &WitType) -> bool {
+/// Returns whether a type has streams in a list or a variant. The number of streams in a value is then not known before the
+/// call.
+fn holds_uncounted_streams(ty: &WitType) -> bool {
     match ty {
         WitType::List(item) => item.holds_streams(),
         WitType::Variant(cases) => cases
             .iter()
             .filter_map(|case| case.ty.as_ref())
             .any(WitType::holds_streams),
-        WitType::Option(item) => holds_hidden_streams(item),
-        WitType::Tuple(items) => items.iter().any(holds_hidden_streams),
-        WitType::Record(fields) => fields.iter().any(|field| holds_hidden_streams(&field.ty)),
-        WitType::Result { ok, err } => ok.iter().chain(err).any(|ty| holds_hidden_streams(ty)),
+        WitType::Option(item) => holds_uncounted_streams(item),
+        WitType::Tuple(items) => items.iter().any(holds_uncounted_streams),
+        WitType::Record(fields) => fields.iter().any(|field| holds_uncounted_streams(&field.ty)),
+        WitType::Result { ok, err } => ok.iter().chain(err).any(|ty| holds_uncounted_streams(ty)),
         _ => false,
     }
 }
@@ -329,20 +334,20 @@ fn resources_of(types: &Types, name: &str, ty: &ComponentEntityType) -> Vec<(Res
 impl Shape {
     /// Assigns the methods to their resources, and identifies the methods that return the id and the description.
     fn assign_methods(&mut self) {
-        for (at, function) in self.functions.iter().enumerate() {
-            let FunctionKind::Method(ResourceIndex(index)) = function.kind else {
+        for (index, function) in self.functions.iter().enumerate() {
+            let FunctionKind::Method(ResourceIndex(resource)) = function.kind else {
                 continue;
             };
-            let Some(resource) = self.resources.get_mut(index) else {
+            let Some(resource) = self.resources.get_mut(resource) else {
                 continue;
             };
-            resource.methods.push(at);
+            resource.methods.push(index);
             if !function.params.is_empty() {
                 continue;
             }
             match (function.name.as_str(), &function.result) {
-                ("id", Some(WitType::String)) => resource.id = Some(at),
-                ("describe", Some(result)) if !result.holds_resources() => resource.describe = Some(at),
+                ("id", Some(WitType::String)) => resource.id = Some(index),
+                ("describe", Some(result)) if !result.holds_resources() => resource.describe = Some(index),
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The reason why a validator refuses a component.
+//! The reasons why validation refuses a component.
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -10,7 +10,8 @@ pub(super) enum Refusal {
         /// The position of the error in the bytes.
         offset: usize,
     },
-    /// The bytes are not a valid component, and have the names that tools give to async functions. A draft had other names and types.
+    /// The bytes are not a valid component, but have names that toolchains give to async functions. The component was probably
+    /// built for a draft, whose names and types were different.
     Draft { message: String },
     /// The component is valid, but uses a proposal that no engine of the host supports. The message names the proposal.
     MissingFeature(String),

@@ -9,18 +9,18 @@ const SIGNATURE_BYTES_MAX: usize = 2 << 10;
 /// The maximum depth of the types in a signature.
 const DEPTH_MAX: usize = 16;
 
-/// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` for a function
-/// whose signature is too long, or that uses resources.
+/// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` for a
+/// function whose signature is too long, or that uses resources.
 pub(super) fn signature(types: &Types, function: &ComponentFuncType) -> Option<String> {
     let mut writer = Writer {
         types,
         text: String::from("("),
     };
-    writer.list(function.params.iter().map(|(_, ty)| ty), 0)?;
+    writer.write_types(function.params.iter().map(|(_, ty)| ty), 0)?;
     writer.push(")")?;
     if let Some(result) = &function.result {
         writer.push("->")?;
-        writer.value(result, 0)?;
+        writer.write_type(result, 0)?;
     }
     Some(writer.text)
 }
@@ -36,33 +36,33 @@ impl Writer<'_> {
         (self.text.len() <= SIGNATURE_BYTES_MAX).then_some(())
     }
 
-    fn value(&mut self, ty: &ComponentValType, depth: usize) -> Option<()> {
+    fn write_type(&mut self, ty: &ComponentValType, depth: usize) -> Option<()> {
         match ty {
             ComponentValType::Primitive(primitive) => self.push(&primitive.to_string()),
-            ComponentValType::Type(id) if depth < DEPTH_MAX => self.defined(&self.types[*id], depth + 1),
+            ComponentValType::Type(id) if depth < DEPTH_MAX => self.write_defined(&self.types[*id], depth + 1),
             ComponentValType::Type(_) => None,
         }
     }
 
-    fn list<'b>(&mut self, types: impl Iterator<Item = &'b ComponentValType>, depth: usize) -> Option<()> {
+    fn write_types<'b>(&mut self, types: impl Iterator<Item = &'b ComponentValType>, depth: usize) -> Option<()> {
         for (at, ty) in types.enumerate() {
             if at > 0 {
                 self.push(",")?;
             }
-            self.value(ty, depth)?;
+            self.write_type(ty, depth)?;
         }
         Some(())
     }
 
-    fn generic(&mut self, name: &str, ty: &ComponentValType, depth: usize) -> Option<()> {
+    fn write_generic(&mut self, name: &str, ty: &ComponentValType, depth: usize) -> Option<()> {
         self.push(name)?;
         self.push("<")?;
-        self.value(ty, depth)?;
+        self.write_type(ty, depth)?;
         self.push(">")
     }
 
     /// Writes fields or cases: `record{name:string}`.
-    fn named<'b>(
+    fn write_members<'b>(
         &mut self,
         kind: &str,
         items: impl Iterator<Item = (&'b str, Option<&'b ComponentValType>)>,
@@ -77,36 +77,36 @@ impl Writer<'_> {
             self.push(name)?;
             if let Some(ty) = ty {
                 self.push(":")?;
-                self.value(ty, depth)?;
+                self.write_type(ty, depth)?;
             }
         }
         self.push("}")
     }
 
-    fn defined(&mut self, ty: &ComponentDefinedType, depth: usize) -> Option<()> {
+    fn write_defined(&mut self, ty: &ComponentDefinedType, depth: usize) -> Option<()> {
         match ty {
             ComponentDefinedType::Primitive(primitive) => self.push(&primitive.to_string()),
-            ComponentDefinedType::List { element, .. } => self.generic("list", element, depth),
-            ComponentDefinedType::Option { ty, .. } => self.generic("option", ty, depth),
-            ComponentDefinedType::Stream { ty: Some(ty), .. } => self.generic("stream", ty, depth),
+            ComponentDefinedType::List { element, .. } => self.write_generic("list", element, depth),
+            ComponentDefinedType::Option { ty, .. } => self.write_generic("option", ty, depth),
+            ComponentDefinedType::Stream { ty: Some(ty), .. } => self.write_generic("stream", ty, depth),
             ComponentDefinedType::Tuple(tuple) => {
                 self.push("tuple<")?;
-                self.list(tuple.types.iter(), depth)?;
+                self.write_types(tuple.types.iter(), depth)?;
                 self.push(">")
             }
             ComponentDefinedType::Record(record) => {
                 let fields = record.fields.iter().map(|(name, ty)| (name.as_str(), Some(ty)));
-                self.named("record", fields, depth)
+                self.write_members("record", fields, depth)
             }
             ComponentDefinedType::Variant(variant) => {
                 let cases = variant
                     .cases
                     .iter()
                     .map(|(name, case)| (name.as_str(), case.ty.as_ref()));
-                self.named("variant", cases, depth)
+                self.write_members("variant", cases, depth)
             }
             ComponentDefinedType::Enum(names) => {
-                self.named("enum", names.iter().map(|name| (name.as_str(), None)), depth)
+                self.write_members("enum", names.iter().map(|name| (name.as_str(), None)), depth)
             }
             ComponentDefinedType::Result {
                 ok: Some(ok),
@@ -114,7 +114,7 @@ impl Writer<'_> {
                 ..
             } => {
                 self.push("result<")?;
-                self.list([ok, err].into_iter(), depth)?;
+                self.write_types([ok, err].into_iter(), depth)?;
                 self.push(">")
             }
             // No known interface has the other types.

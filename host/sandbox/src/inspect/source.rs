@@ -27,7 +27,7 @@ pub(crate) enum Source {
     Bytes(Arc<[u8]>),
 }
 
-/// A component file, with its bytes as long as they are retained. Clones share them.
+/// A component file, with its bytes as long as they are retained. Clones share the retained bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct ComponentFile {
     path: PathBuf,
@@ -52,7 +52,7 @@ impl ComponentFile {
 struct RetainedBytes(Arc<[u8]>);
 
 impl RetainedBytes {
-    /// Counts bytes. Returns `None` if the limit is reached.
+    /// Counts bytes. Returns `None` if they exceed the limit.
     fn new(bytes: Arc<[u8]>) -> Option<Self> {
         let size = bytes.len() as u64;
         // Created before the check, so that dropping it corrects the count.
@@ -69,8 +69,8 @@ impl Drop for RetainedBytes {
 }
 
 impl Source {
-    /// Reads a file into memory, so that a later change of the file does not matter. Does nothing for a file that has changed
-    /// already, and at the limit of the process.
+    /// Reads a file into memory, so that a later change of the file does not matter. Does nothing for a file that has already
+    /// changed or cannot be read, or if it would exceed the limit of the process.
     pub(crate) fn retain(&self, digest: &str, size: u64, bytes_max: u64) {
         let Self::File(file) = self else { return };
         let mut retained = file.retained();
@@ -107,11 +107,11 @@ fn read_unchanged(path: &Path, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>
             .with_suggestion("load the plugin directory again")
             .with_source(error)
     })?;
-    let found: String = Sha256::digest(&bytes)
+    let found_digest: String = Sha256::digest(&bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    if found != digest {
+    if found_digest != digest {
         let message = "the component file changed after it was inspected";
         return Err(Error::new(ErrorKind::Io, Phase::Load, message)
             .with_suggestion("load the plugin directory again")

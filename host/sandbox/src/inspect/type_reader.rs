@@ -10,19 +10,19 @@ use wasmparser::types::Types;
 use crate::values::types::{Case, Field, Label, ResourceIndex, WitType};
 use toolwit_core::limits::{FUNCTION_PARTS_MAX, TYPE_DEPTH_MAX};
 
-/// The number of name bytes that count as one part.
+/// The number of bytes of a name that count as one additional part.
 const NAME_BYTES_PER_PART: usize = 32;
 
 /// Reads the types of a component's functions. An error is the reason why tools cannot use the type.
 pub(crate) struct TypeReader<'a> {
     pub(crate) types: &'a Types,
-    /// The imported resources, with the names of the imports.
+    /// The imported resources, with their names.
     pub(crate) imported: HashMap<ResourceId, String>,
-    /// The exported resources.
+    /// The exported resources, with their indexes in the shape.
     pub(crate) exported: HashMap<ResourceId, ResourceIndex>,
 }
 
-/// Counts the parts of the types of a function.
+/// Counts the parts of the types of a function: each type that occurs in them, and each name of a parameter, field or case.
 #[derive(Default)]
 pub(crate) struct Parts(usize);
 
@@ -39,7 +39,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Counts a name: one part, and another for every [`NAME_BYTES_PER_PART`] bytes.
+    /// Counts a name: one part, and an additional one for every [`NAME_BYTES_PER_PART`] bytes.
     pub(crate) fn add_name(&mut self, name: &str) -> Result<(), String> {
         self.add(1 + name.len() / NAME_BYTES_PER_PART)
     }

@@ -11,8 +11,8 @@ use toolwit_core::text::printable;
 /// The maximum size of printed WIT, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// Prints the WIT packages of a component, except those of WASI. `None` if there are no such packages, or if the text is too
-/// long.
+/// Prints the WIT packages of a component, except those of WASI. `None` if there are no such packages, if one cannot be
+/// printed, or if the text is too long.
 pub(crate) fn print(wit: &Resolve) -> Option<String> {
     let own = wit
         .packages
@@ -36,7 +36,7 @@ pub(crate) fn print(wit: &Resolve) -> Option<String> {
     (!printed.is_empty()).then_some(printed)
 }
 
-/// Returns the signature of a function as its description, for a function without docs.
+/// Describes a function without docs: by its signature, or as a program.
 pub(crate) fn plain_description(function: &Function, name: &str, plugin: &str) -> String {
     if function.kind == FunctionKind::Command {
         return format!(

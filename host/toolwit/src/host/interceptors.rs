@@ -70,7 +70,7 @@ impl Interceptors {
 
     /// Returns the context with the interceptors, which then apply to the calls that a call without a conversation starts.
     pub(super) fn add_to_context(&self, context: ToolContext) -> ToolContext {
-        self.0.add_to_context(context)
+        self.0.carried_by(context)
     }
 }
 
@@ -85,7 +85,7 @@ impl Decorator for InterceptorCarrier {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        tool.call(arguments, &self.0.add_to_context(context.clone())).await
+        tool.call(arguments, &self.0.carried_by(context.clone())).await
     }
 }
 

@@ -133,7 +133,7 @@ fn local(shell: &mut Shell, arguments: &[String]) -> Result {
             locals.entry(name.to_owned()).or_insert(before);
         }
         if let Some(value) = value {
-            shell.set(name, value);
+            shell.set_variable(name, value);
         }
     }
     Ok(Outcome::default())
@@ -153,15 +153,17 @@ fn read(shell: &mut Shell, arguments: &[String]) -> Result {
     if let Some(name) = names.iter().find(|name| !is_name(name)) {
         return Err(format!("`{name}` is not the name of a variable"));
     }
-    let Some((mut line, mut is_complete)) = shell.input.line() else {
+    let Some((mut line, mut is_complete)) = shell.input.take_line() else {
         for name in names {
-            shell.set(name, "");
+            shell.set_variable(name, "");
         }
         return Ok(Outcome::status(1));
     };
     while !is_raw && is_complete && line.ends_with('\\') {
         line.pop();
-        let Some((next, ends)) = shell.input.line() else { break };
+        let Some((next, ends)) = shell.input.take_line() else {
+            break;
+        };
         line.push_str(&next);
         is_complete = ends;
     }
@@ -187,10 +189,10 @@ fn assign(shell: &mut Shell, names: &[String], line: &str) {
     };
     for name in first {
         let end = rest.find(|c| separators.contains(c)).unwrap_or(rest.len());
-        shell.set(name, &rest[..end]);
+        shell.set_variable(name, &rest[..end]);
         rest = rest[end..].trim_start_matches(is_blank);
         let mark = rest.chars().next().filter(|c| separators.contains(*c));
         rest = rest[mark.map_or(0, char::len_utf8)..].trim_start_matches(is_blank);
     }
-    shell.set(last, rest);
+    shell.set_variable(last, rest);
 }

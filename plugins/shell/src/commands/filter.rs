@@ -5,7 +5,7 @@ use std::fs;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Options, Result, inputs, parse_count, read};
+use super::{Options, Result, parse_count, read_file, read_inputs};
 use crate::execute::{Outcome, Shell};
 
 pub(super) fn run(shell: &Shell, name: &str, arguments: &[String], input: &str) -> Result {
@@ -18,8 +18,9 @@ pub(super) fn run(shell: &Shell, name: &str, arguments: &[String], input: &str) 
     }
 }
 
-/// Compiles a pattern of `grep` or `sed`. Basic patterns escape the operators that extended ones do not.
-pub(super) fn pattern(text: &str, is_extended: bool, ignores_case: bool) -> std::result::Result<Regex, String> {
+/// Compiles a pattern of `grep` or `sed`. In a basic pattern, operators such as `+` are escaped, and unescaped ones are
+/// characters; in an extended pattern, it is the other way round.
+pub(super) fn compile_pattern(text: &str, is_extended: bool, ignores_case: bool) -> std::result::Result<Regex, String> {
     let mut translated = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
@@ -53,12 +54,12 @@ fn grep(shell: &Shell, arguments: &[String], input: &str) -> Result {
             text = format!("{start}{open}{text}{close}{end}");
         }
     }
-    let regex = pattern(&text, is_extended, options.has('i'))?;
+    let regex = compile_pattern(&text, is_extended, options.has('i'))?;
     let is_recursive = options.has('r') || options.has('R');
     let mut files = if is_recursive {
         Vec::new()
     } else {
-        inputs(shell, &options.operands, input)?
+        read_inputs(shell, &options.operands, input)?
     };
     if is_recursive {
         let here = [".".to_owned()];
@@ -67,7 +68,7 @@ fn grep(shell: &Shell, arguments: &[String], input: &str) -> Result {
         } else {
             &options.operands
         } {
-            below(shell, root, 0, &mut files);
+            read_text_files_below(shell, root, 0, &mut files);
         }
     }
     let limit = options.value('m').map_or(Ok(usize::MAX), parse_count)?;
@@ -91,14 +92,14 @@ fn grep(shell: &Shell, arguments: &[String], input: &str) -> Result {
         } else if options.has('c') && !options.has('q') {
             outcome.stdout.push_str(&format!("{prefix}{}\n", lines.len()));
         } else if !options.has('q') && !options.has('l') {
-            print(&lines, &prefix, &regex, &options, &mut outcome.stdout);
+            print_lines(&lines, &prefix, &regex, &options, &mut outcome.stdout);
         }
     }
     Ok(outcome)
 }
 
 /// Prints matching lines, or with `-o` their matching parts.
-fn print(lines: &[(&str, usize)], prefix: &str, regex: &Regex, options: &Options, output: &mut String) {
+fn print_lines(lines: &[(&str, usize)], prefix: &str, regex: &Regex, options: &Options, output: &mut String) {
     for (line, number) in lines {
         let number = if options.has('n') {
             format!("{number}:")
@@ -106,8 +107,8 @@ fn print(lines: &[(&str, usize)], prefix: &str, regex: &Regex, options: &Options
             String::new()
         };
         if options.has('o') {
-            let found = regex.find_iter(line);
-            output.extend(found.map(|found| format!("{prefix}{number}{}\n", found.as_str())));
+            let matches = regex.find_iter(line);
+            output.extend(matches.map(|part| format!("{prefix}{number}{}\n", part.as_str())));
         } else {
             output.push_str(&format!("{prefix}{number}{line}\n"));
         }
@@ -115,11 +116,11 @@ fn print(lines: &[(&str, usize)], prefix: &str, regex: &Regex, options: &Options
 }
 
 /// Reads all text files below a path. Links are not followed.
-fn below(shell: &Shell, name: &str, depth: usize, files: &mut Vec<(String, String)>) {
-    let path = shell.path(name);
+fn read_text_files_below(shell: &Shell, name: &str, depth: usize, files: &mut Vec<(String, String)>) {
+    let path = shell.resolve_path(name);
     if path.is_file() {
         files.extend(
-            read(shell, name)
+            read_file(shell, name)
                 .ok()
                 .filter(|text| !text.contains('\0'))
                 .map(|text| (name.to_owned(), text)),
@@ -136,13 +137,13 @@ fn below(shell: &Shell, name: &str, depth: usize, files: &mut Vec<(String, Strin
         let parent = name.trim_end_matches('/');
         names
             .iter()
-            .for_each(|child| below(shell, &format!("{parent}/{child}"), depth + 1, files));
+            .for_each(|child| read_text_files_below(shell, &format!("{parent}/{child}"), depth + 1, files));
     }
 }
 
-/// The text of all inputs, as lines.
+/// Returns the lines of all inputs.
 fn all_lines(shell: &Shell, files: &[String], input: &str) -> std::result::Result<Vec<String>, String> {
-    let texts = inputs(shell, files, input)?;
+    let texts = read_inputs(shell, files, input)?;
     Ok(texts
         .iter()
         .flat_map(|(_, text)| text.lines())
@@ -150,7 +151,7 @@ fn all_lines(shell: &Shell, files: &[String], input: &str) -> std::result::Resul
         .collect())
 }
 
-fn joined(lines: &[String]) -> Outcome {
+fn lines_output(lines: &[String]) -> Outcome {
     Outcome::output(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
@@ -197,7 +198,7 @@ fn sort(shell: &Shell, arguments: &[String], input: &str) -> Result {
     if options.has('u') {
         lines.dedup_by(|a, b| compare(a, b).is_eq());
     }
-    Ok(joined(&lines))
+    Ok(lines_output(&lines))
 }
 
 /// Reads the number at the start of a text, or 0.
@@ -229,7 +230,7 @@ fn uniq(shell: &Shell, arguments: &[String], input: &str) -> Result {
             line
         }
     });
-    Ok(joined(&lines.collect::<Vec<_>>()))
+    Ok(lines_output(&lines.collect::<Vec<_>>()))
 }
 
 fn cut(shell: &Shell, arguments: &[String], input: &str) -> Result {
@@ -240,7 +241,10 @@ fn cut(shell: &Shell, arguments: &[String], input: &str) -> Result {
         (None, Some(list)) => (list, false),
         _ => return Err("it needs one of `-f` and `-c`".to_owned()),
     };
-    let ranges: Vec<(usize, usize)> = list.split(',').map(range).collect::<std::result::Result<_, _>>()?;
+    let ranges: Vec<(usize, usize)> = list
+        .split(',')
+        .map(parse_range)
+        .collect::<std::result::Result<_, _>>()?;
     let is_picked = |number: usize| ranges.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let mut lines = Vec::new();
     for line in all_lines(shell, &options.operands, input)? {
@@ -259,11 +263,11 @@ fn cut(shell: &Shell, arguments: &[String], input: &str) -> Result {
             lines.push(line);
         }
     }
-    Ok(joined(&lines))
+    Ok(lines_output(&lines))
 }
 
 /// Parses `3`, `2-4`, `2-` or `-4`.
-fn range(text: &str) -> std::result::Result<(usize, usize), String> {
+fn parse_range(text: &str) -> std::result::Result<(usize, usize), String> {
     let Some((first, last)) = text.split_once('-') else {
         return parse_count(text).map(|number| (number, number));
     };
@@ -282,7 +286,7 @@ fn tr(arguments: &[String], input: &str) -> Result {
         options
             .operands
             .get(at)
-            .map(|text| characters(text))
+            .map(|text| expand_set(text))
             .unwrap_or_default()
     };
     let (from, to) = (set(0), set(1));
@@ -315,7 +319,7 @@ fn tr(arguments: &[String], input: &str) -> Result {
 }
 
 /// Expands a set such as `a-z`, `[:upper:]` or `\n`.
-fn characters(text: &str) -> Vec<char> {
+fn expand_set(text: &str) -> Vec<char> {
     let text = super::value::unescape(text);
     let text = text
         .replace("[:lower:]", "a-z")

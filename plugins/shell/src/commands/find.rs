@@ -14,7 +14,7 @@ struct Search {
     name: Option<(Pattern, MatchOptions)>,
     kind: Option<char>,
     depth_max: usize,
-    is_empty: bool,
+    requires_empty: bool,
 }
 
 pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result {
@@ -27,11 +27,11 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result {
     let here = [".".to_owned()];
     let mut outcome = Outcome::default();
     for root in if roots.is_empty() { &here[..] } else { roots } {
-        if root == "/" || shell.is_root(root) && !shell.path(root).is_dir() {
+        if root == "/" || shell.is_root(root) && !shell.resolve_path(root).is_dir() {
             for granted in shell.roots() {
                 visit(shell, granted, 0, &search, &mut outcome);
             }
-        } else if let Err(error) = shell.path(root).symlink_metadata() {
+        } else if let Err(error) = shell.resolve_path(root).symlink_metadata() {
             outcome.stderr.push_str(&format!("find: {}\n", describe(root, &error)));
             outcome.status = 1;
         } else {
@@ -46,12 +46,12 @@ fn parse(arguments: &[String]) -> std::result::Result<Search, String> {
         name: None,
         kind: None,
         depth_max: DEPTH_MAX,
-        is_empty: false,
+        requires_empty: false,
     };
     let mut rest = arguments.iter();
     while let Some(option) = rest.next() {
         if option == "-empty" {
-            search.is_empty = true;
+            search.requires_empty = true;
             continue;
         }
         if option == "-print" {
@@ -78,9 +78,9 @@ fn parse(arguments: &[String]) -> std::result::Result<Search, String> {
     Ok(search)
 }
 
-/// Adds a path and those below it, in the order of names. Links are not followed.
+/// Prints a path and those below it that match, in the order of names. Links are not followed.
 fn visit(shell: &Shell, name: &str, depth: usize, search: &Search, outcome: &mut Outcome) {
-    let path = shell.path(name);
+    let path = shell.resolve_path(name);
     let kind = path.symlink_metadata().map(|metadata| metadata.file_type());
     let letter = match &kind {
         Ok(kind) if kind.is_symlink() => 'l',
@@ -100,13 +100,13 @@ fn visit(shell: &Shell, name: &str, depth: usize, search: &Search, outcome: &mut
         _ => path.metadata().is_ok_and(|metadata| metadata.len() == 0),
     };
     let base = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
-    let is_found = search
+    let is_match = search
         .name
         .as_ref()
         .is_none_or(|(pattern, options)| pattern.matches_with(base, *options))
         && search.kind.is_none_or(|kind| kind == letter)
-        && (!search.is_empty || is_empty);
-    if is_found {
+        && (!search.requires_empty || is_empty);
+    if is_match {
         outcome.stdout.push_str(&format!("{name}\n"));
     }
     if depth < search.depth_max {

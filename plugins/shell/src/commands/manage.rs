@@ -26,7 +26,7 @@ fn ls(shell: &Shell, arguments: &[String]) -> Result {
     };
     let mut outcome = Outcome::default();
     for operand in operands {
-        let path = shell.path(operand);
+        let path = shell.resolve_path(operand);
         if path == Path::new("/") {
             outcome
                 .stdout
@@ -34,7 +34,7 @@ fn ls(shell: &Shell, arguments: &[String]) -> Result {
             continue;
         }
         if path.is_file() || options.has('d') && path.is_dir() {
-            outcome.stdout.push_str(&line(&path, operand, &options));
+            outcome.stdout.push_str(&listing_line(&path, operand, &options));
             continue;
         }
         let entries = match fs::read_dir(&path) {
@@ -54,14 +54,16 @@ fn ls(shell: &Shell, arguments: &[String]) -> Result {
         names.retain(|name| !name.starts_with('.') || options.has('a') || options.has('A'));
         names.sort();
         for name in names {
-            outcome.stdout.push_str(&line(&path.join(&name), &name, &options));
+            outcome
+                .stdout
+                .push_str(&listing_line(&path.join(&name), &name, &options));
         }
     }
     Ok(outcome)
 }
 
-/// The line of a file: `d`, `l` or `-`, the size and the name with `-l`, else the name.
-fn line(path: &Path, name: &str, options: &Options) -> String {
+/// Formats the line of a file: with `-l`, its kind (`d`, `l` or `-`), size and name; otherwise its name.
+fn listing_line(path: &Path, name: &str, options: &Options) -> String {
     let metadata = path.symlink_metadata();
     let is_directory = metadata.as_ref().is_ok_and(fs::Metadata::is_dir);
     let mark = if options.has('F') && is_directory { "/" } else { "" };
@@ -80,15 +82,15 @@ fn line(path: &Path, name: &str, options: &Options) -> String {
 fn mkdir(shell: &Shell, arguments: &[String]) -> Result {
     let options = Options::parse(arguments, "p", "")?;
     for operand in &options.operands {
-        let path = shell.path(operand);
-        let created = if !options.has('p') {
+        let path = shell.resolve_path(operand);
+        let result = if !options.has('p') {
             fs::create_dir(&path)
         } else if path.is_dir() {
             Ok(())
         } else {
             fs::create_dir_all(&path)
         };
-        created.map_err(|error| describe(operand, &error))?;
+        result.map_err(|error| describe(operand, &error))?;
     }
     Ok(Outcome::default())
 }
@@ -96,46 +98,46 @@ fn mkdir(shell: &Shell, arguments: &[String]) -> Result {
 fn rm(shell: &Shell, arguments: &[String]) -> Result {
     let options = Options::parse(arguments, "rRf", "")?;
     for operand in &options.operands {
-        let path = shell.path(operand);
+        let path = shell.resolve_path(operand);
         if shell.is_root(operand) {
             return Err(format!("{operand}: is a granted directory"));
         }
-        let removed = match path.symlink_metadata() {
+        let result = match path.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() && (options.has('r') || options.has('R')) => fs::remove_dir_all(&path),
             Ok(metadata) if metadata.is_dir() => return Err(format!("{operand}: is a directory; use `-r`")),
             Ok(_) => fs::remove_file(&path),
             Err(_) if options.has('f') => Ok(()),
             Err(error) => Err(error),
         };
-        removed.map_err(|error| describe(operand, &error))?;
+        result.map_err(|error| describe(operand, &error))?;
     }
     Ok(Outcome::default())
 }
 
 fn touch(shell: &Shell, arguments: &[String]) -> Result {
     for operand in arguments {
-        let opened = fs::OpenOptions::new()
+        let result = fs::OpenOptions::new()
             .append(true)
             .create(true)
-            .open(shell.path(operand));
-        opened.map_err(|error| describe(operand, &error))?;
+            .open(shell.resolve_path(operand));
+        result.map_err(|error| describe(operand, &error))?;
     }
     Ok(Outcome::default())
 }
 
-/// `cp` and `mv`.
+/// Runs `cp` or `mv`.
 fn transfer(shell: &Shell, moves: bool, arguments: &[String]) -> Result {
     let options = Options::parse(arguments, "rRafp", "")?;
     let Some((target, sources)) = options.operands.split_last().filter(|(_, sources)| !sources.is_empty()) else {
         return Err("it needs a source and a target".to_owned());
     };
-    let target_path = shell.path(target);
+    let target_path = shell.resolve_path(target);
     let is_directory = target_path.is_dir();
     if sources.len() > 1 && !is_directory {
         return Err(format!("{target}: is not a directory"));
     }
     for source in sources {
-        let from = shell.path(source);
+        let from = shell.resolve_path(source);
         let to = match from.file_name() {
             Some(name) if is_directory => target_path.join(name),
             _ => target_path.clone(),
@@ -143,7 +145,7 @@ fn transfer(shell: &Shell, moves: bool, arguments: &[String]) -> Result {
         if to.starts_with(&from) {
             return Err(format!("{source}: cannot be copied into itself"));
         }
-        let done = if moves {
+        let result = if moves {
             fs::rename(&from, &to)
         } else if from.is_dir() {
             if !options.flags.contains(['r', 'R', 'a']) {
@@ -153,7 +155,7 @@ fn transfer(shell: &Shell, moves: bool, arguments: &[String]) -> Result {
         } else {
             fs::copy(&from, &to).map(|_| ())
         };
-        done.map_err(|error| describe(source, &error))?;
+        result.map_err(|error| describe(source, &error))?;
     }
     Ok(Outcome::default())
 }

@@ -59,14 +59,14 @@ pub(crate) fn run(shell: &mut Shell, name: &str, arguments: &[String], input: &s
     result.unwrap_or_else(|message| Outcome::failure(1, &format!("{name}: {message}")))
 }
 
-/// The names of the commands, for `command -v`.
+/// The names of the commands, except those of `builtin`, for `command -v`.
 const NAMES: [&str; 33] = [
     "[", "basename", "cat", "cd", "cp", "cut", "dirname", "echo", "false", "find", "grep", "head", "ls", "mkdir", "mv",
     "printf", "pwd", "rm", "sed", "seq", "sort", "tail", "tee", "test", "touch", "tr", "true", "uniq", "wc", "xargs",
     ":", ".", "export",
 ];
 
-/// `command NAME …` runs a command, `command -v NAME` and `type NAME` tell whether there is one.
+/// Runs a command for `command NAME …`. For `command -v NAME` and `type NAME`, prints the name if the command exists.
 fn command(shell: &mut Shell, name: &str, arguments: &[String], input: &str) -> Result {
     let names = match (name, arguments) {
         ("command", [flag, names @ ..]) if flag == "-v" => names,
@@ -110,11 +110,11 @@ fn xargs(shell: &mut Shell, arguments: &[String], input: &str) -> Result {
 }
 
 /// Reads a text file. Bytes that are not UTF-8 are replaced.
-pub(crate) fn read(shell: &Shell, name: &str) -> std::result::Result<String, String> {
+pub(crate) fn read_file(shell: &Shell, name: &str) -> std::result::Result<String, String> {
     if name == "/dev/null" {
         return Ok(String::new());
     }
-    let path = shell.path(name);
+    let path = shell.resolve_path(name);
     let failed = |error: io::Error| describe(name, &error);
     let metadata = fs::metadata(&path).map_err(failed)?;
     if metadata.is_dir() {
@@ -128,7 +128,7 @@ pub(crate) fn read(shell: &Shell, name: &str) -> std::result::Result<String, Str
 }
 
 /// Reads the files of a command, or the input without files. `-` is the input.
-fn inputs(shell: &Shell, files: &[String], input: &str) -> std::result::Result<Vec<(String, String)>, String> {
+fn read_inputs(shell: &Shell, files: &[String], input: &str) -> std::result::Result<Vec<(String, String)>, String> {
     if files.is_empty() || files.iter().any(|file| file == "-") {
         shell.reads_input.set(true);
     }
@@ -139,7 +139,7 @@ fn inputs(shell: &Shell, files: &[String], input: &str) -> std::result::Result<V
         let text = if file == "-" {
             input.to_owned()
         } else {
-            read(shell, file)?
+            read_file(shell, file)?
         };
         Ok((file.clone(), text))
     };
@@ -163,7 +163,7 @@ pub(crate) fn describe(name: &str, error: &io::Error) -> String {
     format!("{name}: {reason}")
 }
 
-/// The options and operands of a command.
+/// The parsed options and operands of a command.
 struct Options {
     flags: String,
     values: Vec<(char, String)>,

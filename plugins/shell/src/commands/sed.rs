@@ -4,7 +4,7 @@ use std::fs;
 
 use regex::Regex;
 
-use super::{Options, Result, describe, filter::pattern, inputs};
+use super::{Options, Result, describe, filter::compile_pattern, read_inputs};
 use crate::execute::{Outcome, Shell};
 
 /// A command of a script, and the lines to which it applies.
@@ -45,10 +45,10 @@ pub(super) fn run(shell: &Shell, arguments: &[String], input: &str) -> Result {
     let edits = parse(&scripts.join("\n"), is_extended)?;
     let (prints, in_place) = (!options.has('n'), options.has('i'));
     let mut output = String::new();
-    for (name, text) in inputs(shell, &options.operands, input)? {
-        let edited = apply(&edits, &text, prints);
+    for (name, text) in read_inputs(shell, &options.operands, input)? {
+        let edited = apply_edits(&edits, &text, prints);
         if in_place && !options.operands.is_empty() {
-            fs::write(shell.path(&name), edited).map_err(|error| describe(&name, &error))?;
+            fs::write(shell.resolve_path(&name), edited).map_err(|error| describe(&name, &error))?;
         } else {
             output.push_str(&edited);
         }
@@ -56,7 +56,7 @@ pub(super) fn run(shell: &Shell, arguments: &[String], input: &str) -> Result {
     Ok(Outcome::output(output))
 }
 
-fn apply(edits: &[Edit], text: &str, prints: bool) -> String {
+fn apply_edits(edits: &[Edit], text: &str, prints: bool) -> String {
     let total = text.lines().count();
     let mut output = String::new();
     'lines: for (line, number) in text.lines().zip(1..) {
@@ -103,14 +103,14 @@ fn parse(script: &str, is_extended: bool) -> std::result::Result<Vec<Edit>, Stri
     let mut edits = Vec::new();
     let mut rest = script.trim_start_matches([' ', ';', '\n']);
     while !rest.is_empty() {
-        let (address, after) = address(rest, is_extended)?;
+        let (address, after) = parse_address(rest, is_extended)?;
         let after = after.trim_start();
         let mut characters = after.chars();
         let action;
         (action, rest) = match characters.next() {
             Some('d') => (Action::Delete, characters.as_str()),
             Some('p') => (Action::Print, characters.as_str()),
-            Some('s') => substitute(characters.as_str(), is_extended)?,
+            Some('s') => parse_substitution(characters.as_str(), is_extended)?,
             _ => return Err(format!("`{after}` is not supported; use `s`, `p` or `d`")),
         };
         edits.push(Edit { address, action });
@@ -122,15 +122,15 @@ fn parse(script: &str, is_extended: bool) -> std::result::Result<Vec<Edit>, Stri
     Ok(edits)
 }
 
-fn address(text: &str, is_extended: bool) -> std::result::Result<(Address, &str), String> {
+fn parse_address(text: &str, is_extended: bool) -> std::result::Result<(Address, &str), String> {
     if let Some(rest) = text.strip_prefix('$') {
         return Ok((Address::Last, rest));
     }
     if let Some(rest) = text.strip_prefix('/') {
-        let (regex, rest) = delimited(rest, '/')?;
-        return Ok((Address::Matching(pattern(&regex, is_extended, false)?), rest));
+        let (regex, rest) = read_until(rest, '/')?;
+        return Ok((Address::Matching(compile_pattern(&regex, is_extended, false)?), rest));
     }
-    let (first, rest) = number(text);
+    let (first, rest) = take_number(text);
     let Some(first) = first else {
         return Ok((Address::All, text));
     };
@@ -140,22 +140,22 @@ fn address(text: &str, is_extended: bool) -> std::result::Result<(Address, &str)
     if let Some(rest) = rest.strip_prefix('$') {
         return Ok((Address::Lines(first, usize::MAX), rest));
     }
-    match number(rest) {
+    match take_number(rest) {
         (Some(last), rest) => Ok((Address::Lines(first, last), rest)),
         (None, _) => Err("only numbers and `$` can end a range of lines".to_owned()),
     }
 }
 
-fn number(text: &str) -> (Option<usize>, &str) {
+fn take_number(text: &str) -> (Option<usize>, &str) {
     let end = text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len());
     (text[..end].parse().ok(), &text[end..])
 }
 
-/// Parses the rest of `s/pattern/replacement/flags`.
-fn substitute(text: &str, is_extended: bool) -> std::result::Result<(Action, &str), String> {
+/// Parses the rest of `s/pattern/replacement/flags`, after the `s`. Also returns the text after the command.
+fn parse_substitution(text: &str, is_extended: bool) -> std::result::Result<(Action, &str), String> {
     let delimiter = text.chars().next().ok_or("`s` needs a pattern")?;
-    let (regex, rest) = delimited(&text[delimiter.len_utf8()..], delimiter)?;
-    let (replacement, rest) = delimited(rest, delimiter)?;
+    let (regex, rest) = read_until(&text[delimiter.len_utf8()..], delimiter)?;
+    let (replacement, rest) = read_until(rest, delimiter)?;
     let end = rest
         .find(|next: char| !next.is_ascii_alphanumeric())
         .unwrap_or(rest.len());
@@ -164,7 +164,7 @@ fn substitute(text: &str, is_extended: bool) -> std::result::Result<(Action, &st
         return Err(format!("the flag `{flag}` of `s` is not supported"));
     }
     let action = Action::Substitute {
-        pattern: pattern(&regex, is_extended, flags.contains(['i', 'I']))?,
+        pattern: compile_pattern(&regex, is_extended, flags.contains(['i', 'I']))?,
         replacement: replacement_of(&replacement),
         is_global: flags.contains('g'),
         prints: flags.contains('p'),
@@ -172,8 +172,8 @@ fn substitute(text: &str, is_extended: bool) -> std::result::Result<(Action, &st
     Ok((action, rest))
 }
 
-/// Reads up to a delimiter. An escaped delimiter is an ordinary character.
-fn delimited(text: &str, delimiter: char) -> std::result::Result<(String, &str), String> {
+/// Reads up to a delimiter. An escaped delimiter is an ordinary character. Also returns the text after the delimiter.
+fn read_until(text: &str, delimiter: char) -> std::result::Result<(String, &str), String> {
     let mut part = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {

@@ -53,6 +53,7 @@ impl Condition<'_> {
         is_next
     }
 
+    /// Evaluates conditions that are joined by `-o`.
     fn any(&mut self) -> Truth {
         let mut is_true = self.all()?;
         while self.take("-o") {
@@ -61,6 +62,7 @@ impl Condition<'_> {
         Ok(is_true)
     }
 
+    /// Evaluates conditions that are joined by `-a`.
     fn all(&mut self) -> Truth {
         let mut is_true = self.one()?;
         while self.take("-a") {
@@ -69,6 +71,7 @@ impl Condition<'_> {
         Ok(is_true)
     }
 
+    /// Evaluates one condition, up to a limit of depth.
     fn one(&mut self) -> Truth {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -111,7 +114,7 @@ impl Condition<'_> {
     }
 
     fn unary(&self, operator: &str, operand: &str) -> Truth {
-        let path = self.shell.path(operand);
+        let path = self.shell.resolve_path(operand);
         Ok(match operator {
             "-z" => operand.is_empty(),
             "-n" => !operand.is_empty(),
@@ -142,7 +145,7 @@ fn compare(a: &str, operator: &str, b: &str) -> Truth {
         ">" => return Ok(a > b),
         _ => {}
     }
-    let (a, b) = (super::value::integer(a)?, super::value::integer(b)?);
+    let (a, b) = (super::value::parse_integer(a)?, super::value::parse_integer(b)?);
     Ok(match operator {
         "-eq" => a == b,
         "-ne" => a != b,

@@ -3,24 +3,24 @@
 use std::fs;
 use std::io::Write as _;
 
-use super::{Options, Result, describe, inputs, parse_count};
+use super::{Options, Result, describe, parse_count, read_inputs};
 use crate::execute::{Outcome, Shell};
 
 /// Default number of lines of `head` and `tail`.
-const LINES: usize = 10;
+const LINES_DEFAULT: usize = 10;
 
 pub(super) fn run(shell: &Shell, name: &str, arguments: &[String], input: &str) -> Result {
     match name {
         "cat" => cat(shell, arguments, input),
         "wc" => wc(shell, arguments, input),
         "tee" => tee(shell, arguments, input),
-        _ => part(shell, name == "head", arguments, input),
+        _ => head_or_tail(shell, name == "head", arguments, input),
     }
 }
 
 fn cat(shell: &Shell, arguments: &[String], input: &str) -> Result {
     let options = Options::parse(arguments, "n", "")?;
-    let texts: String = inputs(shell, &options.operands, input)?
+    let texts: String = read_inputs(shell, &options.operands, input)?
         .into_iter()
         .map(|(_, text)| text)
         .collect();
@@ -33,8 +33,8 @@ fn cat(shell: &Shell, arguments: &[String], input: &str) -> Result {
     ))
 }
 
-/// `head` and `tail`.
-fn part(shell: &Shell, is_head: bool, arguments: &[String], input: &str) -> Result {
+/// Runs `head` or `tail`.
+fn head_or_tail(shell: &Shell, is_head: bool, arguments: &[String], input: &str) -> Result {
     // `-5` is an old form of `-n 5`.
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_value = |at: usize| at > 0 && ["-n", "-c"].contains(&arguments[at - 1].as_str());
@@ -46,22 +46,22 @@ fn part(shell: &Shell, is_head: bool, arguments: &[String], input: &str) -> Resu
             _ => argument.clone(),
         });
     let options = Options::parse(&modern.collect::<Vec<_>>(), "q", "nc")?;
-    let files = inputs(shell, &options.operands, input)?;
+    let files = read_inputs(shell, &options.operands, input)?;
     let mut output = String::new();
     for (name, text) in &files {
         if files.len() > 1 && !options.has('q') {
             output.push_str(&format!("==> {name} <==\n"));
         }
         output.push_str(match options.value('c') {
-            Some(count) => bytes(text, is_head, parse_count(count)?),
-            None => lines(text, is_head, options.value('n').unwrap_or_default())?,
+            Some(count) => take_bytes(text, is_head, parse_count(count)?),
+            None => take_lines(text, is_head, options.value('n').unwrap_or_default())?,
         });
     }
     Ok(Outcome::output(output))
 }
 
 /// Returns the first or last bytes, cut at the border of a character.
-fn bytes(text: &str, is_head: bool, count: usize) -> &str {
+fn take_bytes(text: &str, is_head: bool, count: usize) -> &str {
     if is_head {
         &text[..text.floor_char_boundary(count.min(text.len()))]
     } else {
@@ -69,14 +69,14 @@ fn bytes(text: &str, is_head: bool, count: usize) -> &str {
     }
 }
 
-fn lines<'a>(text: &'a str, is_head: bool, count: &str) -> std::result::Result<&'a str, String> {
+fn take_lines<'a>(text: &'a str, is_head: bool, count: &str) -> std::result::Result<&'a str, String> {
     let total = text.split_inclusive('\n').count();
     let first = match (is_head, count.strip_prefix(['+', '-'])) {
         (_, None) if count.is_empty() => {
             if is_head {
-                LINES
+                LINES_DEFAULT
             } else {
-                total.saturating_sub(LINES)
+                total.saturating_sub(LINES_DEFAULT)
             }
         }
         (true, None) => parse_count(count)?,
@@ -98,7 +98,7 @@ fn wc(shell: &Shell, arguments: &[String], input: &str) -> Result {
         &options.flags
     };
     let mut rows: Vec<(Vec<usize>, String)> = Vec::new();
-    for (name, text) in inputs(shell, &options.operands, input)? {
+    for (name, text) in read_inputs(shell, &options.operands, input)? {
         let counts = ['l', 'w', 'm', 'c'].into_iter().filter(|flag| flags.contains(*flag));
         let counts = counts.map(|flag| match flag {
             'l' => text.matches('\n').count(),
@@ -133,7 +133,7 @@ fn tee(shell: &Shell, arguments: &[String], input: &str) -> Result {
             .append(options.has('a'))
             .truncate(!options.has('a'));
         let written = open
-            .open(shell.path(file))
+            .open(shell.resolve_path(file))
             .and_then(|mut file| file.write_all(input.as_bytes()));
         written.map_err(|error| describe(file, &error))?;
     }

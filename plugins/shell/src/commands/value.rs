@@ -75,10 +75,10 @@ fn printf(arguments: &[String]) -> Result {
             let value = match kind {
                 Some('s') => value,
                 Some('b') => unescape(&value),
-                Some('d' | 'i') => integer(if value.is_empty() { "0" } else { &value })?.to_string(),
+                Some('d' | 'i') => parse_integer(if value.is_empty() { "0" } else { &value })?.to_string(),
                 _ => return Err("only %s, %d, %i, %b and %% are supported".to_owned()),
             };
-            output.push_str(&padded(&value, &width)?);
+            output.push_str(&pad(&value, &width)?);
         }
         // The format is used again while it takes arguments.
         if rest.is_empty() || rest.len() == before {
@@ -87,7 +87,7 @@ fn printf(arguments: &[String]) -> Result {
     }
 }
 
-fn padded(value: &str, width: &str) -> std::result::Result<String, String> {
+fn pad(value: &str, width: &str) -> std::result::Result<String, String> {
     let (is_left, digits) = match width.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, width),
@@ -129,7 +129,7 @@ fn dirname(arguments: &[String]) -> Result {
 fn seq(arguments: &[String]) -> Result {
     let numbers: Vec<i64> = arguments
         .iter()
-        .map(|text| integer(text))
+        .map(|text| parse_integer(text))
         .collect::<std::result::Result<_, _>>()?;
     let (first, step, last) = match numbers[..] {
         [last] => (1, 1, last),
@@ -151,7 +151,7 @@ fn seq(arguments: &[String]) -> Result {
 
 fn cd(shell: &mut Shell, arguments: &[String]) -> Result {
     let target = arguments.first().map_or("/", String::as_str);
-    let path = shell.path(target);
+    let path = shell.resolve_path(target);
     if !shell.is_root(target) && !path.is_dir() {
         return Err(format!("{target}: no such directory"));
     }
@@ -161,12 +161,12 @@ fn cd(shell: &mut Shell, arguments: &[String]) -> Result {
 
 fn export(shell: &mut Shell, arguments: &[String]) -> Outcome {
     for (name, value) in arguments.iter().filter_map(|argument| argument.split_once('=')) {
-        shell.set(name, value);
+        shell.set_variable(name, value);
     }
     Outcome::default()
 }
 
-pub(super) fn integer(text: &str) -> std::result::Result<i64, String> {
+pub(super) fn parse_integer(text: &str) -> std::result::Result<i64, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("`{text}` is not a whole number"))

@@ -17,8 +17,8 @@
 //! # }
 //! ```
 //!
-//! A status from 400 is an error with the beginning of the body, so that the model can act on it. A redirect is an error with its
-//! destination, which may be another host; request it, if that is intended.
+//! A status from 400 is an error with the beginning of the body, so that the model can act on it. A redirect is an error with
+//! its destination, which may be another host; request it, if that is intended.
 
 use std::{fmt, time::Duration};
 
@@ -30,11 +30,11 @@ mod wasi;
 
 use self::url::Url;
 
-/// The default maximum size of a response body.
-const BODY_BYTES_MAX: usize = 8 << 20;
+/// The default maximum size of a response body, in bytes.
+const DEFAULT_BODY_BYTES_MAX: usize = 8 << 20;
 
-/// The length of the body's beginning in an error, in characters.
-const EXCERPT_CHARS: usize = 500;
+/// The maximum length of the beginning of the body that an error contains, in characters.
+const EXCERPT_CHARS_MAX: usize = 500;
 
 /// Requests a URL with `GET`.
 ///
@@ -69,7 +69,7 @@ impl Request {
             headers: Vec::new(),
             body: None,
             timeout: None,
-            body_bytes_max: BODY_BYTES_MAX,
+            body_bytes_max: DEFAULT_BODY_BYTES_MAX,
             accepts_every_status: false,
         }
     }
@@ -150,8 +150,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// [`HttpError`] if the URL is invalid, the host denied the request, the connection failed, the body is too large, or the
-    /// status is that of a redirect or an error.
+    /// [`HttpError`] if the URL, the method or a header is invalid, the request is not granted, the connection failed, the body
+    /// is too large, or the status is that of a redirect or an error.
     pub fn send(self) -> Result<Response, HttpError> {
         let url = Url::parse(&self.url, &self.query)?;
         let response = exchange(&self, &url)?;
@@ -164,7 +164,7 @@ impl Request {
             location: response.header("location").map(str::to_owned),
             excerpt: String::from_utf8_lossy(&response.body)
                 .chars()
-                .take(EXCERPT_CHARS)
+                .take(EXCERPT_CHARS_MAX)
                 .collect(),
         })
     }
@@ -206,7 +206,8 @@ impl Response {
         self.status
     }
 
-    /// Returns the first header with a name, ignoring case, if it is text.
+    /// Returns the value of the first header with this name, ignoring case. `None` if there is no such header, or if its value
+    /// is not UTF-8.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
@@ -253,7 +254,7 @@ pub enum HttpError {
         /// The name of the header, or the method.
         name: String,
     },
-    /// The host denied the request, or the connection failed.
+    /// The request is not granted, or the connection failed.
     Failed {
         /// The host of the URL.
         host: String,
@@ -278,7 +279,7 @@ pub enum HttpError {
     },
     /// The body is not UTF-8.
     NotText,
-    /// The body is not JSON of the expected type.
+    /// The response body is not JSON of the expected type, or the request body has no form in JSON.
     Json(serde_json::Error),
 }
 

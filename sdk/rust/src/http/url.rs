@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::HttpError;
 
-/// The parts of a URL that a request has.
+/// The parts of a URL that a request needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Url {
     pub(super) is_https: bool,
@@ -17,26 +17,26 @@ pub(super) struct Url {
 impl Url {
     /// Parses a URL and adds parameters to its query.
     pub(super) fn parse(url: &str, query: &[(String, String)]) -> Result<Self, HttpError> {
-        let refused = |reason| Err(HttpError::Url { reason });
+        let invalid = |reason| Err(HttpError::Url { reason });
         if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return refused("it has spaces or control characters; add parameters with `query`, which encodes them");
+            return invalid("it has spaces or control characters; add parameters with `query`, which encodes them");
         }
         let Some((scheme, rest)) = url.split_once("://") else {
-            return refused("it does not start with `https://` or `http://`");
+            return invalid("it does not start with `https://` or `http://`");
         };
         let is_https = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
             "http" => false,
-            _ => return refused("its scheme is not `https` or `http`"),
+            _ => return invalid("its scheme is not `https` or `http`"),
         };
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.is_empty() {
-            return refused("it has no host");
+            return invalid("it has no host");
         }
         if authority.contains('@') {
-            return refused("it contains a user name; send credentials in a header");
+            return invalid("it contains a user name; send credentials in a header");
         }
         let mut path = if path.starts_with('/') {
             path.to_owned()

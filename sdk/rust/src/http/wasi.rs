@@ -8,10 +8,10 @@ use wasip2::io::streams::StreamError;
 
 use super::{HttpError, Request, Response, url::Url};
 
-/// The number of bytes that one call of a stream writes at most.
+/// The maximum number of bytes that one call of a stream writes.
 const WRITE_BYTES_MAX: usize = 4096;
 
-/// The number of bytes that one call of a stream reads at most.
+/// The maximum number of bytes that one call of a stream reads.
 const READ_BYTES_MAX: u64 = 64 << 10;
 
 /// Sends a request and reads its response.
@@ -20,12 +20,12 @@ pub(super) fn exchange(request: &Request, url: &Url) -> Result<Response, HttpErr
         host: url.authority.clone(),
         message,
     };
-    let outgoing = outgoing(request, url)?;
+    let outgoing = outgoing_request(request, url)?;
     let body = request.body.as_deref().map(|bytes| (outgoing.body(), bytes));
-    let future = handle(outgoing, options(request)).map_err(|error| failed(reason(&error)))?;
+    let future = handle(outgoing, request_options(request)).map_err(|error| failed(reason(&error)))?;
     if let Some((body, bytes)) = body {
         let body = body.map_err(|()| failed("the body is not available".to_owned()))?;
-        write(body, bytes).map_err(&failed)?;
+        write_body(body, bytes).map_err(&failed)?;
     }
     future.subscribe().block();
     let response = match future.get() {
@@ -35,11 +35,11 @@ pub(super) fn exchange(request: &Request, url: &Url) -> Result<Response, HttpErr
     };
     let status = response.status();
     let headers = response.headers().entries();
-    let body = read(&response, request.body_bytes_max, &failed)?;
+    let body = read_body(&response, request.body_bytes_max, &failed)?;
     Ok(Response { status, headers, body })
 }
 
-fn outgoing(request: &Request, url: &Url) -> Result<OutgoingRequest, HttpError> {
+fn outgoing_request(request: &Request, url: &Url) -> Result<OutgoingRequest, HttpError> {
     let invalid = |name: &str| HttpError::Header { name: name.to_owned() };
     let headers = Fields::new();
     for (name, value) in &request.headers {
@@ -53,10 +53,12 @@ fn outgoing(request: &Request, url: &Url) -> Result<OutgoingRequest, HttpError> 
     }
     let outgoing = OutgoingRequest::new(headers);
     let scheme = if url.is_https { Scheme::Https } else { Scheme::Http };
-    let method = method(&request.method);
+    let method = wasi_method(&request.method);
     outgoing.set_method(&method).map_err(|()| invalid(&request.method))?;
     let refused = |reason| move |()| HttpError::Url { reason };
-    outgoing.set_scheme(Some(&scheme)).map_err(refused("the scheme"))?;
+    outgoing
+        .set_scheme(Some(&scheme))
+        .map_err(refused("the scheme is not accepted"))?;
     outgoing
         .set_authority(Some(&url.authority))
         .map_err(refused("the host is not a host name or address"))?;
@@ -66,7 +68,7 @@ fn outgoing(request: &Request, url: &Url) -> Result<OutgoingRequest, HttpError> 
     Ok(outgoing)
 }
 
-fn method(name: &str) -> Method {
+fn wasi_method(name: &str) -> Method {
     match name.to_ascii_uppercase().as_str() {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
@@ -79,17 +81,17 @@ fn method(name: &str) -> Method {
     }
 }
 
-fn options(request: &Request) -> Option<RequestOptions> {
+fn request_options(request: &Request) -> Option<RequestOptions> {
     let timeout = u64::try_from(request.timeout?.as_nanos()).ok()?;
     let options = RequestOptions::new();
-    // A host that does not support one of them has its own limits.
+    // A host that does not support one of these options has its own limits.
     let _ = options.set_connect_timeout(Some(timeout));
     let _ = options.set_first_byte_timeout(Some(timeout));
     let _ = options.set_between_bytes_timeout(Some(timeout));
     Some(options)
 }
 
-fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
+fn write_body(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
     let stream = body.write().map_err(|()| "the body is not available".to_owned())?;
     for part in bytes.chunks(WRITE_BYTES_MAX) {
         stream
@@ -100,7 +102,7 @@ fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
     OutgoingBody::finish(body, None).map_err(|error| reason(&error))
 }
 
-fn read(
+fn read_body(
     response: &IncomingResponse,
     limit: usize,
     failed: &impl Fn(String) -> HttpError,
@@ -119,7 +121,7 @@ fn read(
     }
 }
 
-/// Returns the reason of an error. Its text contains the names of the variant in WIT.
+/// Returns the reason of an error, for the message of [`HttpError::Failed`].
 fn reason(error: &ErrorCode) -> String {
     match error {
         ErrorCode::HttpRequestDenied => "it is not granted".to_owned(),

@@ -27,7 +27,12 @@ impl<'a> ExportReader<'a> {
         let is_later = |other: &&&str| {
             is_command(other)
                 && wasi_version(other) > wasi_version(name)
-                && match self.reader.types.component_item_for_export(other).map(|item| &item.ty) {
+                && match self
+                    .type_reader
+                    .types
+                    .component_item_for_export(other)
+                    .map(|item| &item.ty)
+                {
                     Some(ComponentEntityType::Instance(id)) => self.has_run(*id),
                     _ => false,
                 }
@@ -36,14 +41,17 @@ impl<'a> ExportReader<'a> {
     }
 
     fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
-        let Some(ComponentEntityType::Func(id)) = self.reader.types[interface].exports.get("run").map(|item| &item.ty)
+        let Some(ComponentEntityType::Func(id)) = self.type_reader.types[interface]
+            .exports
+            .get("run")
+            .map(|item| &item.ty)
         else {
             return false;
         };
-        let run = &self.reader.types[*id];
+        let run = &self.type_reader.types[*id];
         let returns_plain_result = match run.result {
             Some(ComponentValType::Type(id)) => matches!(
-                &self.reader.types[id],
+                &self.type_reader.types[id],
                 ComponentDefinedType::Result {
                     ok: None,
                     err: None,

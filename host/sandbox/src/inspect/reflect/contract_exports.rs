@@ -24,29 +24,29 @@ impl ExportReader<'_> {
         if self.shape.dynamic.is_some() {
             return self.skip(name, "another interface of the component already lists its tools");
         }
-        let exports = &self.reader.types[interface].exports;
+        let exports = &self.type_reader.types[interface].exports;
         let signatures: Option<Vec<String>> = contract
             .functions()
             .iter()
             .map(|function| match &exports.get(*function)?.ty {
-                ComponentEntityType::Func(id) => signature(self.reader.types, &self.reader.types[*id]),
+                ComponentEntityType::Func(id) => signature(self.type_reader.types, &self.type_reader.types[*id]),
                 _ => None,
             })
             .collect();
         let first = self.shape.functions.len();
-        let Some(foreign) = signatures.and_then(|signatures| contract.contract(&signatures, first)) else {
+        let Some(foreign) = signatures.and_then(|signatures| contract.implemented_contract(&signatures, first)) else {
             let interface = name.split('@').next().unwrap_or(name);
             return self.skip(name, format!("its functions do not have the types of `{interface}`"));
         };
-        let exporting: Arc<str> = name.into();
+        let interface_name: Arc<str> = name.into();
         let functions = contract.functions().iter();
-        let functions = functions.map(|function| contract_function(&exporting, function));
+        let functions = functions.map(|function| contract_function(&interface_name, function));
         self.shape.functions.extend(functions);
         self.shape.dynamic = Some(DynamicExport::undiscovered(ToolContract::Foreign(foreign)));
     }
 }
 
-/// Creates the function of a contract. The contract fixes its types, so they are not described.
+/// Creates the function of a contract. The contract fixes the types of its functions, so the shape does not have them.
 fn contract_function(interface: &Arc<str>, export: &str) -> Function {
     Function {
         interface: Some(interface.clone()),

@@ -14,9 +14,9 @@ impl ExportReader<'_> {
     /// Reads an exported interface of `toolwit:plugin`. Its functions are not tools.
     pub(super) fn read_plugin_export(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         let export = name.strip_prefix(PLUGIN_PACKAGE).unwrap_or(name);
-        let (short, version) = export.split_once('@').unwrap_or((export, ""));
+        let (interface_name, version) = export.split_once('@').unwrap_or((export, ""));
         let is_supported = Version::parse(version).is_ok_and(|version| is_compatible_plugin_version(&version));
-        match short {
+        match interface_name {
             "dynamic" | "interceptor" if !is_supported => self.skip(name, other_version(version)),
             "dynamic" => self.read_dynamic(name, interface),
             "interceptor" => self.read_interceptor(name, interface),
@@ -73,16 +73,17 @@ impl ExportReader<'_> {
         functions: [&str; 2],
     ) -> &mut [Function] {
         let first = self.shape.functions.len();
-        let exports = &self.reader.types[interface].exports;
+        let exports = &self.type_reader.types[interface].exports;
         for function in functions {
             if let Some(ComponentEntityType::Func(id)) = exports.get(function).map(|item| &item.ty) {
-                self.read_function(Some(&name.into()), function, &self.reader.types[*id]);
+                self.read_function(Some(&name.into()), function, &self.type_reader.types[*id]);
             }
         }
         self.shape.functions.get_mut(first..).unwrap_or_default()
     }
 
-    /// Skips an interface whose functions do not have the expected types.
+    /// Skips an interface whose functions do not have the expected types. Removes its functions, which begin at the index
+    /// `first`.
     fn skip_from(&mut self, first: usize, name: &str) {
         self.shape.functions.truncate(first);
         let interface = name.split('@').next().unwrap_or(name).to_owned();

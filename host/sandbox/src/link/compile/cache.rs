@@ -1,8 +1,8 @@
 //! The cache of machine code of compiled components, in a private directory.
 //!
-//! Mapped machine code is trusted. An entry is therefore used only if this user wrote it: the directory denies access to others,
-//! and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). An entry that is
-//! damaged, from another engine or from another user is ignored and replaced.
+//! Mapped machine code is trusted. An entry is therefore used only if this user wrote it: the directory denies access to
+//! others, and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). An entry
+//! that is damaged, from another engine or from another user is ignored and replaced.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -84,10 +84,10 @@ impl CodeCache {
     /// Stores the machine code of a component. A failure is only logged: the next process compiles again.
     pub(crate) fn store(&self, engine: &Engine, digest: &str, code: &[u8]) {
         let name = entry_name(engine, digest);
-        let stored = self
+        let outcome = self
             .write(&name, code)
             .and_then(|()| self.shrink_to(self.bytes_max()).map(|_| ()));
-        if let Err(error) = stored {
+        if let Err(error) = outcome {
             tracing::debug!(%error, entry = name, "machine code could not be cached");
         }
     }
@@ -187,7 +187,7 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
     private_options().write(true).create_new(true).open(path)
 }
 
-/// Refuses a directory that others can enter or that another user owns.
+/// Refuses a directory that other users may access or that another user owns.
 #[cfg(unix)]
 fn require_private_directory(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -26,10 +26,10 @@ pub(crate) struct CodeCacheEntry {
     pub(crate) name: String,
     path: PathBuf,
     bytes: u64,
-    used: SystemTime,
+    last_use: SystemTime,
 }
 
-/// The size of a code cache.
+/// The number and size of entries of a code cache, and its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct CodeCacheUsage {
@@ -42,7 +42,7 @@ pub struct CodeCacheUsage {
 }
 
 impl CodeCache {
-    /// Returns the size of the cache.
+    /// Returns the number and size of the entries, and the limit.
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -86,7 +86,7 @@ impl CodeCache {
     pub fn shrink_to(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
         self.remove_abandoned()?;
         let mut entries = self.entries()?;
-        entries.sort_by_key(|entry| entry.used);
+        entries.sort_by_key(|entry| entry.last_use);
         let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
         let mut removed = CodeCacheUsage {
             bytes_max,
@@ -122,7 +122,7 @@ impl CodeCache {
                 name,
                 path: file.path(),
                 bytes: metadata.len(),
-                used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                last_use: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             });
         }
         Ok(entries)
@@ -143,7 +143,7 @@ impl CodeCache {
         let _: io::Result<()> = update();
     }
 
-    /// Removes the files of killed processes: temporary files, and hashes without code.
+    /// Removes old files of killed processes: temporary files, and hashes without code.
     fn remove_abandoned(&self) -> io::Result<()> {
         for file in fs::read_dir(self.directory())? {
             let file = file?;

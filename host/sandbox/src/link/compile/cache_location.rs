@@ -41,7 +41,7 @@ pub struct CodeCacheReport {
 }
 
 impl CodeCacheLocation {
-    /// Returns the path of the directory, or `None` without a cache.
+    /// Returns the path of the directory. `None` for [`Off`](Self::Off), or if the user's cache directory is unknown.
     #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         match self {
@@ -51,10 +51,10 @@ impl CodeCacheLocation {
         }
     }
 
-    /// Applies a change to the cache, if there is one, and returns its state. Creates the directory.
+    /// Applies the change, if one is given, and returns the state of the cache. Creates the directory if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] without a directory; [`ErrorKind::Io`] if it cannot be used.
+    /// [`ErrorKind::Configuration`] if there is no cache directory; [`ErrorKind::Io`] if it cannot be used.
     pub async fn manage(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
         let location = self.clone();
         let managing = tokio::task::spawn_blocking(move || location.manage_now(change));
@@ -93,7 +93,7 @@ impl CodeCacheLocation {
         })
     }
 
-    /// Opens the cache. A directory that cannot be used is reported with a warning.
+    /// Opens the cache. Returns `None` without a cache directory. If the directory cannot be used, also logs a warning.
     #[must_use]
     pub fn open(&self) -> Option<CodeCache> {
         let directory = self.directory()?;

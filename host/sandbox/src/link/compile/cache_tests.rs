@@ -124,12 +124,12 @@ async fn the_least_recently_used_entry_is_removed_first() {
     assert_eq!((dropped.entries, cache.usage().unwrap().entries), (2, 1));
     answer(&directory, 2).await;
     let digests = cache.digests().unwrap();
-    let origin = ComponentOrigin {
+    let context = PackageContext {
         name: "",
         adjacent_wit: None,
     };
     assert!(
-        digests.contains(&Inspection::from_bytes(&component(2), origin).unwrap().digest),
+        digests.contains(&Inspection::from_bytes(&component(2), context).unwrap().digest),
         "{digests:?}"
     );
     assert_eq!(cache.usage().unwrap().bytes_max, usage.bytes / 2);

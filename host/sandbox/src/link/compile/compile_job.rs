@@ -1,7 +1,8 @@
 //! The messages between a host and its compiler process.
 //!
-//! The host passes a [`CompileJob`] as the second argument and the component on standard input, which it keeps open: the process
-//! ends when its host does. On standard output the process writes a [`ReplyHeader`], then the machine code or an error message.
+//! The host passes a [`CompileJob`] as the second argument and the component on standard input. It keeps standard input open
+//! afterwards, so that the process ends when the host does. On standard output the process writes a [`ReplyHeader`], then the
+//! machine code or an error message.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub(super) struct CompileJob {
     pub(super) stack_bytes_max: usize,
     /// The size of the component.
     pub(super) component_bytes: u64,
-    /// The hash of the host's engine. Code of another engine is of no use.
+    /// The compatibility hash of the host's engine, which can only load code of an engine with the same hash.
     pub(super) engine: u64,
     pub(super) memory_bytes_max: u64,
     pub(super) processor_seconds_max: u64,

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use super::compile_job::{COMPILE_ARGUMENT, CompileJob, MESSAGE_BYTES, ReplyHeader};
 use super::engine::{compatibility_hash, compiler_engine};
 
-/// The exit code for a job of another version of the program.
+/// The exit code if the host and this program are of different versions.
 const OTHER_VERSION: u8 = 2;
 
 /// Compiles one component and returns the exit code, if a host started this process for that; otherwise returns `None` at once.
 ///
-/// A program that [`Compiler::Process`](crate::Compiler::Process) names calls it at the start of `main`, before it starts threads
-/// and reads its arguments:
+/// A program that [`Compiler::Process`](crate::Compiler::Process) names calls it at the start of `main`, before it starts
+/// threads and reads its arguments:
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -64,10 +64,10 @@ fn limit_process(job: &CompileJob) -> io::Result<()> {
 /// Lowers the current and the maximum value of a limit.
 #[cfg(unix)]
 fn limit(resource: rustix::process::Resource, current: u64, maximum: u64) -> io::Result<()> {
-    let earlier = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let hard_limit = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = rustix::process::Rlimit {
-        current: Some(current.min(earlier)),
-        maximum: Some(maximum.min(earlier)),
+        current: Some(current.min(hard_limit)),
+        maximum: Some(maximum.min(hard_limit)),
     };
     rustix::process::setrlimit(resource, limit)?;
     Ok(())
@@ -93,7 +93,7 @@ fn compile(job: &CompileJob) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends this process when its host ends, which closes standard input.
+/// Ends this process when its host ends, because the end of the host closes standard input.
 fn end_with_host() -> io::Result<()> {
     let wait = || {
         // The host sends nothing after the component, so the read returns when standard input is closed.

@@ -21,29 +21,31 @@ const MEMORY_BYTES_BASE: u64 = 256 << 20;
 /// The part of the memory limit for each thread, in bytes. A compiler process has a thread for each processor.
 const MEMORY_BYTES_PER_THREAD: u64 = 4 << 20;
 
-/// The part of the memory limit for each byte of the component, in bytes. An interpreter of 18 MB takes 21 bytes.
+/// The part of the memory limit for each byte of the component, in bytes. Compiling an interpreter of 18 MB takes 21 bytes for
+/// each byte.
 const MEMORY_BYTES_PER_BYTE: u64 = 64;
 
 /// The limit of processor time without the part for the component, in seconds.
 const PROCESSOR_SECONDS_BASE: u64 = 20;
 
-/// The part of the limit of processor time for each MiB of the component, in seconds. An interpreter of 18 MB takes two
-/// seconds in total.
+/// The part of the limit of processor time for each MiB of the component, in seconds. Compiling an interpreter of 18 MB takes
+/// two seconds in total.
 const PROCESSOR_SECONDS_PER_MIB: u64 = 20;
 
-/// The maximum size of the machine code of a component, as a multiple of the component's size. Large components have
-/// two to four.
+/// The part of the limit of machine code for each byte of the component, in bytes. The code of large components has two to four
+/// times their size.
 const CODE_BYTES_PER_BYTE: u64 = 32;
 
-/// The size that the machine code of a component may have in addition, in bytes. It serves small components.
+/// The limit of machine code without the part for the component, in bytes. The code of a small component can be much larger
+/// than the component.
 const CODE_BYTES_BASE: u64 = 16 << 20;
 
 /// Compiles a component in a process that runs `program`. The machine code is held in memory until it is complete.
 /// Dropping the future ends the process.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] if the compiler refuses the component, or ends at its limits; [`ErrorKind::Internal`] if the program
-/// cannot be started, or is not a compiler of this version.
+/// [`ErrorKind::Unsupported`] if the compiler refuses the component, exceeds a limit or sends an invalid reply;
+/// [`ErrorKind::Internal`] if the program cannot be started, or is not a compiler of this version.
 pub(super) async fn compile(
     program: &Path,
     engine: &Engine,
@@ -51,14 +53,14 @@ pub(super) async fn compile(
     component: &[u8],
     limits: &EngineLimits,
 ) -> Result<Vec<u8>, Error> {
-    let job = job(engine, profile, component.len() as u64, limits);
+    let job = compile_job(engine, profile, component.len() as u64, limits);
     let mut child = start(program, &job).map_err(|error| not_started(program, error))?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(not_started(program, io::Error::other("it has no standard streams")));
     };
     let code_bytes_max = code_bytes_max(component.len() as u64, limits);
-    let conversation = converse(stdin, stdout, component, code_bytes_max);
-    let reply = match tokio::time::timeout(limits.compile_wall_max, conversation).await {
+    let exchange = exchange(stdin, stdout, component, code_bytes_max);
+    let reply = match tokio::time::timeout(limits.compile_wall_max, exchange).await {
         Ok(reply) => reply,
         Err(_) => return Err(too_slow(limits.compile_wall_max)),
     };
@@ -70,11 +72,11 @@ pub(super) async fn compile(
             format!("it could not be compiled: {message}"),
         )),
         Ok(CompilerReply::TooLarge(bytes)) => Err(too_large(bytes, code_bytes_max)),
-        Err(error) => Err(died(child, &job, error).await),
+        Err(error) => Err(ended_without_reply(child, &job, error).await),
     }
 }
 
-fn job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineLimits) -> CompileJob {
+fn compile_job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineLimits) -> CompileJob {
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let memory_bytes = MEMORY_BYTES_PER_BYTE
         .saturating_mul(component_bytes)
@@ -91,10 +93,10 @@ fn job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineL
 
 /// Returns the maximum size of the machine code of a component.
 fn code_bytes_max(component_bytes: u64, limits: &EngineLimits) -> u64 {
-    let usual = component_bytes
+    let bytes_max = component_bytes
         .saturating_mul(CODE_BYTES_PER_BYTE)
         .saturating_add(CODE_BYTES_BASE);
-    usual.min(limits.code_bytes_max)
+    bytes_max.min(limits.code_bytes_max)
 }
 
 fn start(program: &Path, job: &CompileJob) -> io::Result<Child> {
@@ -116,8 +118,8 @@ enum CompilerReply {
     TooLarge(u64),
 }
 
-/// Passes the component and reads the reply. Keeps standard input open until then.
-async fn converse(
+/// Passes the component and reads the reply. Keeps standard input open until the reply is complete.
+async fn exchange(
     mut stdin: ChildStdin,
     mut stdout: ChildStdout,
     component: &[u8],
@@ -179,8 +181,8 @@ fn too_large(bytes: u64, bytes_max: u64) -> Error {
     refused(message).with_limit(ExceededLimit::new("code_bytes_max", bytes, bytes_max))
 }
 
-/// Describes why a compiler process ended without a valid reply.
-async fn died(mut child: Child, job: &CompileJob, error: io::Error) -> Error {
+/// Returns the error for a compiler process that ended without a valid reply.
+async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::InvalidData {
         return refused(format!("its compiler process failed: {error}"));
     }

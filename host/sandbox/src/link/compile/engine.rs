@@ -22,8 +22,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The resident memory of a free slot of the pool, in bytes, if the kernel reports which pages were touched.
 const RESIDENT_BYTES_WITH_PAGEMAP: usize = 1 << 20;
 
-/// The resident memory of a free slot, in bytes, if the kernel does not report touched pages: every resident byte is then cleared
-/// after each call.
+/// The resident memory of a free slot, in bytes, if the kernel does not report touched pages: every resident byte is then
+/// cleared after each call.
 const RESIDENT_BYTES: usize = 64 << 10;
 
 /// One engine with its linker.
@@ -38,7 +38,7 @@ pub(crate) struct Engines {
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) code_cache: Option<CodeCache>,
     pub(super) compiler: Compiler,
-    pub(crate) compiling: CompileWorkers,
+    pub(crate) compile_workers: CompileWorkers,
     pub(crate) wasi: WasiVersions,
     /// Held while an engine is created, so that threads that need one at the same time do not create several.
     creating: Mutex<()>,
@@ -59,7 +59,7 @@ impl Engines {
             ticker: Ticker::start()?,
             code_cache,
             compiler,
-            compiling: CompileWorkers::default(),
+            compile_workers: CompileWorkers::default(),
             creating: Mutex::new(()),
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
@@ -75,14 +75,14 @@ impl Engines {
         if let Some(engine) = slot.get() {
             return Ok(engine.clone());
         }
-        let _creating = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have created it in the meantime.
         if let Some(engine) = slot.get() {
             return Ok(engine.clone());
         }
-        let created = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
-        self.ticker.add(created.wasmtime.weak());
-        Ok(slot.get_or_init(|| created).clone())
+        let engine = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
+        self.ticker.add(engine.wasmtime.weak());
+        Ok(slot.get_or_init(|| engine).clone())
     }
 
     /// Returns whether the code cache has an entry for a component.

@@ -45,7 +45,7 @@ impl LinkOnce {
         if let Some(linked) = self.linked.get() {
             return Ok(linked.clone());
         }
-        let attempt = self.attempt(link);
+        let attempt = self.attempt_or_start(link);
         tokio::select! {
             biased;
             outcome = attempt.clone() => self.finish(&attempt, outcome),
@@ -60,7 +60,7 @@ impl LinkOnce {
         F: Future<Output = Outcome> + Send + 'static,
     {
         if self.linked.get().is_none() {
-            drop(self.attempt(link));
+            drop(self.attempt_or_start(link));
         }
     }
 
@@ -75,7 +75,7 @@ impl LinkOnce {
     }
 
     /// Returns the running attempt, or starts one.
-    fn attempt<F>(&self, link: impl FnOnce() -> F) -> Attempt
+    fn attempt_or_start<F>(&self, link: impl FnOnce() -> F) -> Attempt
     where
         F: Future<Output = Outcome> + Send + 'static,
     {

@@ -15,6 +15,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) struct LinkedComponent {
     engine: Arc<Engine>,
     pre: InstancePre<HostState>,
+    /// The export of each function, by the function's index in the shape.
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
     uses_conversation: bool,
@@ -78,7 +79,7 @@ impl LinkedComponent {
         self.pre.instantiate_async(store).await
     }
 
-    /// Returns an export of an instance, by its index in the shape.
+    /// Returns a function of an instance, by its index in the shape.
     pub(crate) fn function(
         &self,
         function: usize,

@@ -22,7 +22,7 @@ pub(crate) async fn load_or_compile(
     inspection: Arc<Inspection>,
     progress: Arc<Progress>,
 ) -> Result<Arc<LinkedComponent>, Error> {
-    // A cached inspection may be that of a process with other versions of WASI.
+    // The inspection may come from the cache of a process that enabled other versions of WASI.
     inspection.require_loadable(engines.wasi)?;
     let engine = engines.get(inspection.profile)?;
     let component = match load_cached(&engines, &engine, &inspection.digest).await? {
@@ -31,21 +31,21 @@ pub(crate) async fn load_or_compile(
             component
         }
         None => {
-            let workers = engines.compiling.acquire(inspection.size_bytes).await;
+            let workers = engines.compile_workers.acquire(inspection.size_bytes).await;
             progress.started();
             match &engines.compiler {
                 Compiler::InProcess => {
                     let (engines, engine, inspection) = (engines.clone(), engine.clone(), inspection.clone());
                     let source = source.clone();
                     detached(move || {
-                        // Moved into the thread, which continues when its caller stops waiting.
+                        // The thread holds the permits, because it continues when its caller stops waiting.
                         let _workers = workers;
-                        compile_here(&engines, &engine, &source, &inspection.digest)
+                        compile_in_process(&engines, &engine, &source, &inspection.digest)
                     })
                     .await?
                 }
                 Compiler::Process(program) => {
-                    let code = compile_there(program, &engines, &engine, &source, &inspection).await?;
+                    let code = compile_in_child(program, &engines, &engine, &source, &inspection).await?;
                     drop(workers);
                     install(&engines, &engine, &inspection.digest, code).await?
                 }
@@ -66,7 +66,7 @@ async fn load_cached(engines: &Arc<Engines>, engine: &Arc<Engine>, digest: &str)
 }
 
 /// Compiles a component in this process, and caches the code.
-fn compile_here(engines: &Engines, engine: &Engine, source: &Source, digest: &str) -> Result<Component, Error> {
+fn compile_in_process(engines: &Engines, engine: &Engine, source: &Source, digest: &str) -> Result<Component, Error> {
     let bytes = source.read(digest, engines.limits.component_bytes_max)?;
     let component = engine.compile(&bytes)?;
     if let Some(cache) = &engines.code_cache {
@@ -79,7 +79,7 @@ fn compile_here(engines: &Engines, engine: &Engine, source: &Source, digest: &st
 }
 
 /// Compiles a component in a process of its own. Dropping the future ends the process.
-async fn compile_there(
+async fn compile_in_child(
     program: &Path,
     engines: &Arc<Engines>,
     engine: &Engine,
@@ -104,12 +104,12 @@ async fn install(
 ) -> Result<Component, Error> {
     let (engines, engine, digest) = (engines.clone(), engine.clone(), digest.to_owned());
     let install = move || {
-        let cached = match &engines.code_cache {
+        let outcome = match &engines.code_cache {
             Some(cache) => cache.store_and_load(&engine, &digest, code),
             None => Err(Some(code)),
         };
         let unusable = |message| Error::new(ErrorKind::Internal, Phase::Load, message);
-        match cached {
+        match outcome {
             Ok(component) => Ok(component),
             Err(Some(code)) => precompiled::load(&engine.wasmtime, &code).map_err(|error| {
                 unusable("the machine code of its compiler process cannot be loaded").with_source(format!("{error:#}"))

@@ -1,4 +1,4 @@
-//! The only unsafe code of this crate: loading machine code that a process of the same user wrote: this one, an earlier one, or its
+//! The only unsafe code of this crate: loads machine code that a process of the same user wrote, from the code cache or from a
 //! compiler process.
 #![expect(
     unsafe_code,
@@ -15,14 +15,15 @@ use wasmtime::component::Component;
 /// Only [`CodeCache`](super::cache::CodeCache) calls this, on files whose keyed hash it has just checked, in a
 /// directory that other users cannot enter. Files of plugin directories are never mapped.
 pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file is output of `Component::serialize`: its hash is keyed with a secret of this user and covers its
-    // name and content, and the directory's mode keeps others from replacing it between check and use.
+    // SAFETY: the file is output of `Component::serialize` or `Engine::precompile_component`. Its hash is keyed with a secret
+    // of this user and covers its name and content, and the directory's mode keeps others from replacing it between check and
+    // use.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
 /// Loads machine code that a compiler process returned.
 ///
-/// Only [`super::pipeline`] calls this, on code that it has just read from the process that it started.
+/// Only [`super::load_or_compile`] calls this, on code that was just read from a compiler process of this host.
 pub(crate) fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: the code is output of `Engine::precompile_component` in a process of the program that the embedder chose,
     // which has the same trust as the compiler in this process: both run on the component alone, and no other process

@@ -12,9 +12,9 @@ pub enum CompileStatus {
     /// The machine code has not been needed yet.
     #[default]
     NotStarted,
-    /// The component waits for a free worker.
+    /// Cached machine code is being looked up, or the component waits for a free worker.
     Queued,
-    /// The machine code is being loaded from the cache or compiled.
+    /// The component is being compiled or linked.
     Compiling {
         /// The time at which a worker started.
         since: Instant,

@@ -4,30 +4,35 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The size in bytes from which a component uses all processors, since its functions are compiled in parallel.
+/// The size in bytes from which a component is compiled alone. Its functions are compiled in parallel, on all processors.
 const ALONE_BYTES: u64 = 1 << 20;
 
 /// Permits to compile, one for each processor of the machine. Small components are compiled in parallel, and a large one alone:
 /// two large ones at once would slow each other down and use twice the memory.
 pub(crate) struct CompileWorkers {
-    free: Arc<Semaphore>,
-    all: u32,
+    semaphore: Arc<Semaphore>,
+    processors: u32,
 }
 
 impl Default for CompileWorkers {
     fn default() -> Self {
-        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            free: Arc::new(Semaphore::new(all)),
-            all: u32::try_from(all).unwrap_or(u32::MAX),
+            semaphore: Arc::new(Semaphore::new(processors)),
+            processors: u32::try_from(processors).unwrap_or(u32::MAX),
         }
     }
 }
 
 impl CompileWorkers {
-    /// Waits for the permits of a component of this size. Returns `None` if the runtime shuts down.
+    /// Waits for the permits of a component of this size. Returns `None` only for a closed semaphore, and this one is never
+    /// closed.
     pub(crate) async fn acquire(&self, component_bytes: u64) -> Option<OwnedSemaphorePermit> {
-        let wanted = if component_bytes >= ALONE_BYTES { self.all } else { 1 };
-        self.free.clone().acquire_many_owned(wanted).await.ok()
+        let permits = if component_bytes >= ALONE_BYTES {
+            self.processors
+        } else {
+            1
+        };
+        self.semaphore.clone().acquire_many_owned(permits).await.ok()
     }
 }

@@ -76,7 +76,7 @@ fn content_bytes(object: &dyn Any) -> usize {
     }
 }
 
-/// Returns the memory of a resource of `wasi:http`.
+/// Returns the memory of a resource of `wasi:http`, and zero for any other.
 fn message_bytes(object: &dyn Any) -> usize {
     let if_open = |is_open: bool, bytes: usize| if is_open { bytes } else { 0 };
     if let Some(fields) = object.downcast_ref::<FieldMap>() {

@@ -84,7 +84,7 @@ impl HostState {
     }
 
     /// Sets the limits of another call on a reused instance.
-    pub(crate) fn start_call(&mut self, limits: &CallLimits) {
+    pub(crate) fn apply_limits(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
         self.memory.start_call(limits, LARGEST_OBJECT_BYTES);
@@ -94,7 +94,7 @@ impl HostState {
     pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
         let outer = CallStack::of(clock.context).and_then(CallStack::http);
         self.gate
-            .start_call(authority, HttpLimits::of(clock.limits), outer, clock.deadline());
+            .open(authority, HttpLimits::of(clock.limits), outer, clock.deadline());
         self.authority = Some(authority.clone());
         self.conversation = self
             .uses_conversation
@@ -127,7 +127,7 @@ impl HostState {
     pub(crate) fn end_call(&mut self) {
         self.conversation = None;
         self.authority = None;
-        self.gate.end_call();
+        self.gate.close();
     }
 
     /// Returns the end of the log of the current call; see [`LogBuffer::last_line`].

@@ -57,7 +57,7 @@ type Context<'a> = StoreContextMut<'a, HostState>;
 type Outcome<T> = wasmtime::Result<(Result<T, BucketError>,)>;
 
 /// The result of a function that waits for the store, which may block on a disk or a network.
-type Waiting<'a, T> = Box<dyn Future<Output = Outcome<T>> + Send + 'a>;
+type OutcomeFuture<'a, T> = Box<dyn Future<Output = Outcome<T>> + Send + 'a>;
 
 /// Links the interface.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
@@ -150,13 +150,13 @@ impl GrantedBucket {
     }
 }
 
-/// Runs an operation on a bucket if key–value storage is granted, on a thread that may block. The time limit of the call ends the
-/// wait, and not the operation.
+/// Runs an operation on a bucket if key–value storage is granted, on a thread that may block. The time limit of the call ends
+/// only the wait for the operation: the operation itself continues.
 fn with_bucket<'a, T: Send + 'static>(
     mut context: Context<'a>,
     bucket: Resource<Bucket>,
     operation: impl FnOnce(&GrantedBucket) -> Result<T, BucketError> + Send + 'static,
-) -> Waiting<'a, T> {
+) -> OutcomeFuture<'a, T> {
     Box::new(async move {
         let Some(bucket) = GrantedBucket::new(context.data_mut(), &bucket)? else {
             return Ok((Err(BucketError::AccessDenied),));
@@ -171,7 +171,7 @@ fn with_key<'a, T: Send + 'static>(
     bucket: Resource<Bucket>,
     key: String,
     operation: impl FnOnce(&GrantedBucket, &str) -> Result<T, KeyValueError> + Send + 'static,
-) -> Waiting<'a, T> {
+) -> OutcomeFuture<'a, T> {
     with_bucket(context, bucket, move |bucket| {
         if key.len() > KEY_BYTES_MAX {
             return Err(BucketError::Other("the key is too long".to_owned()));

@@ -66,31 +66,31 @@ impl LogBuffer {
         if bytes.is_empty() && dropped == 0 {
             return None;
         }
-        let mut text = redacted(&bytes, dropped > 0, redactor);
+        let mut text = redact_output(&bytes, dropped > 0, redactor);
         if dropped > 0 {
             text.push_str(&format!("\n[{dropped} more bytes were dropped]"));
         }
         Some(text.into())
     }
 
-    /// Returns the end of the stored text as one line without secrets, for the message of a trap. The advice of Rust's panic
-    /// handler is left out: the reader cannot set the variables of a guest.
+    /// Returns the end of the stored text without secrets, for the message of a trap. Its lines are joined to one. The advice
+    /// of Rust's panic handler is left out, because the reader cannot set the variables of a guest.
     pub(crate) fn last_line(&self, chars_max: usize, redactor: &Redactor) -> Option<String> {
         let text = {
             let buffer = self.lock();
-            redacted(&buffer.bytes, buffer.dropped > 0, redactor)
+            redact_output(&buffer.bytes, buffer.dropped > 0, redactor)
         };
         let lines = text
             .lines()
             .filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE="));
         let words: Vec<_> = lines.flat_map(str::split_whitespace).collect();
         let line = words.join(" ");
-        let from = line
+        let start = line
             .char_indices()
             .rev()
             .nth(chars_max.checked_sub(1)?)
-            .map_or(0, |(at, _)| at);
-        (!line.is_empty()).then(|| line[from..].to_owned())
+            .map_or(0, |(index, _)| index);
+        (!line.is_empty()).then(|| line[start..].to_owned())
     }
 
     /// Takes the stored bytes unchanged.
@@ -101,7 +101,7 @@ impl LogBuffer {
 
 /// Returns output as printable text without secrets. If the output was cut, the part at its end that could be the
 /// beginning of a secret is removed too.
-fn redacted(output: &[u8], is_cut: bool, redactor: &Redactor) -> String {
+fn redact_output(output: &[u8], is_cut: bool, redactor: &Redactor) -> String {
     let text = printable(&String::from_utf8_lossy(output));
     let text = if is_cut {
         redactor.without_cut_secret(&text)

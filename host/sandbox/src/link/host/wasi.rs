@@ -49,7 +49,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     Ok(linker)
 }
 
-/// Creates a WASI context with the granted variables, and with frozen clocks and randomness if the grant requires them.
+/// Creates a WASI context with the granted variables. Clocks and randomness are real if the grant permits it, and frozen
+/// otherwise.
 pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> WasiCtx {
     let mut wasi = WasiCtxBuilder::new();
     // By default, the builder denies files, environment, arguments, addresses and name lookup. The rest is configured here.
@@ -92,7 +93,7 @@ pub(crate) fn context(stdio: Stdio, log: &LogBuffer, authority: &Authority) -> W
     wasi.build()
 }
 
-/// Returns the second since 1970 at which the clocks of a guest stand; `None` if they run.
+/// Returns the second since 1970 at which the clocks of a guest are frozen; `None` if the guest may read the real time.
 pub(super) fn frozen_second(rights: &EffectiveRights) -> Option<u64> {
     match rights.clock() {
         Some(ClockRule::Real) => None,

@@ -4,7 +4,7 @@ use wasmtime::ResourceLimiter;
 
 use toolwit_core::limits::CallLimits;
 
-/// A growth that the limiter refused, with the total that it would have reached.
+/// A growth that the limiter refused, with the total size that the growth would have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeniedGrowth {
     Memory { bytes: u64 },
@@ -22,7 +22,7 @@ pub(crate) struct GrowthLimiter {
     instances_max: usize,
     /// The amount of the last permitted growth, subtracted again if the allocation fails.
     last_growth: u64,
-    denied: Option<DeniedGrowth>,
+    last_denied: Option<DeniedGrowth>,
 }
 
 impl GrowthLimiter {
@@ -35,7 +35,7 @@ impl GrowthLimiter {
             table_elements_max: limits.table_elements_max,
             instances_max: limits.instances_max,
             last_growth: 0,
-            denied: None,
+            last_denied: None,
         }
     }
 
@@ -43,7 +43,7 @@ impl GrowthLimiter {
     pub(crate) fn start_call(&mut self, limits: &CallLimits) {
         self.memory_bytes_max = limits.memory_bytes_max;
         self.table_elements_max = limits.table_elements_max;
-        self.denied = None;
+        self.last_denied = None;
     }
 
     pub(crate) fn memory_bytes_peak(&self) -> u64 {
@@ -52,22 +52,22 @@ impl GrowthLimiter {
 
     /// Returns the last growth that was refused since the call started.
     pub(crate) fn last_denied_growth(&self) -> Option<DeniedGrowth> {
-        self.denied
+        self.last_denied
     }
 }
 
 impl ResourceLimiter for GrowthLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let growth = (desired as u64).saturating_sub(current as u64);
-        let wanted = self.memory_bytes.saturating_add(growth);
-        if wanted > self.memory_bytes_max {
+        let total = self.memory_bytes.saturating_add(growth);
+        if total > self.memory_bytes_max {
             // `memory.grow` fails, as on a machine without free memory. Many language runtimes then end the call properly.
-            self.denied = Some(DeniedGrowth::Memory { bytes: wanted });
+            self.last_denied = Some(DeniedGrowth::Memory { bytes: total });
             return Ok(false);
         }
-        self.memory_bytes = wanted;
+        self.memory_bytes = total;
         self.last_growth = growth;
-        self.memory_bytes_peak = self.memory_bytes_peak.max(wanted);
+        self.memory_bytes_peak = self.memory_bytes_peak.max(total);
         Ok(true)
     }
 
@@ -78,12 +78,12 @@ impl ResourceLimiter for GrowthLimiter {
 
     fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let growth = (desired as u64).saturating_sub(current as u64);
-        let wanted = self.table_elements.saturating_add(growth);
-        if wanted > self.table_elements_max {
-            self.denied = Some(DeniedGrowth::TableElements { elements: wanted });
+        let total = self.table_elements.saturating_add(growth);
+        if total > self.table_elements_max {
+            self.last_denied = Some(DeniedGrowth::TableElements { elements: total });
             return Ok(false);
         }
-        self.table_elements = wanted;
+        self.table_elements = total;
         self.last_growth = growth;
         Ok(true)
     }

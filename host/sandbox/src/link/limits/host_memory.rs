@@ -13,7 +13,7 @@ pub(crate) struct HostMemory {
     bytes_max: u64,
     /// The maximum that one call into the host adds.
     growth_bytes_max: u64,
-    /// The maximum that the resources can hold now: the last measurement, and the possible growth since.
+    /// The maximum that the resources can hold now: the last measurement plus the possible growth since then.
     bytes_at_most: u64,
 }
 
@@ -26,8 +26,8 @@ pub(crate) struct HostMemoryExceeded {
 }
 
 impl HostMemory {
-    /// Creates the count of an instance without resources. `largest_object_bytes` is the maximum that one resource
-    /// holds in addition to the data that the guest passes.
+    /// Creates the value for an instance without resources. `largest_object_bytes` is the maximum that one resource holds in
+    /// addition to the data that the guest passes.
     pub(crate) fn new(limits: &CallLimits, largest_object_bytes: u64) -> Self {
         Self {
             bytes_max: limits.host_memory_bytes_max,

@@ -6,7 +6,7 @@ use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
 use super::stop_flag::{StopCause, StopFlag};
 use toolwit_core::limits::CallLimits;
 
-/// Counts calls into the host and stops the guest at its limit.
+/// Counts calls into the host, and stops a guest that exceeds the limit.
 pub(crate) struct HostMeter {
     pub(crate) stop: StopFlag,
     host_calls: u64,
@@ -17,9 +17,9 @@ pub(crate) struct HostMeter {
 
 /// The limits of the data that is copied out of the guest at once.
 ///
-/// wasmtime counts each element of a list in a result with the size of the host's `Val`, forty times that of a byte, but
-/// bytes as bytes in a typed call into the host. One limit for both would either refuse small results or permit copies of
-/// forty times the limit.
+/// In a result, wasmtime counts each element of a list with the size of the host's `Val`, which is forty times that of a byte.
+/// In a typed call into the host, wasmtime counts each byte as one byte. One limit for both would either refuse small results
+/// or permit host calls that copy forty times the limit.
 struct TransferLimits {
     host_call_bytes: usize,
     result_bytes: usize,

@@ -24,6 +24,7 @@ pub(crate) struct Ticker {
 
 #[derive(Default)]
 struct TickerState {
+    /// The number of guards.
     running: AtomicUsize,
     is_parked: AtomicBool,
     is_stopped: AtomicBool,
@@ -39,10 +40,10 @@ pub(crate) struct TickerGuard {
 impl Ticker {
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
         let shared = Arc::new(TickerState::default());
-        let in_thread = shared.clone();
+        let thread_state = shared.clone();
         let thread = thread::Builder::new()
             .name("toolwit-epoch".to_owned())
-            .spawn(move || in_thread.tick())
+            .spawn(move || thread_state.tick())
             .map_err(|error| {
                 Error::new(
                     ErrorKind::Internal,

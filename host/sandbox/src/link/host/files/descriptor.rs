@@ -11,8 +11,8 @@ use crate::grants::AccessMode;
 use crate::grants::directories::ENTRY_BYTES;
 use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
-/// Returns a borrowed handle to the same resource, for a call of wasmtime's implementation.
-fn borrowed<T: 'static>(resource: &Resource<T>) -> Resource<T> {
+/// Borrows a resource, for a call of wasmtime's implementation.
+fn borrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
@@ -31,11 +31,11 @@ macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {
             let name = self.path(&fd, &path);
-            let done = match self.require_granted(&fd) {
+            let outcome = match self.require_granted(&fd) {
                 Ok(()) => types::HostDescriptor::$name(&mut self.wasi, fd, $($flags,)? path $(, $arg)*).await,
                 Err(error) => Err(error),
             };
-            self.checked(&name, AccessMode::$mode, done)
+            self.record_outcome(&name, AccessMode::$mode, outcome)
         })*
     };
 }
@@ -95,33 +95,33 @@ impl types::HostDescriptor for FilesView<'_> {
             .require_granted(&fd)
             .and_then(|()| self.require_granted(&to))
             .and_then(|()| self.require_one_quota(&fd, &to));
-        let done = match allowed {
+        let outcome = match allowed {
             Ok(()) => types::HostDescriptor::rename_at(&mut self.wasi, fd, path, to, new_path).await,
             Err(error) => Err(error),
         };
-        names
-            .iter()
-            .fold(done, |done, name| self.checked(name, AccessMode::ReadWrite, done))
+        names.iter().fold(outcome, |outcome, name| {
+            self.record_outcome(name, AccessMode::ReadWrite, outcome)
+        })
     }
 
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
         self.require_granted(&fd)?;
         let growth = self.gap(&fd, size)?;
-        let _reserved = self.reserve(&fd, growth).await?;
+        let _reservation = self.reserve(&fd, growth).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
         self.require_granted(&fd)?;
         let gap = self.gap(&fd, offset)?;
-        let _reserved = self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
+        let _reservation = self.reserve(&fd, gap.saturating_add(bytes.len() as u64)).await?;
         types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let name = self.path(&fd, &path);
-        let created = self.create_directory(fd, path).await;
-        self.checked(&name, AccessMode::ReadWrite, created)
+        let outcome = self.create_directory(fd, path).await;
+        self.record_outcome(&name, AccessMode::ReadWrite, outcome)
     }
 
     async fn link_at(
@@ -133,16 +133,16 @@ impl types::HostDescriptor for FilesView<'_> {
         new_path: String,
     ) -> FsResult<()> {
         let names = [self.path(&fd, &path), self.path(&to, &new_path)];
-        let linked = self.link(fd, flags, path, to, new_path).await;
-        names
-            .iter()
-            .fold(linked, |linked, name| self.checked(name, AccessMode::ReadWrite, linked))
+        let outcome = self.link(fd, flags, path, to, new_path).await;
+        names.iter().fold(outcome, |outcome, name| {
+            self.record_outcome(name, AccessMode::ReadWrite, outcome)
+        })
     }
 
     async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
         let name = self.path(&fd, &path);
-        let linked = self.link_symbolically(fd, target, path).await;
-        self.checked(&name, AccessMode::ReadWrite, linked)
+        let outcome = self.link_symbolically(fd, target, path).await;
+        self.record_outcome(&name, AccessMode::ReadWrite, outcome)
     }
 
     async fn open_at(
@@ -168,7 +168,7 @@ impl types::HostDescriptor for FilesView<'_> {
         }
         let granted = self.open.get(&fd.rep()).and_then(|open| open.granted.clone());
         let opened = self.open(fd, path_flags, path, open_flags, flags).await;
-        let opened = self.checked(&name, mode, opened)?;
+        let opened = self.record_outcome(&name, mode, opened)?;
         if let (Some((directory, _)), Descriptor::File(file)) = (&granted, self.wasi.table.get(&opened)?) {
             directory.track(&file.file);
         }
@@ -193,13 +193,13 @@ impl types::HostDescriptor for FilesView<'_> {
 
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
         self.require_granted(&fd)?;
-        let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrowed(&fd), offset)?;
+        let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrow(&fd), offset)?;
         self.with_quota(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
         self.require_granted(&fd)?;
-        let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrowed(&fd))?;
+        let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrow(&fd))?;
         self.with_quota(&fd, stream, None)
     }
 }
@@ -207,29 +207,30 @@ impl types::HostDescriptor for FilesView<'_> {
 impl FilesView<'_> {
     async fn create_directory(&mut self, fd: Fd, path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
-        let _reserved = self.reserve(&fd, ENTRY_BYTES).await?;
+        let _reservation = self.reserve(&fd, ENTRY_BYTES).await?;
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
 
-    /// Creates a hard link. The content is counted again, because the link can outlive the original.
+    /// Creates a hard link. The quota counts the content again, because the link can outlive the original.
     async fn link(&mut self, fd: Fd, flags: types::PathFlags, path: String, to: Fd, new_path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
         self.require_granted(&to)?;
         self.require_one_quota(&fd, &to)?;
-        let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), flags, path.clone()).await?;
-        let _reserved = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
+        let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), flags, path.clone()).await?;
+        let _reservation = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
         types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
     }
 
     async fn link_symbolically(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
         self.require_granted(&fd)?;
-        let _reserved = self
+        let _reservation = self
             .reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
             .await?;
         types::HostDescriptor::symlink_at(&mut self.wasi, fd, target, path).await
     }
 
-    /// Opens a regular file or a directory. Refuses pipes, which could block a thread of the host, and devices.
+    /// Opens a regular file, a directory or a symbolic link. Refuses pipes, which could block a thread of the host, and
+    /// devices.
     async fn open(
         &mut self,
         fd: Fd,
@@ -239,8 +240,8 @@ impl FilesView<'_> {
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
         self.require_granted(&fd)?;
-        let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrowed(&fd), path_flags, path.clone()).await;
-        let _reserved = match existing {
+        let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), path_flags, path.clone()).await;
+        let _reservation = match existing {
             Ok(stat) => {
                 require_file_or_directory(stat.type_)?;
                 None
@@ -250,7 +251,7 @@ impl FilesView<'_> {
         };
         let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
         // Another process may have replaced the file since the check.
-        let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrowed(&opened)).await?;
+        let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrow(&opened)).await?;
         if let Err(error) = require_file_or_directory(type_) {
             types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
             return Err(error);

@@ -8,24 +8,24 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEn
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 /// The number of entries that are read at once.
-const BATCH: usize = 256;
+const BATCH_ENTRIES: usize = 256;
 
 /// The maximum length of a name in a directory, in bytes, on the platforms of wasmtime.
 const NAME_BYTES_MAX: usize = 1 << 10;
 
-/// The entries of a directory, of which the guest has read some.
+/// The entries of a directory that a guest has not read yet.
 ///
 /// The listing replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
 pub(in crate::link::host) struct DirectoryListing {
     batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
-    /// The entries after the batch; `None` after the last one.
+    /// The entries after the batch; `None` when all entries have been read.
     rest: Option<ReadDir>,
 }
 
 impl DirectoryListing {
     /// The maximum memory of a listing, in bytes: one batch.
     pub(in crate::link::host) const MEMORY_BYTES: usize =
-        BATCH * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
+        BATCH_ENTRIES * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
 
     /// Opens an open directory for reading.
     ///
@@ -45,8 +45,12 @@ impl DirectoryListing {
             && let Some(mut rest) = self.rest.take()
         {
             let (batch, rest) = blocking(move || {
-                let batch: Vec<_> = rest.by_ref().take(BATCH).map(|found| entry(found?)).collect();
-                let rest = (batch.len() == BATCH).then_some(rest);
+                let batch: Vec<_> = rest
+                    .by_ref()
+                    .take(BATCH_ENTRIES)
+                    .map(|entry| read_entry(entry?))
+                    .collect();
+                let rest = (batch.len() == BATCH_ENTRIES).then_some(rest);
                 Ok((batch, rest))
             })
             .await?;
@@ -64,9 +68,9 @@ async fn blocking<T: Send + 'static>(read: impl FnOnce() -> FsResult<T> + Send +
         .unwrap_or_else(|_| Err(ErrorCode::Io.into()))
 }
 
-fn entry(found: DirEntry) -> FsResult<DirectoryEntry> {
-    let type_ = descriptor_type(found.metadata()?.file_type());
-    let name = found.file_name().into_string();
+fn read_entry(entry: DirEntry) -> FsResult<DirectoryEntry> {
+    let type_ = descriptor_type(entry.metadata()?.file_type());
+    let name = entry.file_name().into_string();
     let name = name.map_err(|_| ErrorCode::IllegalByteSequence)?;
     Ok(DirectoryEntry { type_, name })
 }
@@ -95,7 +99,7 @@ mod tests {
     #[tokio::test]
     async fn a_listing_of_a_large_directory_reads_it_in_parts() {
         let directory = tempfile::tempdir().unwrap();
-        let names: BTreeSet<_> = (0..3 * BATCH).map(|number| format!("file-{number}")).collect();
+        let names: BTreeSet<_> = (0..3 * BATCH_ENTRIES).map(|number| format!("file-{number}")).collect();
         for name in &names {
             File::create(directory.path().join(name)).unwrap();
         }
@@ -104,7 +108,7 @@ mod tests {
             .unwrap();
         let mut listed = BTreeSet::new();
         while let Some(entry) = listing.next().await.unwrap() {
-            assert!(listing.batch.len() < BATCH);
+            assert!(listing.batch.len() < BATCH_ENTRIES);
             assert_eq!(entry.type_, DescriptorType::RegularFile);
             listed.insert(entry.name);
         }

@@ -1,7 +1,8 @@
 //! Paths of a guest, as text.
 
-/// Joins a path of the guest with a relative one, and resolves dot segments. A path does not lead above the root.
-pub(super) fn joined(base: &str, path: &str) -> String {
+/// Joins an absolute path of the guest with another path, and resolves dot segments. If the other path is absolute, the first
+/// one is ignored. The result does not lead above the root.
+pub(super) fn join_paths(base: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let base = if path.starts_with('/') { "" } else { base };
     for part in base.split('/').chain(path.split('/')) {
@@ -31,7 +32,7 @@ mod tests {
             ("/data", "../../../x", "/x"),
             ("/data", "/x", "/x"),
         ] {
-            assert_eq!(joined(base, path), joined_path, "{base} {path}");
+            assert_eq!(join_paths(base, path), joined_path, "{base} {path}");
         }
     }
 }

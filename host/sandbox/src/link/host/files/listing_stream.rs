@@ -15,12 +15,9 @@ use wasmtime::component::{Destination, StreamProducer, StreamResult, VecBuffer};
 use wasmtime_wasi::p3::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
 /// The number of entries that are read at once, so that a stream holds little memory however large its directory is.
-///
-/// wasmtime's own stream holds a thread for blocking work until the guest has read all entries, so that a guest with
-/// many streams would block all other work of the host. This stream uses a thread for one read only.
 const ENTRIES_PER_READ: usize = 32;
 
-/// Some entries, and the rest of the directory.
+/// The entries of one read, and the rest of the directory.
 type Batch = io::Result<(Vec<DirectoryEntry>, Rest)>;
 
 /// The part of a directory that has not been read.
@@ -31,23 +28,27 @@ enum Rest {
 }
 
 /// A stream of the entries of a directory.
+///
+/// wasmtime's own stream holds a thread for blocking work until the guest has read all entries, so that a guest with
+/// many streams would block all other work of the host. This stream holds a thread only during a read.
 pub(super) struct ListingStream {
     rest: Rest,
     reading: Option<JoinHandle<Batch>>,
-    outcome: Option<oneshot::Sender<Result<(), ErrorCode>>>,
+    outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
 impl ListingStream {
-    pub(super) fn new(directory: Arc<File>, outcome: oneshot::Sender<Result<(), ErrorCode>>) -> Self {
+    pub(super) fn new(directory: Arc<File>, outcome_sender: oneshot::Sender<Result<(), ErrorCode>>) -> Self {
         Self {
             rest: Rest::All(directory),
             reading: None,
-            outcome: Some(outcome),
+            outcome_sender: Some(outcome_sender),
         }
     }
 
+    /// Delivers the outcome to the guest. Later outcomes are ignored.
     fn end(&mut self, outcome: Result<(), ErrorCode>) {
-        if let Some(sender) = self.outcome.take() {
+        if let Some(sender) = self.outcome_sender.take() {
             // The guest may not wait for the outcome.
             let _ = sender.send(outcome);
         }
@@ -58,7 +59,7 @@ impl ListingStream {
         let rest = &mut self.rest;
         let reading = self.reading.get_or_insert_with(|| {
             let rest = std::mem::replace(rest, Rest::None);
-            tokio::task::spawn_blocking(move || read(rest))
+            tokio::task::spawn_blocking(move || read_batch(rest))
         });
         let batch = ready!(Pin::new(reading).poll(context));
         self.reading = None;
@@ -72,7 +73,7 @@ impl Drop for ListingStream {
     }
 }
 
-fn read(rest: Rest) -> Batch {
+fn read_batch(rest: Rest) -> Batch {
     let mut rest = match rest {
         Rest::All(directory) => read_base_dir(&directory)?,
         Rest::Some(rest) => rest,

@@ -23,7 +23,7 @@ use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
 use wasmtime_wasi::{FsPerms, OpenMode};
 
 pub(super) use self::directory_listing::DirectoryListing;
-use self::guest_path::joined;
+use self::guest_path::join_paths;
 use self::quota_stream::{QuotaStream, gap, reserve};
 pub(super) use self::text_file::read_text_file;
 use super::host_state::HostState;
@@ -34,11 +34,12 @@ use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
 /// The files of one instance.
 pub(crate) struct Files {
+    /// The granted directories, with the access that is granted.
     directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
     /// The open descriptors, by their indices in the resource table.
     open: HashMap<u32, OpenDescriptor>,
     /// Held while a concurrent operation of WASI 0.3 uses disk space.
-    space: Arc<tokio::sync::Mutex<()>>,
+    disk_lock: Arc<tokio::sync::Mutex<()>>,
     wasi: WasiFilesystemCtx,
 }
 
@@ -68,7 +69,7 @@ impl Files {
         Self {
             directories,
             open: HashMap::new(),
-            space: Arc::default(),
+            disk_lock: Arc::default(),
             wasi: WasiFilesystemCtx::default(),
         }
     }
@@ -85,7 +86,7 @@ impl Files {
             },
             directories: &self.directories,
             open: &mut self.open,
-            space: &self.space,
+            disk_lock: &self.disk_lock,
             authority,
         }
     }
@@ -104,7 +105,7 @@ pub(crate) struct FilesView<'a> {
     wasi: WasiFilesystemCtxView<'a>,
     directories: &'a [(Arc<OpenDirectory>, AccessMode)],
     open: &'a mut HashMap<u32, OpenDescriptor>,
-    space: &'a Arc<tokio::sync::Mutex<()>>,
+    disk_lock: &'a Arc<tokio::sync::Mutex<()>>,
     authority: Option<&'a Authority>,
 }
 
@@ -148,20 +149,20 @@ impl FilesView<'_> {
         Ok(())
     }
 
-    /// Returns the path of the guest that an operation names.
+    /// Returns the absolute path of the guest for a path that an operation names.
     fn path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
         if path.len() > GUEST_PATH_BYTES_MAX {
             // No file system has a path of this length, so it is not copied.
             return format!("/(a path of {} bytes)", path.len());
         }
         let base = self.open.get(&directory.rep()).map_or("/", |open| &open.path);
-        joined(base, path)
+        join_paths(base, path)
     }
 
-    /// Returns the result of an operation on a path unchanged, and records the access. If the operation failed because
-    /// the guest has no right to the path, the denial is recorded for the operator. The guest cannot distinguish a path
-    /// without a grant from one that does not exist.
-    fn checked<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
+    /// Records the access of an operation on a path, and returns its result unchanged. If the operation failed because the
+    /// guest has no right to the path, the denial is recorded for the operator. The guest cannot distinguish a path without a
+    /// grant from a path that does not exist.
+    fn record_outcome<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
         let request = AccessRequest::File(path, mode);
         match (&result, self.authority) {
             (Ok(_), Some(authority)) => authority.record_access(&request),
@@ -173,10 +174,10 @@ impl FilesView<'_> {
 
     /// Returns the size of the hole between the end of a file and an offset, in bytes.
     fn gap(&self, descriptor: &Resource<Descriptor>, offset: u64) -> FsResult<u64> {
-        Ok(self.growth(descriptor, offset)?)
+        Ok(self.hole_bytes(descriptor, offset)?)
     }
 
-    fn growth(&self, descriptor: &Resource<Descriptor>, size: u64) -> std::io::Result<u64> {
+    fn hole_bytes(&self, descriptor: &Resource<Descriptor>, size: u64) -> std::io::Result<u64> {
         match self.wasi.table.get(descriptor) {
             Ok(Descriptor::File(file)) => gap(&file.file, size),
             // wasmtime refuses the operation.
@@ -196,8 +197,8 @@ impl FilesView<'_> {
         Ok(Resource::new_own(root.rep()))
     }
 
-    /// Refuses to move a file from the directories of one quota to those of another, as between two file systems. A
-    /// descriptor would otherwise draw on the first quota while it fills the second directory.
+    /// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems. A
+    /// descriptor of the file would otherwise draw on the first quota while it fills the second directory.
     fn require_one_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
         if self.has_one_quota(from, to) {
             return Ok(());
@@ -212,7 +213,8 @@ impl FilesView<'_> {
         }
     }
 
-    /// Opens a directory for reading its entries. The index of the stream refers to a resource of another type than wasmtime's.
+    /// Opens a directory for reading its entries. The returned handle has the index of a [`DirectoryListing`], which replaces
+    /// wasmtime's iterator.
     async fn list(&mut self, directory: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
         let Descriptor::Dir(directory) = self.wasi.table.get(&directory)? else {
             return Err(types::ErrorCode::NotDirectory.into());

@@ -16,7 +16,7 @@ use crate::grants::directories::{DirectoryQuota, Reservation, disk_full};
 pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Result<Reservation> {
     match quota.try_reserve(bytes, bytes) {
         Some(reservation) => Ok(reservation),
-        None => measured(reserve_after_measurement(quota, bytes, bytes)).await,
+        None => await_measurement(reserve_after_measurement(quota, bytes, bytes)).await,
     }
 }
 
@@ -27,7 +27,8 @@ fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_
     tokio::task::spawn_blocking(move || quota.reserve(bytes_min, bytes_max))
 }
 
-async fn measured(
+/// Waits for a measurement. If its thread panicked, the disk counts as full.
+async fn await_measurement(
     measurement: impl Future<Output = Result<io::Result<Reservation>, JoinError>>,
 ) -> io::Result<Reservation> {
     measurement.await.unwrap_or_else(|_| Err(disk_full()))
@@ -51,7 +52,7 @@ pub(super) struct QuotaStream {
     position: Option<u64>,
     permit: Permit,
     /// The reservation of the last write, until the write is known to have ended.
-    written: Option<Reservation>,
+    last_write: Option<Reservation>,
 }
 
 /// The quota for the next write of the guest.
@@ -79,7 +80,7 @@ impl QuotaStream {
             file,
             position,
             permit: Permit::None,
-            written: None,
+            last_write: None,
         }
     }
 
@@ -87,11 +88,11 @@ impl QuotaStream {
     /// guest can truncate the file between two writes.
     fn gap(&self) -> StreamResult<u64> {
         let gap = self.position.map_or(Ok(0), |position| gap(&self.file, position));
-        gap.map_err(failed)
+        gap.map_err(stream_error)
     }
 
     /// Reserves quota for a write of up to `bytes` bytes. Returns how many are reserved; zero while the directory is measured.
-    fn permit(&mut self, bytes: u64) -> StreamResult<u64> {
+    fn request_permit(&mut self, bytes: u64) -> StreamResult<u64> {
         let gap = self.gap()?;
         let (bytes_min, bytes_max) = (gap.saturating_add(1), gap.saturating_add(bytes));
         self.permit = match std::mem::replace(&mut self.permit, Permit::None) {
@@ -99,11 +100,11 @@ impl QuotaStream {
                 Some(reservation) => Permit::Reserved(reservation),
                 None => Permit::Measuring(reserve_after_measurement(&self.quota, bytes_min, bytes_max)),
             },
-            Permit::Measuring(mut measurement) => match measured(&mut measurement).now_or_never() {
-                Some(result) => Permit::Reserved(result.map_err(failed)?),
+            Permit::Measuring(mut measurement) => match await_measurement(&mut measurement).now_or_never() {
+                Some(result) => Permit::Reserved(result.map_err(stream_error)?),
                 None => Permit::Measuring(measurement),
             },
-            Permit::Measured(result) => Permit::Reserved(result.map_err(failed)?),
+            Permit::Measured(result) => Permit::Reserved(result.map_err(stream_error)?),
             reserved @ Permit::Reserved(_) => reserved,
         };
         let Permit::Reserved(reservation) = &self.permit else {
@@ -112,11 +113,11 @@ impl QuotaStream {
         Ok(reservation.bytes().saturating_sub(gap).min(bytes))
     }
 
-    /// Takes the quota that is reserved for a write, and releases the part that is not needed.
+    /// Takes the quota that is reserved for a write, and releases the part that is not needed. If the write needs more than was
+    /// reserved, such as after the guest truncated the file, reserves it again.
     ///
     /// # Errors
-    /// The error of a full disk if the write needs more than was reserved, such as after the guest truncated the file,
-    /// and more than is left.
+    /// The error of a full disk if the quota does not suffice.
     fn take_permit(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
         let needed = self.gap()?.saturating_add(bytes.len() as u64);
         let permit = std::mem::replace(&mut self.permit, Permit::None);
@@ -128,20 +129,20 @@ impl QuotaStream {
             reservation.shrink(0);
         }
         let reservation = self.quota.reserve_counted(needed, needed);
-        reservation.ok_or_else(|| failed(disk_full()))
+        reservation.ok_or_else(|| stream_error(disk_full()))
     }
 
     /// Records that a write begins.
-    fn begin(&mut self, bytes: &Bytes, reservation: Reservation) {
-        self.written = Some(reservation);
+    fn begin_write(&mut self, bytes: &Bytes, reservation: Reservation) {
+        self.last_write = Some(reservation);
         if let Some(position) = &mut self.position {
             *position = position.saturating_add(bytes.len() as u64);
         }
     }
 
     /// Records that the last write has ended.
-    fn end(&mut self) {
-        self.written = None;
+    fn end_write(&mut self) {
+        self.last_write = None;
     }
 }
 
@@ -153,7 +154,7 @@ impl Drop for QuotaStream {
     }
 }
 
-fn failed(error: io::Error) -> StreamError {
+fn stream_error(error: io::Error) -> StreamError {
     StreamError::LastOperationFailed(error.into())
 }
 
@@ -161,9 +162,9 @@ fn failed(error: io::Error) -> StreamError {
 impl Pollable for QuotaStream {
     async fn ready(&mut self) {
         self.inner.ready().await;
-        self.end();
+        self.end_write();
         if let Permit::Measuring(measurement) = &mut self.permit {
-            self.permit = Permit::Measured(measured(measurement).await);
+            self.permit = Permit::Measured(await_measurement(measurement).await);
         }
     }
 }
@@ -172,7 +173,7 @@ impl Pollable for QuotaStream {
 impl OutputStream for QuotaStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let reservation = self.take_permit(&bytes)?;
-        self.begin(&bytes, reservation);
+        self.begin_write(&bytes, reservation);
         self.inner.write(bytes)
     }
 
@@ -182,12 +183,12 @@ impl OutputStream for QuotaStream {
         let needed = self.gap()?.saturating_add(bytes.len() as u64);
         let reservation = match self.take_permit(&bytes) {
             Ok(reservation) => reservation,
-            Err(_) => reserve(&self.quota, needed).await.map_err(failed)?,
+            Err(_) => reserve(&self.quota, needed).await.map_err(stream_error)?,
         };
-        self.begin(&bytes, reservation);
-        let written = self.inner.blocking_write_and_flush(bytes).await;
-        self.end();
-        written
+        self.begin_write(&bytes, reservation);
+        let outcome = self.inner.blocking_write_and_flush(bytes).await;
+        self.end_write();
+        outcome
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -199,13 +200,13 @@ impl OutputStream for QuotaStream {
         if allowed == 0 {
             return Ok(0);
         }
-        self.end();
-        let permitted = self.permit(allowed as u64)?;
+        self.end_write();
+        let permitted = self.request_permit(allowed as u64)?;
         Ok(usize::try_from(permitted).unwrap_or(allowed))
     }
 
     async fn cancel(&mut self) {
         self.inner.cancel().await;
-        self.end();
+        self.end_write();
     }
 }

@@ -6,15 +6,16 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 use super::FilesView;
-use super::guest_path::joined;
+use super::guest_path::join_paths;
 use crate::grants::{AccessMode, AccessRequest};
 use toolwit_core::limits::{ByteCount, GUEST_PATH_BYTES_MAX};
 
 /// The size of the pieces in which a file is read.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Reads the text file at a path of the guest. `None` if it is not granted, does not exist, is not text or is too large. The guest
-/// cannot distinguish these cases; the last two are recorded for the operator, as a denied access is.
+/// Reads the text file at a path of the guest. `None` if the path is invalid, or if the file is not granted, does not exist, is
+/// not text or is too large. The guest cannot distinguish these cases. A missing grant, and a file that is not text or too
+/// large, are recorded for the operator.
 ///
 /// Opens the file through a granted directory, as a guest with the interfaces of WASI would.
 pub(crate) async fn read_text_file(
@@ -25,14 +26,14 @@ pub(crate) async fn read_text_file(
     if path.len() > GUEST_PATH_BYTES_MAX || path.contains('\0') {
         return Ok(None);
     }
-    let path = joined("/", path);
+    let path = join_paths("/", path);
     let directories = preopens::Host::get_directories(files)?;
-    let containing = directories.iter().filter_map(|(directory, guest)| {
-        let inside = path.strip_prefix(guest.trim_end_matches('/'))?.strip_prefix('/')?;
-        Some((guest.len(), directory.rep(), inside))
+    let candidates = directories.iter().filter_map(|(directory, guest)| {
+        let relative = path.strip_prefix(guest.trim_end_matches('/'))?.strip_prefix('/')?;
+        Some((guest.len(), directory.rep(), relative))
     });
-    let read = match containing.max_by_key(|(length, ..)| *length) {
-        Some((_, directory, inside)) => read_in(files, Resource::new_borrow(directory), inside, bytes_max).await,
+    let read = match candidates.max_by_key(|(length, ..)| *length) {
+        Some((_, directory, relative)) => read_in(files, Resource::new_borrow(directory), relative, bytes_max).await,
         None => Err(types::ErrorCode::NoEntry.into()),
     };
     for (directory, _) in directories {
@@ -54,7 +55,7 @@ pub(crate) async fn read_text_file(
     Ok(None)
 }
 
-/// Reads the file at a path inside a directory. The inner error means that the file is too large.
+/// Reads the file at a path relative to a directory. The inner error means that the file is too large.
 async fn read_in(
     files: &mut FilesView<'_>,
     directory: Resource<Descriptor>,
@@ -75,9 +76,9 @@ async fn read_to_end(files: &mut FilesView<'_>, descriptor: u32, bytes_max: usiz
     let mut bytes = Vec::new();
     loop {
         // One byte more than the limit detects a file that is too large.
-        let left = bytes_max.saturating_add(1).saturating_sub(bytes.len()).min(PIECE_BYTES) as u64;
+        let bytes_wanted = bytes_max.saturating_add(1).saturating_sub(bytes.len()).min(PIECE_BYTES) as u64;
         let descriptor = Resource::new_borrow(descriptor);
-        let (piece, is_end) = types::HostDescriptor::read(files, descriptor, left, bytes.len() as u64).await?;
+        let (piece, is_end) = types::HostDescriptor::read(files, descriptor, bytes_wanted, bytes.len() as u64).await?;
         let is_end = is_end || piece.is_empty();
         bytes.extend(piece);
         if bytes.len() > bytes_max {

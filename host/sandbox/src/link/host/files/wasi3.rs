@@ -44,39 +44,39 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     types::add_to_linker::<HostState, GrantedFiles3>(linker, HostState::files)
 }
 
-/// Returns the access of wasmtime's implementation to the store.
+/// Returns the accessor of the store for wasmtime's implementation.
 fn wasi(store: &Store) -> Accessor<HostState, WasiFilesystem> {
     store.with_getter::<WasiFilesystem>(HostState::wasi_files)
 }
 
-fn with<T>(store: &Store, work: impl FnOnce(&mut FilesView<'_>) -> T) -> T {
+fn with_files<T>(store: &Store, work: impl FnOnce(&mut FilesView<'_>) -> T) -> T {
     store.with(|mut store| work(&mut store.get()))
 }
 
 /// Refuses every operation on the empty root.
 fn require_granted(store: &Store, fd: &Fd) -> FilesystemResult<()> {
-    if with(store, |files| files.is_root(fd)) {
+    if with_files(store, |files| files.is_root(fd)) {
         return Err(types::ErrorCode::NoEntry.into());
     }
     Ok(())
 }
 
 /// Waits until no other operation of the instance uses disk space.
-async fn exclusively(store: &Store) -> OwnedMutexGuard<()> {
-    let space: Arc<Mutex<()>> = with(store, |files| files.space.clone());
-    space.lock_owned().await
+async fn lock_disk(store: &Store) -> OwnedMutexGuard<()> {
+    let disk_lock: Arc<Mutex<()>> = with_files(store, |files| files.disk_lock.clone());
+    disk_lock.lock_owned().await
 }
 
 /// Reserves quota. Returns `None` if the descriptor has no quota.
-async fn reserved(store: &Store, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
-    match with(store, |files| files.quota(fd)) {
+async fn reserve_quota(store: &Store, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
+    match with_files(store, |files| files.quota(fd)) {
         Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
         None => Ok(None),
     }
 }
 
 fn require_one_quota(store: &Store, from: &Fd, to: &Fd) -> FilesystemResult<()> {
-    let is_one = with(store, |files| files.has_one_quota(from, to));
+    let is_one = with_files(store, |files| files.has_one_quota(from, to));
     if is_one {
         return Ok(());
     }
@@ -103,15 +103,15 @@ macro_rules! forward_path {
             path: String
             $(, $arg: $ty)*
         ) -> FilesystemResult<$result> {
-            let name = with(store, |files| files.path(&fd, &path));
-            let done = match require_granted(store, &fd) {
+            let name = with_files(store, |files| files.path(&fd, &path));
+            let outcome = match require_granted(store, &fd) {
                 Ok(()) => {
                     let wasi = wasi(store);
                     <WasiFilesystem as Operations<HostState>>::$name(&wasi, fd, $($flags,)? path $(, $arg)*).await
                 }
                 Err(error) => Err(error),
             };
-            with(store, |files| files.checked(&name, AccessMode::$mode, done))
+            with_files(store, |files| files.record_outcome(&name, AccessMode::$mode, outcome))
         })*
     };
 }
@@ -143,7 +143,7 @@ impl Operations<HostState> for GrantedFiles3 {
     ) -> wasmtime::Result<(StreamReader<u8>, Outcome)> {
         if store.get().is_root(&fd) {
             let stream = StreamReader::new(&mut store, std::iter::empty())?;
-            return Ok((stream, failed(&mut store, types::ErrorCode::IsDirectory)?));
+            return Ok((stream, failed_outcome(&mut store, types::ErrorCode::IsDirectory)?));
         }
         let wasi = Access::<HostState, WasiFilesystem>::new(store.as_context_mut(), HostState::wasi_files);
         <WasiFilesystem as Operations<HostState>>::read_via_stream(wasi, fd, offset)
@@ -180,7 +180,7 @@ impl Operations<HostState> for GrantedFiles3 {
         };
         let Some(directory) = directory else {
             let stream = StreamReader::new(&mut store, std::iter::empty())?;
-            return Ok((stream, failed(&mut store, types::ErrorCode::NotDirectory)?));
+            return Ok((stream, failed_outcome(&mut store, types::ErrorCode::NotDirectory)?));
         };
         let (sender, receiver) = oneshot::channel();
         let stream = StreamReader::new(&mut store, ListingStream::new(directory, sender))?;
@@ -202,7 +202,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn is_same_object(store: &Store, a: Fd, b: Fd) -> wasmtime::Result<bool> {
-        let roots = with(store, |files| [files.is_root(&a), files.is_root(&b)]);
+        let roots = with_files(store, |files| [files.is_root(&a), files.is_root(&b)]);
         if roots.contains(&true) {
             return Ok(roots == [true, true]);
         }
@@ -211,22 +211,24 @@ impl Operations<HostState> for GrantedFiles3 {
 
     async fn set_size(store: &Store, fd: Fd, size: u64) -> FilesystemResult<()> {
         require_granted(store, &fd)?;
-        let _space = exclusively(store).await;
-        let growth = with(store, |files| files.growth(&fd, size))?;
-        let _reserved = reserved(store, &fd, growth).await?;
+        let _disk_lock = lock_disk(store).await;
+        let hole_bytes = with_files(store, |files| files.hole_bytes(&fd, size))?;
+        let _reservation = reserve_quota(store, &fd, hole_bytes).await?;
         <WasiFilesystem as Operations<HostState>>::set_size(&wasi(store), fd, size).await
     }
 
     async fn create_directory_at(store: &Store, fd: Fd, path: String) -> FilesystemResult<()> {
-        let name = with(store, |files| files.path(&fd, &path));
+        let name = with_files(store, |files| files.path(&fd, &path));
         let created = async {
             require_granted(store, &fd)?;
-            let _space = exclusively(store).await;
-            let _reserved = reserved(store, &fd, ENTRY_BYTES).await?;
+            let _disk_lock = lock_disk(store).await;
+            let _reservation = reserve_quota(store, &fd, ENTRY_BYTES).await?;
             <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi(store), fd, path).await
         };
         let created = created.await;
-        with(store, |files| files.checked(&name, AccessMode::ReadWrite, created))
+        with_files(store, |files| {
+            files.record_outcome(&name, AccessMode::ReadWrite, created)
+        })
     }
 
     async fn link_at(
@@ -237,13 +239,13 @@ impl Operations<HostState> for GrantedFiles3 {
         to: Fd,
         new_path: String,
     ) -> FilesystemResult<()> {
-        let names = with(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
+        let names = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
         let linked = link(store, fd, flags, path, to, new_path).await;
-        both_checked(store, &names, linked)
+        record_both_outcomes(store, &names, linked)
     }
 
     async fn rename_at(store: &Store, fd: Fd, path: String, to: Fd, new_path: String) -> FilesystemResult<()> {
-        let names = with(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
+        let names = with_files(store, |files| [files.path(&fd, &path), files.path(&to, &new_path)]);
         let renamed = async {
             require_granted(store, &fd)?;
             require_granted(store, &to)?;
@@ -251,19 +253,21 @@ impl Operations<HostState> for GrantedFiles3 {
             <WasiFilesystem as Operations<HostState>>::rename_at(&wasi(store), fd, path, to, new_path).await
         };
         let renamed = renamed.await;
-        both_checked(store, &names, renamed)
+        record_both_outcomes(store, &names, renamed)
     }
 
     async fn symlink_at(store: &Store, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
-        let name = with(store, |files| files.path(&fd, &path));
+        let name = with_files(store, |files| files.path(&fd, &path));
         let linked = async {
             require_granted(store, &fd)?;
-            let _space = exclusively(store).await;
-            let _reserved = reserved(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
+            let _disk_lock = lock_disk(store).await;
+            let _reservation = reserve_quota(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
             <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi(store), fd, target, path).await
         };
         let linked = linked.await;
-        with(store, |files| files.checked(&name, AccessMode::ReadWrite, linked))
+        with_files(store, |files| {
+            files.record_outcome(&name, AccessMode::ReadWrite, linked)
+        })
     }
 
     async fn open_at(
@@ -282,16 +286,16 @@ impl Operations<HostState> for GrantedFiles3 {
         } else {
             AccessMode::Read
         };
-        let name = with(store, |files| files.path(&fd, &path));
+        let name = with_files(store, |files| files.path(&fd, &path));
         if name.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let granted = with(store, |files| {
+        let granted = with_files(store, |files| {
             files.open.get(&fd.rep()).and_then(|open| open.granted.clone())
         });
         let opened = open(store, fd, path_flags, path, open_flags, flags).await;
-        with(store, |files| {
-            let opened = files.checked(&name, mode, opened)?;
+        with_files(store, |files| {
+            let opened = files.record_outcome(&name, mode, opened)?;
             let descriptor = files.wasi.table.get(&opened).map_err(FilesystemError::trap)?;
             if let (Some((directory, _)), Descriptor::File(file)) = (&granted, descriptor) {
                 directory.track(&file.file);
@@ -303,10 +307,10 @@ impl Operations<HostState> for GrantedFiles3 {
 }
 
 /// Records the access to both paths, allowed or denied. Returns the result unchanged.
-fn both_checked(store: &Store, names: &[String; 2], done: FilesystemResult<()>) -> FilesystemResult<()> {
-    with(store, |files| {
-        let check = |done, name: &String| files.checked(name, AccessMode::ReadWrite, done);
-        names.iter().fold(done, check)
+fn record_both_outcomes(store: &Store, names: &[String; 2], outcome: FilesystemResult<()>) -> FilesystemResult<()> {
+    with_files(store, |files| {
+        let record = |outcome, name: &String| files.record_outcome(name, AccessMode::ReadWrite, outcome);
+        names.iter().fold(outcome, record)
     })
 }
 
@@ -323,25 +327,28 @@ fn write_stream(
             (true, _) => Err(types::ErrorCode::IsDirectory),
             (false, None) => Err(types::ErrorCode::NotPermitted),
             (false, Some(quota)) => match files.wasi.table.get(fd)? {
-                Descriptor::File(file) => Ok((file.file.clone(), quota, files.space.clone())),
+                Descriptor::File(file) => Ok((file.file.clone(), quota, files.disk_lock.clone())),
                 Descriptor::Dir(_) => Err(types::ErrorCode::IsDirectory),
             },
         }
     };
-    let (file, quota, space): (_, Arc<DirectoryQuota>, _) = match target {
+    let (file, quota, disk_lock): (_, Arc<DirectoryQuota>, _) = match target {
         Ok(target) => target,
         Err(error) => {
             data.close(&mut store)?;
-            return failed(&mut store, error);
+            return failed_outcome(&mut store, error);
         }
     };
     let (sender, receiver) = oneshot::channel();
-    data.pipe(&mut store, WriteStream::new(file, quota, space, position, sender))?;
+    data.pipe(&mut store, WriteStream::new(file, quota, disk_lock, position, sender))?;
     FutureReader::new(&mut store, receiver)
 }
 
 /// Returns a future that delivers an error.
-fn failed(store: &mut Access<'_, HostState, GrantedFiles3>, error: types::ErrorCode) -> wasmtime::Result<Outcome> {
+fn failed_outcome(
+    store: &mut Access<'_, HostState, GrantedFiles3>,
+    error: types::ErrorCode,
+) -> wasmtime::Result<Outcome> {
     FutureReader::new(store, async move { wasmtime::error::Ok(Err(error)) })
 }
 

@@ -31,33 +31,34 @@ pub(super) struct WriteStream {
     file: Arc<File>,
     quota: Arc<DirectoryQuota>,
     /// Held while an operation of the instance uses disk space.
-    space: Arc<Mutex<()>>,
+    disk_lock: Arc<Mutex<()>>,
     position: WritePosition,
     /// The running write. It returns the number of written bytes.
     writing: Option<BoxFuture<'static, io::Result<usize>>>,
-    outcome: Option<oneshot::Sender<Result<(), ErrorCode>>>,
+    outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
 impl WriteStream {
     pub(super) fn new(
         file: Arc<File>,
         quota: Arc<DirectoryQuota>,
-        space: Arc<Mutex<()>>,
+        disk_lock: Arc<Mutex<()>>,
         position: WritePosition,
-        outcome: oneshot::Sender<Result<(), ErrorCode>>,
+        outcome_sender: oneshot::Sender<Result<(), ErrorCode>>,
     ) -> Self {
         Self {
             file,
             quota,
-            space,
+            disk_lock,
             position,
             writing: None,
-            outcome: Some(outcome),
+            outcome_sender: Some(outcome_sender),
         }
     }
 
+    /// Delivers the outcome to the guest. Later outcomes are ignored.
     fn end(&mut self, outcome: Result<(), ErrorCode>) {
-        if let Some(sender) = self.outcome.take() {
+        if let Some(sender) = self.outcome_sender.take() {
             // The guest may not wait for the outcome.
             let _ = sender.send(outcome);
         }
@@ -66,16 +67,16 @@ impl WriteStream {
     /// Writes a chunk on a thread for blocking work. The write continues if the stream is dropped, and keeps its
     /// reservation until it ends.
     fn write(&self, bytes: Vec<u8>) -> BoxFuture<'static, io::Result<usize>> {
-        let (file, quota, space) = (self.file.clone(), self.quota.clone(), self.space.clone());
+        let (file, quota, disk_lock) = (self.file.clone(), self.quota.clone(), self.disk_lock.clone());
         let position = self.position;
         Box::pin(async move {
-            let held = space.lock_owned().await;
+            let guard = disk_lock.lock_owned().await;
             let write = move || {
-                let _held = held;
+                let _guard = guard;
                 write_within(&file, &quota, position, &bytes)
             };
-            let written = tokio::task::spawn_blocking(write).await;
-            written.unwrap_or_else(|error| Err(io::Error::other(error)))
+            let outcome = tokio::task::spawn_blocking(write).await;
+            outcome.unwrap_or_else(|error| Err(io::Error::other(error)))
         })
     }
 }
@@ -88,23 +89,23 @@ impl Drop for WriteStream {
 
 /// Reserves quota for the bytes and a hole before them, and writes them.
 fn write_within(file: &File, quota: &Arc<DirectoryQuota>, position: WritePosition, bytes: &[u8]) -> io::Result<usize> {
-    let at = match position {
-        WritePosition::At(at) => at,
+    let offset = match position {
+        WritePosition::At(offset) => offset,
         WritePosition::End => file.metadata()?.len(),
     };
-    let needed = gap(file, at)?.saturating_add(bytes.len() as u64);
+    let needed = gap(file, offset)?.saturating_add(bytes.len() as u64);
     let _reservation = quota.reserve(needed, needed)?;
-    write_at(file, bytes, at)
+    write_at(file, bytes, offset)
 }
 
 #[cfg(unix)]
-fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::write_at(file, bytes, at)
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
 }
 
 #[cfg(windows)]
-fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_write(file, bytes, at)
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
 impl StreamConsumer<HostState> for WriteStream {
@@ -131,13 +132,13 @@ impl StreamConsumer<HostState> for WriteStream {
             return Poll::Ready(Ok(StreamResult::Completed));
         };
         // A write that has begun cannot be cancelled.
-        let written = ready!(writing.as_mut().poll(context));
+        let outcome = ready!(writing.as_mut().poll(context));
         this.writing = None;
-        Poll::Ready(Ok(match written {
+        Poll::Ready(Ok(match outcome {
             Ok(count) => {
                 source.mark_read(count);
-                if let WritePosition::At(at) = &mut this.position {
-                    *at = at.saturating_add(count as u64);
+                if let WritePosition::At(offset) = &mut this.position {
+                    *offset = offset.saturating_add(count as u64);
                 }
                 StreamResult::Completed
             }

@@ -18,7 +18,7 @@ pub(crate) struct ConversationAccess {
     pub(super) limits: CallLimits,
     pub(super) deadline: Deadline,
     /// The budget of nested calls, created by the first nested call.
-    nested_calls: OnceLock<Arc<NestedBudget>>,
+    nested_budget: OnceLock<Arc<NestedBudget>>,
     artifacts: Vec<Artifact>,
     artifact_bytes: u64,
     /// The size of the text that has been shown to the user so far, in bytes.
@@ -32,7 +32,7 @@ impl ConversationAccess {
             authority: authority.clone(),
             limits: clock.limits.clone(),
             deadline: clock.deadline(),
-            nested_calls: OnceLock::new(),
+            nested_budget: OnceLock::new(),
             artifacts: Vec::new(),
             artifact_bytes: 0,
             text_bytes: 0,
@@ -40,9 +40,9 @@ impl ConversationAccess {
     }
 
     /// Returns the budget of the calls that the guest makes.
-    pub(super) fn nested_calls(&self) -> &Arc<NestedBudget> {
+    pub(super) fn nested_budget(&self) -> &Arc<NestedBudget> {
         let budget = || CallStack::nested_budget(&self.context, self.limits.nested_calls_max);
-        self.nested_calls.get_or_init(budget)
+        self.nested_budget.get_or_init(budget)
     }
 
     /// Takes the artifacts that the guest attached.
@@ -69,26 +69,26 @@ impl ConversationAccess {
         }
     }
 
-    /// Removes secrets and control characters from a guest's text, and cuts it to the limit of the call. Returns `None` if
-    /// nothing is left.
+    /// Removes secrets and control characters from a guest's text, and cuts the text to the limits of one text and of the call.
+    /// Returns `None` if nothing is left.
     fn text_for_user(&mut self, text: &str) -> Option<String> {
-        let left = self
+        let bytes_left = self
             .limits
             .log_bytes_max
             .saturating_sub(self.text_bytes)
             .min(OUTPUT_BYTES_MAX);
         // Redacted after control characters are removed, so that they cannot hide a secret, and before the text is cut, so
         // that no part of a secret remains.
-        let clean = self.authority.redactor.text(&printable(text)).into_owned();
-        let mut end = clean.len().min(left);
-        while !clean.is_char_boundary(end) {
+        let redacted = self.authority.redactor.text(&printable(text)).into_owned();
+        let mut end = redacted.len().min(bytes_left);
+        while !redacted.is_char_boundary(end) {
             end -= 1;
         }
         self.text_bytes += end;
-        (end > 0).then(|| clean[..end].to_owned())
+        (end > 0).then(|| redacted[..end].to_owned())
     }
 
-    /// Adds an artifact to the result of the call.
+    /// Adds an artifact to the result of the call. An error is a text for the guest.
     pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
         let bytes = (artifact.kind.len() + json_weight(artifact.value.to_string().as_bytes())) as u64;
@@ -132,9 +132,9 @@ impl ConversationAccess {
         }
     }
 
-    /// Checks the grant of the blackboard. A denial becomes part of the call's error.
-    fn require_blackboard(&self, wanted: AccessMode) -> Result<(), String> {
-        let request = AccessRequest::Blackboard(wanted);
+    /// Checks the grant of the blackboard. A denial is returned to the guest, and recorded for the operator.
+    fn require_blackboard(&self, mode: AccessMode) -> Result<(), String> {
+        let request = AccessRequest::Blackboard(mode);
         match self.authority.require_access(&request) {
             Ok(_) => Ok(()),
             Err(denial) => Err(format!("it may not {request}: {denial}")),

@@ -34,8 +34,8 @@ impl FuelMeter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns the limits that a call requests, or `None` if it requests none. A nested call has at most the fuel that is left
-    /// when it starts, whether the guest, a native tool or a follow-up call makes it.
+    /// Returns the limits that the context of a call requests, or `None` if it requests none. A nested call has at most the
+    /// fuel that is left when it starts, whether the guest, a native tool or a follow-up call makes it.
     pub(crate) fn request(context: &ToolContext) -> Option<LimitOverrides> {
         let mut request = context.extension::<LimitOverrides>()?.clone();
         if let Some(meter) = Self::of(context) {
@@ -149,20 +149,20 @@ pub(in crate::link::host) async fn call(
         .with_extension(meter.clone());
     let context = conversation.deadline.around(context);
     let authority = conversation.authority.clone();
-    let mut called = tools.call_tool(tool, arguments, &context).await;
-    authority.record_nested(match &mut called {
+    let mut outcome = tools.call_tool(tool, arguments, &context).await;
+    authority.record_nested(match &mut outcome {
         Ok(result) => std::mem::take(&mut result.denied),
         Err(error) => error.report().denied.clone(),
     });
     store.set_fuel(fuel.saturating_sub(meter.total()))?;
-    if let Err(ToolError::Operator(error)) = &called {
+    if let Err(ToolError::Operator(error)) = &outcome {
         // Only the operator receives the error; the guest receives only that the call failed.
         tracing::error!(tool, %error, "nested tool call failed");
         let message = format!("`{tool}` cannot be called: its operator must fix it first");
         let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
         return Ok(Err(ToolError::Model(error)));
     }
-    Ok(called)
+    Ok(outcome)
 }
 
 /// Creates the call stack of a further nested call.
@@ -180,23 +180,28 @@ fn nested_stack(
     let depth_max = conversation.limits.nested_depth_max;
     if depth > depth_max {
         let message = format!("calls may be nested at most {depth_max} deep");
-        return Err(limit(message, "nested_depth_max", depth_max.into(), depth.into()));
+        return Err(limit_exceeded(
+            message,
+            "nested_depth_max",
+            depth_max.into(),
+            depth.into(),
+        ));
     }
-    if let Err(BudgetExceeded { max, used }) = conversation.nested_calls().take(1) {
+    if let Err(BudgetExceeded { max, used }) = conversation.nested_budget().take(1) {
         let message = format!("a call may make at most {max} calls, including nested ones");
-        return Err(limit(message, "nested_calls_max", max, used));
+        return Err(limit_exceeded(message, "nested_calls_max", max, used));
     }
     let sessions = outer.map_or(&[][..], |stack| &stack.sessions);
     Ok(CallStack {
         depth,
-        calls: conversation.nested_calls().clone(),
+        calls: conversation.nested_budget().clone(),
         http,
         sessions: sessions.iter().copied().chain(session).collect(),
         caller: Arc::new(conversation.authority.rights.effective.clone()),
     })
 }
 
-fn limit(message: String, name: &'static str, max: u64, used: u64) -> Error {
+fn limit_exceeded(message: String, name: &'static str, max: u64, used: u64) -> Error {
     Error::new(ErrorKind::NestedCalls, Phase::Execute, message)
         .with_suggestion(format!("make fewer calls at once; an operator can raise `{name}`"))
         .with_limit(ExceededLimit::new(name, max, used))

@@ -54,6 +54,7 @@ pub(super) struct IncomingBody {
     /// The authority whose redactor removes secrets from the body.
     authority: Authority,
     mask: StreamMask,
+    /// The time limit between two frames.
     between_bytes: std::time::Duration,
     deadline: Instant,
     timer: Pin<Box<Sleep>>,
@@ -67,14 +68,14 @@ impl IncomingBody {
         between_bytes: std::time::Duration,
         deadline: Instant,
     ) -> Self {
-        let first = deadline.min(Instant::now() + between_bytes);
+        let first_frame_deadline = deadline.min(Instant::now() + between_bytes);
         Self {
             body,
             authority,
             mask: StreamMask::default(),
             between_bytes,
             deadline,
-            timer: Box::pin(sleep_until(first)),
+            timer: Box::pin(sleep_until(first_frame_deadline)),
             has_ended: false,
         }
     }
@@ -114,14 +115,14 @@ impl Body for IncomingBody {
             if now >= self.deadline {
                 return self.end(Error::HttpResponseTimeout);
             }
-            let next = self.deadline.min(now + self.between_bytes);
-            self.timer.as_mut().reset(next);
+            let next_frame_deadline = self.deadline.min(now + self.between_bytes);
+            self.timer.as_mut().reset(next_frame_deadline);
             // Trailers are dropped.
             let Ok(data) = frame.into_data() else { continue };
             let this = &mut *self;
-            let ready = this.mask.push(&this.authority.redactor, data);
-            if !ready.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(ready))));
+            let output = this.mask.push(&this.authority.redactor, data);
+            if !output.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(output))));
             }
         }
     }

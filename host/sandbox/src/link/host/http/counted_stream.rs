@@ -11,8 +11,8 @@ use wasmtime_wasi_http::Error;
 use super::http_budget::HttpBudget;
 use crate::link::limits::nested_budget::BudgetExceeded;
 
-/// A connection that draws every byte that it receives on the budget of a call: informational responses, the framing of a body
-/// and the data of TLS count too.
+/// A connection that charges every received byte to the budget of a call. Informational responses, the framing of a body and
+/// the data of TLS count too.
 pub(super) struct CountedStream<S> {
     stream: S,
     budget: Arc<HttpBudget>,

@@ -29,13 +29,14 @@ const ADDRESSES_MAX: usize = 4;
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Sends a request and returns its response. Redirects are not followed: the guest must send a new request for each.
+/// Sends a request and returns its response, with the future that drives the connection. Redirects are not followed: the guest
+/// must send a new request for each.
 pub(super) async fn send(
     admitted: AdmittedRequest,
     request: Request<WasiBody>,
     options: RequestOptions,
 ) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
-    let request = outgoing(&admitted, request)?;
+    let request = prepare_request(&admitted, request)?;
     let stream = timeout_at(admitted.deadline, connect(&admitted, options))
         .await
         .map_err(|_| Error::ConnectionTimeout)??;
@@ -43,7 +44,7 @@ pub(super) async fn send(
 }
 
 /// Converts a request to the form that is sent: with secrets, the checked host, and a body that draws on the budget.
-fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<OutgoingBody>, Error> {
+fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<OutgoingBody>, Error> {
     let (mut parts, body) = request.into_parts();
     let path = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
         .ok_or_else(|| Error::InternalError(Some("a secret could not be inserted".to_owned())))?;
@@ -68,12 +69,12 @@ fn outgoing(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Re
 
 /// Connects to an address of the host, after checking all addresses.
 async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
-    let addresses = checked_addresses(admitted).await?;
+    let addresses = resolve_and_check(admitted).await?;
     let wall_max = options
         .connect_timeout
         .unwrap_or(CONNECT_WALL_MAX)
         .min(CONNECT_WALL_MAX);
-    let mut failed = Error::DestinationNotFound;
+    let mut last_error = Error::DestinationNotFound;
     for address in addresses.into_iter().take(ADDRESSES_MAX) {
         let connecting = TcpStream::connect(SocketAddr::new(address, admitted.target.port));
         match tokio::time::timeout(wall_max, connecting).await {
@@ -82,19 +83,19 @@ async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<
                 let stream = CountedStream::new(stream, admitted.budget.clone());
                 return match admitted.target.scheme {
                     Scheme::Http => Ok(Box::new(stream)),
-                    Scheme::Https => secured(&admitted.network, &admitted.target.host, stream).await,
+                    Scheme::Https => connect_tls(&admitted.network, &admitted.target.host, stream).await,
                 };
             }
-            Ok(Err(error)) => failed = Error::Connect(error),
-            Err(_) => failed = Error::ConnectionTimeout,
+            Ok(Err(error)) => last_error = Error::Connect(error),
+            Err(_) => last_error = Error::ConnectionTimeout,
         }
     }
-    Err(failed)
+    Err(last_error)
 }
 
 /// Resolves the host and checks its addresses. The request is refused if any address is not permitted: a name that also
 /// resolves to an internal address is not trusted.
-async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Error> {
+async fn resolve_and_check(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
         RequestHost::Address(address) => vec![*address],
         RequestHost::Name(name) => admitted.network.resolver.resolve(name).await.map_err(|error| {
@@ -118,7 +119,7 @@ async fn checked_addresses(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     Ok(addresses)
 }
 
-async fn secured(
+async fn connect_tls(
     network: &Network,
     host: &RequestHost,
     stream: impl Stream + 'static,
@@ -149,19 +150,19 @@ async fn exchange(
         .await
         .map_err(connection_error)?;
     let mut connection = Box::pin(connection);
-    let (mut is_open, mut failed) = (true, None);
+    let (mut is_open, mut connection_failure) = (true, None);
     let waiting = async {
         let mut sending = std::pin::pin!(sender.send_request(request));
         loop {
             tokio::select! {
                 biased;
                 response = &mut sending => return response,
-                ended = &mut connection, if is_open => {
+                outcome = &mut connection, if is_open => {
                     is_open = false;
-                    failed = ended.err();
+                    connection_failure = outcome.err();
                 }
                 // Checked last: many servers close the connection right after a complete response.
-                Some(error) = async { failed.take() } => return Err(error),
+                Some(error) = async { connection_failure.take() } => return Err(error),
             }
         }
     };
@@ -176,11 +177,11 @@ async fn exchange(
         }
         Ok(())
     });
-    Ok((incoming(admitted, response, between_bytes)?, driver))
+    Ok((prepare_response(admitted, response, between_bytes)?, driver))
 }
 
 /// Converts a response to the form that the guest receives: with timeouts, and without secrets that the server echoes.
-fn incoming(
+fn prepare_response(
     admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,
     between_bytes: Duration,

@@ -42,7 +42,7 @@ struct GateCall {
     limits: HttpLimits,
     /// The budget of the surrounding call.
     outer: Option<Arc<HttpBudget>>,
-    /// The budget of this call, created by the first request of this call or of a nested one.
+    /// The budget of this call, created by its first request or its first nested call.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Deadline,
 }
@@ -66,13 +66,13 @@ pub(crate) struct AdmittedRequest {
 
 #[cfg(feature = "network")]
 impl AdmittedRequest {
-    /// Returns whether the response is searched for secrets: a granted secret may have been sent to this server.
+    /// Returns whether the server may know a granted secret. Its response must then have a form in which a secret can be found.
     pub(super) fn may_echo_secret(&self) -> bool {
-        let is_known = |secret: &Secret| {
+        let may_be_known = |secret: &Secret| {
             let target = secret.rule.target.as_ref();
-            target.is_some_and(|to| to.host.matches(&self.target.host))
+            target.is_some_and(|target| target.host.matches(&self.target.host))
         };
-        self.authority.secrets.iter().any(is_known)
+        self.authority.secrets.iter().any(may_be_known)
     }
 }
 
@@ -81,9 +81,9 @@ impl HttpGate {
         Self { network, call: None }
     }
 
-    /// Opens the gate for a call. Requests are checked against its authority. They also draw on the budget of the surrounding
-    /// call.
-    pub(crate) fn start_call(
+    /// Opens the gate for a call. Requests are checked against the authority of the call. They also draw on `outer`, the budget
+    /// of the surrounding call.
+    pub(crate) fn open(
         &mut self,
         authority: &Authority,
         limits: HttpLimits,
@@ -105,7 +105,7 @@ impl HttpGate {
     }
 
     /// Closes the gate and drops everything that belongs to the call.
-    pub(crate) fn end_call(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.call = None;
     }
 

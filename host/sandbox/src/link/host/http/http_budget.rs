@@ -16,7 +16,7 @@ pub(crate) struct HttpLimits {
     pub(crate) bytes_max: u64,
     /// The time limit of one request, from the name lookup to the last byte of the response.
     pub(crate) request_wall_max: Duration,
-    /// The time limit until the response starts.
+    /// The time limit from the sending of the request to the head of the response.
     pub(crate) first_byte_wall_max: Duration,
     /// The time limit between two reads of the response body.
     pub(crate) between_bytes_wall_max: Duration,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 /// The future of a name lookup.
 pub type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Resolves host names for HTTP requests. Its result is not trusted: the gate checks every address, and connects only to a
+/// Resolves host names for HTTP requests. The addresses are not trusted: the host checks each of them, and connects only to a
 /// checked one.
 pub trait Resolve: fmt::Debug + Send + Sync {
     /// Resolves a DNS name in ASCII form.
@@ -24,8 +24,8 @@ impl Resolve for SystemResolver {
     fn resolve(&self, name: &str) -> ResolveFuture {
         let name = name.to_owned();
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let addresses = tokio::net::lookup_host((name, 0)).await?;
+            Ok(addresses.map(|address| address.ip()).collect())
         })
     }
 

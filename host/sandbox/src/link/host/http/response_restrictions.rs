@@ -21,17 +21,17 @@ pub(super) fn restrict_response(headers: &mut HeaderMap) {
 /// # Errors
 /// [`Error::HttpResponseContentCoding`] and [`Error::HttpResponseTransferCoding`], with the encoding.
 pub(super) fn require_searchable(headers: &HeaderMap) -> Result<(), Error> {
-    if let Some(coding) = other_than(headers, &CONTENT_ENCODING, "identity") {
+    if let Some(coding) = value_other_than(headers, &CONTENT_ENCODING, "identity") {
         return Err(Error::HttpResponseContentCoding(Some(coding)));
     }
-    match other_than(headers, &TRANSFER_ENCODING, "chunked") {
+    match value_other_than(headers, &TRANSFER_ENCODING, "chunked") {
         Some(coding) => Err(Error::HttpResponseTransferCoding(Some(coding))),
         None => Ok(()),
     }
 }
 
 /// Returns the first value of a header that is not `plain`.
-fn other_than(headers: &HeaderMap, name: &HeaderName, plain: &str) -> Option<String> {
+fn value_other_than(headers: &HeaderMap, name: &HeaderName, plain: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
     texts.into_iter().find(|text| !text.is_empty() && text != plain)

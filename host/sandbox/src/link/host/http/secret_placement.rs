@@ -9,21 +9,27 @@ use zeroize::Zeroizing;
 use crate::grants::authority::Secret;
 use crate::grants::{RequestTarget, SecretPlacement};
 
-/// Inserts every secret of this target into the part of the request that its grant specifies, and replaces the guest's value.
+/// Inserts every secret of this target into the request, at the position that the secret's grant specifies. A value of the guest at
+/// this position is replaced.
 ///
 /// Returns the path and query to request, or `None` if a value cannot be sent.
 pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {
     let mut path = target.path.clone();
     for secret in secrets {
-        let Some(to) = secret.rule.target.as_ref().filter(|to| to.matches(target)) else {
+        let Some(secret_target) = secret
+            .rule
+            .target
+            .as_ref()
+            .filter(|secret_target| secret_target.matches(target))
+        else {
             continue;
         };
-        match &to.placement {
+        match &secret_target.placement {
             SecretPlacement::Header(name) => {
-                set(headers, HeaderName::from_bytes(name.as_bytes()).ok()?, &secret.value)?
+                set_header(headers, HeaderName::from_bytes(name.as_bytes()).ok()?, &secret.value)?
             }
             SecretPlacement::Bearer => {
-                set(
+                set_header(
                     headers,
                     AUTHORIZATION,
                     &Zeroizing::new(format!("Bearer {}", secret.value.as_str())),
@@ -31,7 +37,7 @@ pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers
             }
             SecretPlacement::Basic => {
                 let encoded = Zeroizing::new(STANDARD.encode(secret.value.as_bytes()));
-                set(
+                set_header(
                     headers,
                     AUTHORIZATION,
                     &Zeroizing::new(format!("Basic {}", encoded.as_str())),
@@ -43,7 +49,7 @@ pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers
     Some(path)
 }
 
-fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<()> {
+fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<()> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     headers.insert(name, value);
@@ -55,46 +61,46 @@ fn with_field(path: &str, field: &str, value: &str) -> String {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let others = query.split('&').filter(|pair| {
         let name = pair.split('=').next().unwrap_or_default();
-        !pair.is_empty() && decoded(name) != field.as_bytes()
+        !pair.is_empty() && percent_decoded(name) != field.as_bytes()
     });
-    let own = format!("{field}={}", escaped(value));
-    let query: Vec<_> = others.map(str::to_owned).chain([own]).collect();
+    let secret_field = format!("{field}={}", percent_encoded(value));
+    let query: Vec<_> = others.map(str::to_owned).chain([secret_field]).collect();
     format!("{path}?{}", query.join("&"))
 }
 
-fn decoded(text: &str) -> Vec<u8> {
+fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let escape = bytes.get(at + 1..at + 3).filter(|_| byte == b'%');
+    let mut index = 0;
+    while let Some(&byte) = bytes.get(index) {
+        let escape = bytes.get(index + 1..index + 3).filter(|_| byte == b'%');
         let escape = escape
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match escape {
-            Some(escaped) => {
-                decoded.push(escaped);
-                at += 3;
+            Some(value) => {
+                decoded.push(value);
+                index += 3;
             }
             None => {
                 decoded.push(if byte == b'+' { b' ' } else { byte });
-                at += 1;
+                index += 1;
             }
         }
     }
     decoded
 }
 
-fn escaped(value: &str) -> String {
-    let mut escaped = String::new();
+fn percent_encoded(value: &str) -> String {
+    let mut encoded = String::new();
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            escaped.push(char::from(byte));
+            encoded.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            encoded.push_str(&format!("%{byte:02X}"));
         }
     }
-    escaped
+    encoded
 }
 
 #[cfg(test)]

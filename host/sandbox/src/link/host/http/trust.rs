@@ -23,7 +23,7 @@ impl ExtraRoots {
     /// # Errors
     /// [`ErrorKind::Configuration`].
     pub(crate) fn read(files: &[Vec<u8>]) -> Result<Self, Error> {
-        let wrong = |why: String| {
+        let unusable = |why: String| {
             Error::new(
                 ErrorKind::Configuration,
                 Phase::Registry,
@@ -35,23 +35,23 @@ impl ExtraRoots {
         for pem in files {
             let before = roots.len();
             for certificate in CertificateDer::pem_slice_iter(pem) {
-                roots.push(certificate.map_err(|error| wrong(error.to_string()))?);
+                roots.push(certificate.map_err(|error| unusable(error.to_string()))?);
             }
             if roots.len() == before {
-                return Err(wrong("a file has no certificate".to_owned()));
+                return Err(unusable("a file has no certificate".to_owned()));
             }
         }
         for root in &roots {
             let added = RootCertStore::empty().add(root.clone());
-            added.map_err(|error| wrong(error.to_string()))?;
+            added.map_err(|error| unusable(error.to_string()))?;
         }
         Ok(Self(roots))
     }
 }
 
 impl Network {
-    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the
-    /// added ones.
+    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the extra
+    /// ones.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
         if let Some(config) = self.tls.get() {
             return Ok(config.clone());

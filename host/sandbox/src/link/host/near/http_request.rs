@@ -23,7 +23,7 @@ pub(super) async fn send(
     store: &mut Context<'_>,
     (method, url, headers, body, timeout_ms): RequestParameters,
 ) -> wasmtime::Result<Result<HttpResponse, HttpFailure>> {
-    let request = match request(&method, &url, &headers, body) {
+    let request = match build_request(&method, &url, &headers, body) {
         Ok(request) => request,
         Err(failure) => {
             store.data_mut().meter.count_host_call();
@@ -44,18 +44,23 @@ pub(super) async fn send(
         .send_request(request, Some(options), Box::new(async { Ok(()) }));
     let exchange = async {
         let (response, connection) = Box::into_pin(sending).await.map_err(failure)?;
-        read(response, connection, body_bytes_max).await
+        read_response(response, connection, body_bytes_max).await
     };
-    // Boxed, because it would enlarge the future of every call.
-    let exchanged = tokio::time::timeout(timeout, Box::pin(exchange)).await;
-    Ok(exchanged.unwrap_or_else(|_| {
+    // Boxed, because this future would otherwise enlarge the future of every call.
+    let outcome = tokio::time::timeout(timeout, Box::pin(exchange)).await;
+    Ok(outcome.unwrap_or_else(|_| {
         let message = format!("the request took longer than {} ms", timeout.as_millis());
         Err(HttpFailure::sent(HttpErrorKind::Client, message))
     }))
 }
 
 /// Creates a request from the parameters of the guest. The gate checks its target.
-fn request(method: &str, url: &str, headers: &str, body: Option<Vec<u8>>) -> Result<Request<WasiBody>, HttpFailure> {
+fn build_request(
+    method: &str,
+    url: &str,
+    headers: &str,
+    body: Option<Vec<u8>>,
+) -> Result<Request<WasiBody>, HttpFailure> {
     let invalid = |message: &str| HttpFailure::unsent(HttpErrorKind::Input, message);
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid("the method is not valid"))?;
     let uri: Uri = url.parse().map_err(|_| invalid("the URL is not valid"))?;
@@ -104,7 +109,7 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
 }
 
 /// Reads a response to its end, and polls its connection meanwhile.
-async fn read(
+async fn read_response(
     response: Response<WasiBody>,
     connection: Connection,
     body_bytes_max: usize,

@@ -90,8 +90,8 @@ fn now_millis(frozen_second: Option<u64>) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads a file of the granted directory that is the workspace. `None` for a file that is not granted, does not exist,
-/// is not text or is too large: the guest cannot distinguish these cases, but the operator can.
+/// Reads a file of the granted directory that is the workspace. `None` for a path that leads out of it; otherwise see
+/// [`read_text_file`].
 async fn workspace_read(store: &mut Context<'_>, path: &str) -> wasmtime::Result<Option<String>> {
     let bytes_max = store.data().meter.host_call_bytes_max();
     let is_relative = !path.starts_with('/') && !path.split('/').any(|part| part == "..");

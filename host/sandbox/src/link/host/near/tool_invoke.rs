@@ -8,15 +8,16 @@ use toolwit_core::ToolResult;
 
 /// Calls a granted tool for a guest. The inner error is returned to the guest; the outer one traps it.
 ///
-/// The grant names the id of a tool. The guest names it by its id, or by the last part of the id: `search` for `web/search@1.0.0#search`.
+/// The grant names the id of a tool. The guest names the tool by its id, or by the last part of the id: `search` for
+/// `web/search@1.0.0#search`.
 pub(super) async fn invoke(
     store: &mut Context<'_>,
     alias: &str,
     arguments: &str,
 ) -> wasmtime::Result<Result<String, String>> {
-    let granted = granted_tool(store, alias)?;
-    let called = call_tool(store, granted.as_deref().unwrap_or(alias), arguments).await?;
-    Ok(match called {
+    let granted_id = granted_tool(store, alias)?;
+    let outcome = call_tool(store, granted_id.as_deref().unwrap_or(alias), arguments).await?;
+    Ok(match outcome {
         Ok(result) if result.is_error() => Err(result.content()),
         Ok(result) => Ok(json_text(&result)),
         Err(error) => Err(error.report().to_string()),
@@ -25,12 +26,14 @@ pub(super) async fn invoke(
 
 /// Returns the id of the granted tool that a guest names. `None` if no granted tool or more than one has the name.
 fn granted_tool(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
-    let granted = &store.data_mut().authority()?.rights.effective.rules.tools;
-    if granted.iter().any(|id| id == alias) {
+    let granted_ids = &store.data_mut().authority()?.rights.effective.rules.tools;
+    if granted_ids.iter().any(|id| id == alias) {
         return Ok(Some(alias.to_owned()));
     }
-    let mut named = granted.iter().filter(|id| id.rsplit(['#', '/']).next() == Some(alias));
-    Ok(match (named.next(), named.next()) {
+    let mut matches = granted_ids
+        .iter()
+        .filter(|id| id.rsplit(['#', '/']).next() == Some(alias));
+    Ok(match (matches.next(), matches.next()) {
         (Some(id), None) => Some(id.clone()),
         _ => None,
     })

@@ -1,15 +1,15 @@
-//! The operations that create entries of directories, and the ones that open them.
+//! The operations that link or open an entry of a directory.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::WasiFilesystem;
 use wasmtime_wasi::p3::bindings::filesystem::types;
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
-use super::{Fd, Operations, Store, exclusively, require_granted, require_one_quota, reserved, wasi, with};
+use super::{Fd, Operations, Store, lock_disk, require_granted, require_one_quota, reserve_quota, wasi, with_files};
 use crate::grants::directories::ENTRY_BYTES;
 use crate::link::host::host_state::HostState;
 
-/// Creates a hard link. The content is counted again, because the link can outlive the original.
+/// Creates a hard link. The quota counts the content again, because the link can outlive the original.
 pub(super) async fn link(
     store: &Store,
     fd: Fd,
@@ -21,15 +21,15 @@ pub(super) async fn link(
     require_granted(store, &fd)?;
     require_granted(store, &to)?;
     require_one_quota(store, &fd, &to)?;
-    let _space = exclusively(store).await;
+    let _disk_lock = lock_disk(store).await;
     let wasi = wasi(store);
     let from = Resource::new_borrow(fd.rep());
     let stat = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, from, flags, path.clone()).await?;
-    let _reserved = reserved(store, &to, stat.size.saturating_add(ENTRY_BYTES)).await?;
+    let _reservation = reserve_quota(store, &to, stat.size.saturating_add(ENTRY_BYTES)).await?;
     <WasiFilesystem as Operations<HostState>>::link_at(&wasi, fd, flags, path, to, new_path).await
 }
 
-/// Opens a regular file or a directory. Refuses pipes, which could block a thread of the host, and devices.
+/// Opens a regular file, a directory or a symbolic link. Refuses pipes, which could block a thread of the host, and devices.
 pub(super) async fn open(
     store: &Store,
     fd: Fd,
@@ -39,16 +39,16 @@ pub(super) async fn open(
     flags: types::DescriptorFlags,
 ) -> FilesystemResult<Fd> {
     require_granted(store, &fd)?;
-    let _space = exclusively(store).await;
+    let _disk_lock = lock_disk(store).await;
     let wasi = wasi(store);
-    let at = Resource::new_borrow(fd.rep());
-    let existing = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, at, path_flags, path.clone()).await;
-    let _reserved = match existing {
+    let directory = Resource::new_borrow(fd.rep());
+    let existing = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, directory, path_flags, path.clone()).await;
+    let _reservation = match existing {
         Ok(stat) => {
             require_file_or_directory(&stat.type_)?;
             None
         }
-        Err(_) if open_flags.contains(types::OpenFlags::CREATE) => reserved(store, &fd, ENTRY_BYTES).await?,
+        Err(_) if open_flags.contains(types::OpenFlags::CREATE) => reserve_quota(store, &fd, ENTRY_BYTES).await?,
         Err(error) => return Err(error),
     };
     let opened =
@@ -57,7 +57,7 @@ pub(super) async fn open(
     let handle = Resource::new_borrow(opened.rep());
     let type_ = <WasiFilesystem as Operations<HostState>>::get_type(&wasi, handle).await?;
     if let Err(error) = require_file_or_directory(&type_) {
-        with(store, |files| files.wasi.table.delete(opened)).map_err(FilesystemError::trap)?;
+        with_files(store, |files| files.wasi.table.delete(opened)).map_err(FilesystemError::trap)?;
         return Err(error);
     }
     Ok(opened)
