@@ -85,7 +85,7 @@ impl Decorator for InterceptorCarrier {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        tool.call(arguments, &self.0.carried_by(context.clone())).await
+        tool.call(arguments, &self.0.add_to_context(context.clone())).await
     }
 }
 
