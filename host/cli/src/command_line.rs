@@ -34,7 +34,7 @@ Exit codes:
 /// Run tools for AI agents as sandboxed WebAssembly components
 ///
 /// A tool is a function that a component exports. Put `weather.wasm` into a plugin directory and its functions are tools.
-/// Each call runs in its own sandbox with limits on time, memory and output.
+/// Plugins are isolated from each other and the host, and each call has limits on time, memory and output.
 #[derive(Debug, Parser)]
 #[command(name = "toolwit", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct CommandLine {
@@ -114,7 +114,7 @@ fn wants_json(raw: &[OsString]) -> bool {
         .any(|argument| argument == OsStr::new("--json"))
 }
 
-/// Converts an error of the parser: its first paragraph becomes the message, its tip the suggestion.
+/// Converts an error of the parser. Its first paragraph becomes the message. Its tip, if it has one, becomes the suggestion.
 fn from_clap(error: &clap::Error) -> Error {
     let rendered = error.render().to_string();
     let paragraph: Vec<_> = rendered

@@ -79,7 +79,7 @@ pub(crate) struct Add {
 struct Report {
     name: String,
     path: String,
-    /// The URL from which it was downloaded.
+    /// The URL from which the package was downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     digest: String,
@@ -89,13 +89,13 @@ struct Report {
     /// The reason why the dynamic tools could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
-    /// The reason why the WIT file next to the component does not describe the component.
+    /// The reason why the WIT file next to the component is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<String>,
     needs_grants: bool,
-    /// Whether its compiled code is cached.
+    /// Whether the compiled code is in the code cache.
     compiled: bool,
-    /// The reason why it cannot be compiled for this machine.
+    /// The reason why the component cannot be compiled for this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_warning: Option<String>,
 }
@@ -136,12 +136,15 @@ impl Add {
             report.compile_warning = compilation.warning(&package.name);
         }
         let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
-        let undiscovered: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
-        if !undiscovered.is_empty()
-            && let Err(error) = self.discover(&undiscovered, &mut reports, printer).await
+        let undiscovered_names: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
+        if !undiscovered_names.is_empty()
+            && let Err(error) = self.discover(&undiscovered_names, &mut reports, printer).await
         {
             // The files are copied already. A failed discovery does not undo that.
-            for report in reports.iter_mut().filter(|report| undiscovered.contains(&report.name)) {
+            for report in reports
+                .iter_mut()
+                .filter(|report| undiscovered_names.contains(&report.name))
+            {
                 report.discovery_error = Some(error.message.clone());
             }
         }
@@ -149,6 +152,7 @@ impl Add {
         Ok(Exit::Success)
     }
 
+    /// Copies the packages into the plugin directory. Downloads or builds them first, if necessary.
     async fn add(&self, printer: Printer, cancel: &CancellationToken) -> Result<Vec<AddedPackage>, Error> {
         let source = match (&self.shipped, &self.source) {
             (Some(Some(name)), _) => PackageSource::Path(build_shipped(name, printer, cancel).await?),
@@ -199,18 +203,21 @@ impl Add {
     }
 }
 
-/// Builds a shipped plugin.
+/// Builds a shipped plugin, and returns the path of the component.
 async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken) -> Result<PathBuf, Error> {
-    if shipped::list().iter().any(|(known, _)| *known == name) {
+    if shipped::list().iter().any(|(shipped_name, _)| *shipped_name == name) {
         return ShippedPlugins::find()?.build(name, printer, cancel).await;
     }
     let message = format!("no plugin `{name}` ships with Toolwit");
-    let names: Vec<_> = shipped::list().into_iter().map(|(known, _)| known).collect();
+    let names: Vec<_> = shipped::list()
+        .into_iter()
+        .map(|(shipped_name, _)| shipped_name)
+        .collect();
     let hint = format!("there are {}; `toolwit add --shipped` describes them", names.join(", "));
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
 }
 
-/// Lists the shipped plugins.
+/// Prints the shipped plugins.
 fn print_shipped(printer: Printer) -> Result<(), Failure> {
     let plugins = shipped::list();
     if printer.format() == Format::Json {

@@ -19,7 +19,7 @@ Examples:
   toolwit approve rome call_7
   toolwit deny rome call_7 --reason \"not that one\"";
 
-/// List the calls of sessions that wait for an approval
+/// List the calls that wait for an approval, of all sessions or one
 ///
 /// Each call is shown exactly as it would run: its tool, its arguments and the grants that it would use.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ impl ListApprovals {
         let store = self.sessions.open().await?;
         let waiting = match &self.session {
             Some(session) => vec![WaitingSession::read(&store, session, &self.sessions).await?],
-            None => all(&store, &self.sessions).await?,
+            None => read_all_waiting(&store, &self.sessions).await?,
         };
         if printer.format() == Format::Json {
             let documents: Vec<_> = waiting.iter().map(WaitingSession::document).collect();
@@ -46,7 +46,7 @@ impl ListApprovals {
         let mut page = Page::new();
         waiting.iter().for_each(|session| session.write(&mut page));
         printer.data(&page)?;
-        match waiting.iter().find_map(WaitingSession::commands) {
+        match waiting.iter().find_map(WaitingSession::answer_commands) {
             Some(commands) => printer.hint(format_args!("{commands} answers")),
             None if page.is_empty() => printer.hint("no call waits for an approval"),
             None => {}
@@ -55,8 +55,8 @@ impl ListApprovals {
     }
 }
 
-/// Returns the sessions in which calls wait.
-async fn all(store: &SqliteJournalStore, sessions: &SessionFlags) -> Result<Vec<WaitingSession>, Error> {
+/// Returns the sessions in which calls wait. Only a session whose last run did not end can have such calls.
+async fn read_all_waiting(store: &SqliteJournalStore, sessions: &SessionFlags) -> Result<Vec<WaitingSession>, Error> {
     let mut waiting = Vec::new();
     for summary in store.sessions().await.map_err(Error::from)? {
         if summary.is_interrupted {

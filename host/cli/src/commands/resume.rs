@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, denied as refusal};
+use crate::approval::{PreparedAnswers, denial};
 use crate::commands::run::{
     RunFlags, RunProgress, approver, later_answers, left_to_later, next_run, print_stored_end, waiting,
 };
@@ -107,7 +107,7 @@ impl Resume {
         let progress = Arc::new(RunProgress::new(printer, model.name()));
         let wait = flags.options.ask_later;
         let later = later_answers(wait, &self.session, &flags.sessions, &progress);
-        let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
+        let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
         let waits = wait.is_some_and(|Span(time)| !time.is_zero());
         let sessions = flags.sessions.clone();
         let needs_answers = !can_ask() && !waits && !flags.asks_nothing();
@@ -119,11 +119,13 @@ impl Resume {
         };
         let unresolved = run.unresolved();
         if !unresolved.is_empty() {
-            report(&unresolved, printer);
+            print_unresolved(&unresolved, printer);
             return Err(undecided(&self.session, &unresolved, &sessions).into());
         }
-        run.decided_again().into_iter().for_each(|call| answers.run_again(call));
-        let questions = without_answer(run.pending_approvals(), &store, &self.session).await?;
+        run.decided_again()
+            .into_iter()
+            .for_each(|call| answers.allow_again(call));
+        let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;
         let open = answer(&questions, &answers, &self.allow, &self.deny)?;
         if needs_answers && !open.is_empty() {
             return Err(waiting(&self.session, &open, &sessions, printer).into());
@@ -156,7 +158,7 @@ fn decide(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(),
 }
 
 /// Returns the questions to which no other process stored an answer.
-pub(crate) async fn without_answer(
+pub(crate) async fn unanswered_questions(
     questions: &[RecordedApprovalRequest],
     store: &SqliteJournalStore,
     session: &SessionId,
@@ -170,7 +172,7 @@ pub(crate) async fn without_answer(
 /// Answers the questions with the answers of the command line. Returns the unanswered questions.
 fn answer(
     questions: &[RecordedApprovalRequest],
-    answers: &GivenAnswers,
+    answers: &PreparedAnswers,
     allowed: &[String],
     denied: &[String],
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
@@ -178,7 +180,7 @@ fn answer(
     let allowed = allowed.iter().map(|call| (call.as_str(), Approval::Approved));
     let refused = denied.iter().map(|text| {
         let (call, reason) = text.split_once('=').unwrap_or((text, ""));
-        (call, refusal(reason))
+        (call, denial(reason))
     });
     for (call, approval) in allowed.chain(refused) {
         let Some(at) = open.iter().position(|question| question.id == call) else {
@@ -192,7 +194,7 @@ fn answer(
 }
 
 /// Prints the calls that may or may not have taken effect.
-pub(crate) fn report(unresolved: &[UnresolvedCall], printer: Printer) {
+pub(crate) fn print_unresolved(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();

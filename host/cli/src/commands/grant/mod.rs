@@ -67,7 +67,7 @@ impl Grant {
                 Some(package) => package.read_requested().await,
                 None => Ok(None),
             };
-            // The grants are shown in any case: they do not depend on the requests.
+            // If the policy file cannot be read, the grants are shown anyway, because they do not depend on its requests.
             let requested = requested.unwrap_or_else(|error| {
                 printer.warn(&error.message);
                 None
@@ -99,8 +99,9 @@ impl Grant {
 
 /// Prints the granted rules, with a warning for each kind that the component does not import.
 fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: bool) -> Result<(), Failure> {
-    let is_imported = |capabilities: &[Capability]| capabilities.iter().any(|one| plugin.declared().has(*one));
-    let without_effect: Vec<_> = flags::kinds(rules)
+    let is_imported =
+        |capabilities: &[Capability]| capabilities.iter().any(|capability| plugin.declared().has(*capability));
+    let without_effect: Vec<_> = flags::rule_kinds(rules)
         .into_iter()
         .filter(|(_, capabilities)| !is_imported(capabilities))
         .map(|(kind, _)| kind)

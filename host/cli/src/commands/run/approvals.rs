@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RunProgress;
-use crate::approval::{AnswerFile, GivenAnswers, LaterAnswers, TerminalApprover, pending_question};
+use crate::approval::{AnswerFile, LaterAnswers, PreparedAnswers, TerminalApprover, pending_question};
 use crate::input::approvals::can_ask;
 use crate::input::configuration::data_path;
 use crate::input::sessions::SessionFlags;
@@ -89,14 +89,14 @@ pub(crate) fn waiting(
 pub(super) fn approvals(
     policy: ApprovalPolicy,
     progress: &Arc<RunProgress>,
-    answers: Option<GivenAnswers>,
+    answers: Option<PreparedAnswers>,
 ) -> Approvals {
     let memory = match data_path("approvals.json") {
         Some(path) => ApprovalMemory::stored_in(Arc::new(AnswerFile::new(path))),
         None => ApprovalMemory::new(),
     };
     let approvals = Approvals::new(policy).with_memory(memory);
-    approvals.with_approver(answers.unwrap_or_else(|| GivenAnswers::new(approver(progress, None))))
+    approvals.with_approver(answers.unwrap_or_else(|| PreparedAnswers::new(approver(progress, None))))
 }
 
 /// Returns the approvals of a replay with a fork: before the fork the recorded decisions apply, after it a person at

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{GivenAnswers, LaterAnswers};
+use crate::approval::{LaterAnswers, PreparedAnswers};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
@@ -99,7 +99,7 @@ pub(crate) struct RunFlags {
     is_forked: bool,
     /// The approver of calls, in place of a person at the terminal.
     #[clap(skip)]
-    answers: Option<GivenAnswers>,
+    answers: Option<PreparedAnswers>,
     /// Observes the run that leaves questions to a later process.
     #[clap(skip)]
     later: Option<Arc<LaterAnswers>>,
@@ -138,7 +138,7 @@ impl Run {
         let later = session
             .as_ref()
             .and_then(|session| later_answers(flags.options.ask_later, session, &flags.sessions, &progress));
-        let answers = GivenAnswers::new(approver(&progress, later.as_ref()));
+        let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
         let sessions = flags.sessions.clone();
         let flags = flags.with_approvers(answers, later.clone());
         let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
@@ -228,7 +228,7 @@ impl RunFlags {
     }
 
     /// Sets the approver of calls.
-    pub(crate) fn with_approvers(mut self, answers: GivenAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
+    pub(crate) fn with_approvers(mut self, answers: PreparedAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
         self.answers = Some(answers);
         self.later = later;
         self
