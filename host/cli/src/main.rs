@@ -1,15 +1,16 @@
 //! The `toolwit` command.
 //!
 //! - [`command_line`] parses the global options and the subcommand.
-//! - [`input`] has options that commands share, and reads files, standard input and the environment.
-//! - [`commands`] has a module per subcommand. Each makes one call into the library.
-//! - [`approval`] asks a person at the terminal before a call runs.
+//! - [`input`] has the options that commands share, and reads files, standard input and the environment.
+//! - [`commands`] has a module per subcommand.
+//! - [`approval`] gets the approval of a call, from a person at the terminal or from another process.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
 //!   exactly one JSON document, also on failure.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
 //! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
+//! - [`telemetry`] exports spans to an OpenTelemetry collector.
 
 mod approval;
 mod command_line;

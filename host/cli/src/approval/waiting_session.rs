@@ -32,7 +32,7 @@ impl WaitingSession {
         session_flags: &SessionFlags,
     ) -> Result<Self, Error> {
         let explain = |error| match error {
-            JournalError::Missing(session) => session_flags.missing(&session),
+            JournalError::Missing(session) => session_flags.missing_session_error(&session),
             other => Error::from(other),
         };
         Ok(Self {

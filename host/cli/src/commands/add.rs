@@ -189,7 +189,9 @@ impl Add {
 
     /// Discovers the dynamic tools of plugins. A plugin whose discovery fails stays added, because it may need a grant first.
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
-        let host = self.plugins.granted(&LimitFlags::default(), &self.authority)?;
+        let host = self
+            .plugins
+            .builder_with_grants(&LimitFlags::default(), &self.authority)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         for outcome in discover(&host, DiscoveryTargets::Named(names), printer).await? {
             let report = reports.iter_mut().find(|report| report.name == outcome.plugin);

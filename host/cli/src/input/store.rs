@@ -35,7 +35,7 @@ impl StoreFlags {
     }
 
     /// Returns the flags for use in another directory: with an absolute path, and with the database of the environment.
-    pub(crate) fn located(&self) -> Result<Self, Error> {
+    pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let store_file = match self.explicit_path() {
             Some(path) if path != Path::new(MEMORY) => Some(absolute(&path)?),
             path => path,

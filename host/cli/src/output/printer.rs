@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
-use crate::hint::{denied_access, exceeded_limit, with_command};
+use crate::hint::{denied_access_hint, exceeded_limit, with_command};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::wrap::wrapped;
 use toolwit::limits::{Amount, Limit};
@@ -132,7 +132,10 @@ impl Printer {
         for access in denied {
             let line = format!("{}: {}: {}", access.plugin, access.access, access.reason);
             page.styled(WARN, "denied:").text(" ").text(line).end();
-            page.styled(GOOD, "hint:").text(" ").text(denied_access(access)).end();
+            page.styled(GOOD, "hint:")
+                .text(" ")
+                .text(denied_access_hint(access))
+                .end();
         }
         self.message(&page);
     }

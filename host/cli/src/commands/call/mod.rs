@@ -86,17 +86,23 @@ impl Call {
                     AfterError::Continue
                 };
                 let script = Script::read(script, cancel).await?;
-                let host = self
-                    .plugins
-                    .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
+                let host = self.plugins.builder_with_interceptors(
+                    &self.limits,
+                    &self.authority,
+                    &servers,
+                    &self.interceptors,
+                )?;
                 let host = host.build().await?;
                 run_script(&host, script, after_error, printer, cancel).await
             }
             (None, tool_name) => {
                 let arguments = CallArguments::read(self.arguments, cancel).await?;
-                let host = self
-                    .plugins
-                    .intercepted(&self.limits, &self.authority, &servers, &self.interceptors)?;
+                let host = self.plugins.builder_with_interceptors(
+                    &self.limits,
+                    &self.authority,
+                    &servers,
+                    &self.interceptors,
+                )?;
                 let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
                 call(&host, &tool_name.unwrap_or_default(), arguments, printer, cancel).await
             }
@@ -114,7 +120,7 @@ pub(crate) async fn call_component(
     cancel: &CancellationToken,
 ) -> Result<Exit, Failure> {
     let arguments = CallArguments::read(arguments, cancel).await?;
-    let host = plugins.ungranted(limits)?.build().await?;
+    let host = plugins.builder_without_grants(limits)?.build().await?;
     call(&host, tool, arguments, printer, cancel).await
 }
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::editor::{EditorInput, LineEditor};
 use super::line::{Line, read_line, unreadable};
 use super::slash;
-use crate::input::configuration::chat_history;
+use crate::input::configuration::chat_history_path;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::{Printer, write_stderr};
 use toolwit::Error;
@@ -35,7 +35,7 @@ pub(super) enum ChatInput {
 
 impl ChatInput {
     pub(super) fn open(printer: Printer) -> Self {
-        let history = chat_history();
+        let history = chat_history_path();
         match LineEditor::at_terminal(history.as_deref(), |reason| printer.warn(reason)) {
             Some(editor) => Self::Editor(Box::new(editor)),
             None => Self::Lines {

@@ -14,7 +14,7 @@ use self::input::{ChatEvent, ChatInput};
 use self::line::Line;
 use self::slash::ChatCommand;
 use crate::approval::PreparedAnswers;
-use crate::commands::run::{RunFlags, RunProgress, approver, open, opened_or_created};
+use crate::commands::run::{RunFlags, RunProgress, approver, create_if_missing, open_session};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
@@ -79,13 +79,13 @@ impl Chat {
             None => None,
         };
         let opened = match &stored_session {
-            Some((store, session)) => open(store, session).await?,
+            Some((store, session)) => open_session(store, session).await?,
             None => None,
         };
-        let flags = self.flags.continuing(opened.as_ref(), printer)?;
+        let flags = self.flags.with_session_options(opened.as_ref(), printer)?;
         let model = flags.connect(cancel).await?;
         let journal = match &stored_session {
-            Some((store, session)) => Some(opened_or_created(opened, store, session).await?),
+            Some((store, session)) => Some(create_if_missing(opened, store, session).await?),
             None => None,
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));

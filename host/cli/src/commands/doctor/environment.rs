@@ -17,7 +17,7 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
     }
     check_code_cache(findings).await;
     check_word_vectors(findings);
-    if let (Ok(path), None) = (authority.grants.path(), authority.grants.existing().ok().flatten()) {
+    if let (Ok(path), None) = (authority.grants.path(), authority.grants.applied_path().ok().flatten()) {
         findings.add_ok(
             "grants",
             format!("{} does not exist: plugins have no grants", path.display()),

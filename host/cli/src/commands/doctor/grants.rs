@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::Findings;
 use crate::commands::grant::is_met;
 use crate::exit::Exit;
-use crate::hint::{missing_secret, missing_value};
+use crate::hint::{missing_secret_hint, missing_value_hint};
 use crate::input::plugins::AuthorityFlags;
 use crate::output::page::counted;
 use crate::shell::SuggestedCommand;
@@ -69,7 +69,7 @@ fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings:
             "secrets",
             name,
             message,
-            missing_secret(&rule.name, rule.source),
+            missing_secret_hint(&rule.name, rule.source),
             Exit::Usage,
         );
     }
@@ -106,7 +106,7 @@ fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Find
 
 fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut Findings) {
     let name = &need.name;
-    let hint = missing_value(plugin.name(), plugin.declared(), name);
+    let hint = missing_value_hint(plugin.name(), plugin.declared(), name);
     let plugin = plugin.name();
     let description_suffix = match need.description.trim() {
         "" => String::new(),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::hint::missing_grant;
-use crate::input::access::{parse_access, parse_target};
+use crate::hint::grant_command;
+use crate::input::access::{parse_access, parse_http_target};
 use crate::output::page::{FAINT, Page};
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::RequestedPermissions;
@@ -26,7 +26,7 @@ pub(super) fn compare_requests(requested: &RequestedPermissions, effective: &Eff
     let grants = requested.grants.iter().map(|grant| {
         let what = access_of(grant);
         let is_granted = each_method(&what).all(|access| is_granted(&access, effective));
-        let command = (!is_granted).then(|| missing_grant(grant).to_string());
+        let command = (!is_granted).then(|| grant_command(grant).to_string());
         RequestedAccess {
             what,
             is_granted,
@@ -69,7 +69,7 @@ fn with_scheme(url: &str) -> String {
 }
 
 fn is_granted(access: &str, effective: &EffectiveRights) -> bool {
-    let target = parse_target(access);
+    let target = parse_http_target(access);
     target.is_ok_and(|target| effective.require(&parse_access(access, target.as_ref())).is_ok())
 }
 

@@ -22,18 +22,18 @@ pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnsw
     later.map(|later| later.clone() as _)
 }
 
-/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `wait`. Announces
+/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `answer_timeout`. Announces
 /// each question if the process waits for its answer.
 pub(crate) fn later_answers(
-    wait: Option<Span>,
+    answer_timeout: Option<Span>,
     session: &SessionId,
     sessions: &SessionFlags,
     progress: &Arc<RunProgress>,
 ) -> Option<Arc<LaterAnswers>> {
-    let Span(wait) = wait.filter(|_| !can_ask())?;
+    let Span(answer_timeout) = answer_timeout.filter(|_| !can_ask())?;
     let (session, sessions, progress) = (session.clone(), sessions.clone(), progress.clone());
     let announce = move |question: &RecordedApprovalRequest| {
-        if wait.is_zero() {
+        if answer_timeout.is_zero() {
             return;
         }
         let command = SuggestedCommand::new("approve").operand(session.as_str());
@@ -43,11 +43,11 @@ pub(crate) fn later_answers(
             format_args!("`{command}` allows it, `toolwit deny` does not"),
         );
     };
-    Some(Arc::new(LaterAnswers::new(wait, announce)))
+    Some(Arc::new(LaterAnswers::new(answer_timeout, announce)))
 }
 
 /// Waits until a run has only open questions, suspends it for a later process, and returns the questions.
-pub(crate) async fn left_to_later(
+pub(crate) async fn suspend_for_later(
     later: Option<&LaterAnswers>,
     suspension: Option<Suspension>,
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
@@ -60,7 +60,7 @@ pub(crate) async fn left_to_later(
 }
 
 /// Prints the questions about calls that wait, and returns the error of a run that waits for them.
-pub(crate) fn waiting(
+pub(crate) fn report_waiting_calls(
     session: &SessionId,
     questions: &[RecordedApprovalRequest],
     sessions: &SessionFlags,

@@ -24,10 +24,10 @@ pub(crate) struct RunProgress {
     model: String,
     spinner: Spinner,
     /// The prints of other calls while a question is open.
-    held: HeldOutput,
+    held_output: HeldOutput,
     /// The last words of the current response.
     preview: Mutex<StreamPreview>,
-    /// Prints the text of the model as it arrives, instead of a preview.
+    /// Prints the text of the model as it arrives. `None` if only a preview is shown.
     stream: Option<Mutex<AnswerStream>>,
 }
 
@@ -40,18 +40,18 @@ impl OutputSink for RunProgress {
         self.close_stream();
         let mut page = Page::new();
         conversation::message(&mut page, text);
-        self.show(move |printer| printer.message(&page));
+        self.print_after_question(move |printer| printer.message(&page));
     }
 
     fn words(&self, text: &str, origin: &Origin) {
         if !self.print_piece(Piece::Answer, text, origin) {
-            self.show_piece(&self.model, text);
+            self.show_preview(&self.model, text);
         }
     }
 
     fn reasoning(&self, text: &str, origin: &Origin) {
         if !self.print_piece(Piece::Reasoning, text, origin) {
-            self.show_piece("thinking", text);
+            self.show_preview("thinking", text);
         }
     }
 
@@ -65,9 +65,9 @@ impl OutputSink for RunProgress {
 impl Screen for RunProgress {
     fn set_paused(&self, is_paused: bool) {
         if is_paused {
-            self.held.hold();
+            self.held_output.hold();
         } else {
-            let held = self.held.release();
+            let held = self.held_output.release();
             held.into_iter().for_each(|print| self.spinner.suspend(print));
         }
         self.spinner.set_paused(is_paused);
@@ -81,13 +81,13 @@ impl RunProgress {
             printer,
             model: model.to_owned(),
             spinner: Spinner::new(printer, "starting"),
-            held: HeldOutput::default(),
+            held_output: HeldOutput::default(),
             preview: Mutex::default(),
             stream: None,
         }
     }
 
-    /// Creates the display of a session, which prints the text of the model as it arrives.
+    /// Creates the display of a chat, which prints the text of the model as it arrives.
     pub(crate) fn streaming(printer: Printer, model: &str) -> Self {
         let mut progress = Self::new(printer, model);
         progress.stream = Some(Mutex::new(AnswerStream::new(printer)));
@@ -121,7 +121,7 @@ impl RunProgress {
     }
 
     /// Shows the last words of a streamed text. The complete answer is printed when the run ends.
-    fn show_piece(&self, label: &str, piece: &str) {
+    fn show_preview(&self, label: &str, piece: &str) {
         if self.spinner.is_visible() {
             let mut preview = self.preview.lock().unwrap_or_else(PoisonError::into_inner);
             self.spinner.set_text(&format!("{label}: {}", preview.push(piece)));
@@ -129,9 +129,9 @@ impl RunProgress {
     }
 
     /// Prints now or, if a question is open, after the answer.
-    fn show(&self, print: impl FnOnce(Printer) + Send + 'static) {
+    fn print_after_question(&self, print: impl FnOnce(Printer) + Send + 'static) {
         let printer = self.printer;
-        if let Some(print) = self.held.due(move || print(printer)) {
+        if let Some(print) = self.held_output.hold_while_open(move || print(printer)) {
             self.spinner.suspend(print);
         }
     }
@@ -139,7 +139,7 @@ impl RunProgress {
     /// Prints an event.
     pub(crate) fn print(&self, event: &Event) {
         self.close_stream();
-        self.print_details(event);
+        self.update_display(event);
         let mut page = Page::new();
         match event {
             // The text has been printed as it arrived.
@@ -148,7 +148,7 @@ impl RunProgress {
             }
             _ => conversation::event(&mut page, event),
         }
-        self.show(move |printer| printer.message(&page));
+        self.print_after_question(move |printer| printer.message(&page));
     }
 
     /// Prints a question that another process can answer.
@@ -167,7 +167,7 @@ impl RunProgress {
             (ApprovalDecision::Unanswered, _) => {
                 let reason = reason.unwrap_or("it needs an approval");
                 let warning = format!("`{}` did not run: {reason}", decided.tool);
-                self.show(move |printer| {
+                self.print_after_question(move |printer| {
                     printer.warn(warning);
                     printer.hint(UNANSWERED_HINT);
                 });
@@ -176,13 +176,14 @@ impl RunProgress {
             (_, ApprovalBasis::Stored) => {
                 let mut page = Page::new();
                 conversation::stored_answer(&mut page, reason);
-                self.show(move |printer| printer.message(&page));
+                self.print_after_question(move |printer| printer.message(&page));
             }
             _ => {}
         }
     }
 
-    fn print_details(&self, event: &Event) {
+    /// Updates the spinner, and prints what only verbose output or a warning shows.
+    fn update_display(&self, event: &Event) {
         match event {
             Event::IterationStarted { .. } => {
                 self.preview.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -193,12 +194,12 @@ impl RunProgress {
             Event::NestedCallFinished { .. } => {
                 let mut page = Page::new();
                 conversation::nested(&mut page, event);
-                self.show(move |printer| printer.detail(&page));
+                self.print_after_question(move |printer| printer.detail(&page));
             }
             Event::ApprovalDecided(decided) => self.print_decision(decided),
             Event::AccessDenied { denied, .. } => {
                 let denied = denied.clone();
-                self.show(move |printer| printer.denied(&denied));
+                self.print_after_question(move |printer| printer.denied(&denied));
             }
             Event::Finished {
                 iterations,
@@ -217,11 +218,11 @@ impl RunProgress {
                     0 => String::new(),
                     injected => format!(", {injected} tokens of injected tools"),
                 };
-                let cost = format!(
+                let summary = format!(
                     "{iterations} inferences, {tool_calls} tool calls, {tokens} tokens{cached}{injected}, {wall_ms} ms"
                 );
-                page.styled(FAINT, cost).end();
-                self.show(move |printer| printer.detail(&page));
+                page.styled(FAINT, summary).end();
+                self.print_after_question(move |printer| printer.detail(&page));
             }
             _ => {}
         }
