@@ -73,32 +73,32 @@ impl OutputFlags {
 }
 
 /// Prints requested help to standard output, or reports wrong usage.
-pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit {
+pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_help = matches!(
         error.kind(),
         ClapErrorKind::DisplayHelp
             | ClapErrorKind::DisplayVersion
             | ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    if is_help && !wants_json(raw) {
+    if is_help && !wants_json(arguments) {
         // Requested help is data and goes to standard output. A closed pipe is not an error.
         let help = error.render();
         let mut stdout = anstream::AutoStream::auto(std::io::stdout().lock());
         let _ = std::io::Write::write_all(&mut stdout, help.ansi().to_string().as_bytes());
         return Exit::Success;
     }
-    if wants_json(raw) {
+    if wants_json(arguments) {
         let error = if is_help {
             usage_error("help is not available as JSON", Some("remove `--json`"))
         } else {
             from_clap(error)
         };
-        let _ = Printer::new(Format::Json, Verbosity::Quiet).error(&error);
+        let _ = Printer::new(Format::Json, Verbosity::Quiet).report_error(&error);
         return Exit::Usage;
     }
     // An argument may be untrusted text, and the parser repeats it in the error.
     let is_printable = |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
-    if raw.iter().all(is_printable) {
+    if arguments.iter().all(is_printable) {
         let _ = error.print();
     } else {
         write_stderr(Page::new().text(error.render()).end());
@@ -107,8 +107,9 @@ pub(crate) fn report_parse_error(error: &clap::Error, raw: &[OsString]) -> Exit 
 }
 
 /// Returns whether `--json` is among the arguments of a command line that could not be parsed.
-fn wants_json(raw: &[OsString]) -> bool {
-    raw.iter()
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments
+        .iter()
         .skip(1)
         .take_while(|argument| *argument != "--")
         .any(|argument| argument == OsStr::new("--json"))

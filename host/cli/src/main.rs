@@ -47,10 +47,10 @@ fn main() -> ExitCode {
     if let Some(exit) = toolwit::sandbox::run_compiler_if_asked() {
         return exit;
     }
-    let raw: Vec<OsString> = std::env::args_os().collect();
-    let command_line = match CommandLine::try_parse_from(&raw) {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command_line = match CommandLine::try_parse_from(&arguments) {
         Ok(command_line) => command_line,
-        Err(error) => return command_line::report_parse_error(&error, &raw).into(),
+        Err(error) => return command_line::report_parse_error(&error, &arguments).into(),
     };
     let printer = command_line.output.printer();
     let (layer, telemetry) = match telemetry::from_environment() {
@@ -69,12 +69,12 @@ fn main() -> ExitCode {
 
 /// Runs a command. After an interrupt, the command has [`interrupt::GRACE_PERIOD`] to end by itself.
 async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
-    let listening = if command.handles_interrupts() {
+    let cancel_or_error = if command.handles_interrupts() {
         Ok(CancellationToken::new())
     } else {
         interrupt::listen(printer)
     };
-    let cancel = match listening {
+    let cancel = match cancel_or_error {
         Ok(cancel) => cancel,
         Err(error) => return finish(printer, Err(startup_error(error).into())),
     };
@@ -101,7 +101,7 @@ fn finish(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
         Err(failure) => failure,
     };
     let printed = match failure {
-        Failure::Error(error) => printer.error(&error).map(|()| Exit::of(&error)),
+        Failure::Error(error) => printer.report_error(&error).map(|()| Exit::of(&error)),
         other => Err(other),
     };
     printed.unwrap_or_else(|failure| match failure {

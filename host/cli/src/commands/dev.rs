@@ -58,7 +58,7 @@ impl Dev {
             let built_source = self.snapshot()?;
             match self.cycle(printer, cancel).await {
                 Ok(()) => {}
-                Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.error(&error)?,
+                Err(Failure::Error(error)) if error.kind != ErrorKind::Cancelled => printer.report_error(&error)?,
                 Err(failure) => return Err(failure),
             }
             let mut page = Page::new();

@@ -172,7 +172,7 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
 fn write_exports(page: &mut Page, inspection: &Inspection) {
     page.title("Tools");
     for tool in &inspection.tools {
-        definition::summary(page, tool, 2);
+        definition::write_summary(page, tool, 2);
     }
     if let Some(contract) = inspection.contract() {
         let note = "listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
@@ -185,7 +185,7 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     if !inspection.entities.is_empty() {
         page.title("Entities");
         for entity in &inspection.entities {
-            definition::entity(page, entity, 2);
+            definition::write_entity(page, entity, 2);
         }
     }
     if !inspection.skipped.is_empty() {

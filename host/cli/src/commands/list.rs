@@ -96,12 +96,12 @@ impl List {
     /// Describes the servers, which are contacted only if the user asked for it.
     async fn describe(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
         if !self.contact {
-            return servers.iter().map(ServerDocument::configured).collect();
+            return servers.iter().map(ServerDocument::not_contacted).collect();
         }
         let mut server_documents = Vec::new();
         for server in servers.iter() {
             let text = format!("contacting {}", server.config().name);
-            server_documents.push(with_spinner(printer, &text, ServerDocument::contacted(server)).await);
+            server_documents.push(with_spinner(printer, &text, ServerDocument::contact(server)).await);
         }
         server_documents
     }

@@ -127,7 +127,7 @@ fn print_entries(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure
     let mut page = Page::new();
     for entry in entries {
         let mut lines = Page::new();
-        conversation::recorded(&mut lines, &entry.event);
+        conversation::write_recorded_event(&mut lines, &entry.event);
         if !lines.is_empty() {
             page.styled(FAINT, format_args!("{:>4} ", entry.sequence))
                 .append(&lines);

@@ -158,7 +158,7 @@ fn definition_by_id<'a>(registry: &'a Registry, id: &ToolId) -> Option<(&'a Plug
 fn entities_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&'a EntityType> {
     let mut names = Vec::new();
     if let Some(output) = &definition.output_schema {
-        schema::entities(output, &mut names);
+        schema::collect_entities(output, &mut names);
     }
     let entities = plugin.inspection().entities.iter();
     entities
@@ -176,11 +176,11 @@ fn effect_text(effect: &EffectDocument<'_>) -> String {
 
 fn tool_page(document: &ToolDocument<'_>) -> Page {
     let mut page = Page::new();
-    definition::full(&mut page, document.definition, &effect_text(&document.effect));
+    definition::write_definition(&mut page, document.definition, &effect_text(&document.effect));
     if !document.entities.is_empty() {
         page.title("Entities in the result (their methods become tools)");
         for entity in &document.entities {
-            definition::entity(&mut page, entity, 2);
+            definition::write_entity(&mut page, entity, 2);
         }
     }
     page

@@ -168,7 +168,7 @@ mod tests {
         }});
         let definition = ToolDefinition::new(ToolId::native("t"), "t", "", schema);
         let given = words(&["name=5", "note=a=b", "count=5", "tags=[\"x\"]", "kind=a", "other=true"]);
-        let arguments = pairs(given).unwrap().for_tool(&definition);
+        let arguments = parse_pairs(given).unwrap().for_tool(&definition);
         let expected = json!({"name": "5", "note": "a=b", "count": 5, "tags": ["x"], "kind": "a", "other": true});
         assert_eq!(Value::Object(arguments), expected);
     }

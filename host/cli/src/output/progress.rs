@@ -23,7 +23,7 @@ pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Fut
     let mut work = pin!(work);
     tokio::select! {
         biased;
-        done = &mut work => return done,
+        output = &mut work => return output,
         () = tokio::time::sleep(DELAY) => {}
     }
     let _spinner = Spinner::new(printer, text);

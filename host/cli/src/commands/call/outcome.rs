@@ -103,7 +103,7 @@ impl CallOutcome {
     /// user, guest output and resource usage are diagnostics.
     pub(super) fn print(&self, printer: Printer) -> Result<(), Failure> {
         self.print_diagnostics(printer);
-        printer.denied(self.denied_accesses());
+        printer.print_denied(self.denied_accesses());
         if printer.format() == Format::Json {
             return printer.document(&self.document());
         }
@@ -123,7 +123,7 @@ impl CallOutcome {
         let result = self.tool_result();
         if let Some(text) = result.and_then(ToolResult::user_text) {
             let mut page = Page::new();
-            conversation::message(&mut page, text);
+            conversation::write_message(&mut page, text);
             printer.message(&page);
         }
         let mut page = Page::new();

@@ -118,18 +118,18 @@ fn transcript(prompt: &str, events: &[Event], outcome: Option<&RunOutcome>) -> P
     )
     .end();
     page.gap();
-    conversation::question(&mut page, prompt);
+    conversation::write_prompt(&mut page, prompt);
     for event in events {
         if let Event::TurnStarted { tools, .. } = event {
             let count = tools.len();
             page.styled(FAINT, format_args!("           {count} tools at the start"))
                 .end();
         }
-        conversation::event(&mut page, event);
+        conversation::write_event(&mut page, event);
     }
     if let Some(outcome) = outcome {
         page.gap();
-        conversation::answer(&mut page, outcome.text());
+        conversation::write_answer(&mut page, outcome.text());
     }
     page
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::held_output::HeldOutput;
 use crate::approval::Screen;
-use crate::output::answer_stream::{AnswerStream, Piece};
+use crate::output::answer_stream::{AnswerStream, TextKind};
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page};
 use crate::output::printer::Printer;
@@ -39,18 +39,18 @@ impl OutputSink for RunProgress {
     fn communicate(&self, text: &str) {
         self.close_stream();
         let mut page = Page::new();
-        conversation::message(&mut page, text);
+        conversation::write_message(&mut page, text);
         self.print_after_question(move |printer| printer.message(&page));
     }
 
     fn words(&self, text: &str, origin: &Origin) {
-        if !self.print_piece(Piece::Answer, text, origin) {
+        if !self.print_piece(TextKind::Answer, text, origin) {
             self.show_preview(&self.model, text);
         }
     }
 
     fn reasoning(&self, text: &str, origin: &Origin) {
-        if !self.print_piece(Piece::Reasoning, text, origin) {
+        if !self.print_piece(TextKind::Reasoning, text, origin) {
             self.show_preview("thinking", text);
         }
     }
@@ -102,7 +102,7 @@ impl RunProgress {
 
     /// Prints a part of the streamed text. Returns `false` if there is no stream, or if the text is that of a nested
     /// agent.
-    fn print_piece(&self, kind: Piece, piece: &str, origin: &Origin) -> bool {
+    fn print_piece(&self, kind: TextKind, piece: &str, origin: &Origin) -> bool {
         match &self.stream {
             Some(stream) if origin.parent_call.is_none() => {
                 // The spinner would be drawn over the text.
@@ -144,9 +144,9 @@ impl RunProgress {
         match event {
             // The text has been printed as it arrived.
             Event::ModelAnswered { tool_calls, .. } if self.stream.is_some() => {
-                conversation::calls(&mut page, tool_calls);
+                conversation::write_calls(&mut page, tool_calls);
             }
-            _ => conversation::event(&mut page, event),
+            _ => conversation::write_event(&mut page, event),
         }
         self.print_after_question(move |printer| printer.message(&page));
     }
@@ -175,7 +175,7 @@ impl RunProgress {
             (ApprovalDecision::Cancelled, _) => {}
             (_, ApprovalBasis::Stored) => {
                 let mut page = Page::new();
-                conversation::stored_answer(&mut page, reason);
+                conversation::write_stored_answer(&mut page, reason);
                 self.print_after_question(move |printer| printer.message(&page));
             }
             _ => {}
@@ -193,13 +193,13 @@ impl RunProgress {
             Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
             Event::NestedCallFinished { .. } => {
                 let mut page = Page::new();
-                conversation::nested(&mut page, event);
+                conversation::write_nested_call(&mut page, event);
                 self.print_after_question(move |printer| printer.detail(&page));
             }
             Event::ApprovalDecided(decided) => self.print_decision(decided),
             Event::AccessDenied { denied, .. } => {
                 let denied = denied.clone();
-                self.print_after_question(move |printer| printer.denied(&denied));
+                self.print_after_question(move |printer| printer.print_denied(&denied));
             }
             Event::Finished {
                 iterations,
