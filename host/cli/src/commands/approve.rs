@@ -26,8 +26,9 @@ Examples:
 
 /// Allow a call that waits for an approval in a session
 ///
-/// The answer is stored at once, and is for exactly the call that `toolwit approvals` shows. If a process runs the session, that process
-/// continues; otherwise `toolwit resume` uses the answer. The first answer counts, at the terminal of the run or here.
+/// The answer is stored at once, and is for exactly the call that `toolwit approvals` shows. If a process runs the
+/// session, that process continues; otherwise `toolwit resume` uses the answer. The first answer counts, at the
+/// terminal of the run or here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Approve {

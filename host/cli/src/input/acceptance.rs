@@ -91,8 +91,8 @@ impl AcceptanceFiles {
         }
     }
 
-    /// Returns the path of the accepted grants. `None` if nothing was accepted, the proposal has no grants, or the copy does not
-    /// exist.
+    /// Returns the path of the accepted grants. `None` if nothing was accepted, the proposal has no grants, or the copy
+    /// does not exist.
     pub(super) fn accepted_grants(&self, record: Option<&AcceptanceRecord>) -> Option<PathBuf> {
         match record?.grants {
             Some(AcceptedGrants::None) => None,

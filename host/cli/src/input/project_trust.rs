@@ -204,8 +204,8 @@ impl ProjectTrust {
         accepted.filter(|accepted| Some(*accepted) == self.index.as_ref())
     }
 
-    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them. Otherwise, a plugin that
-    /// can write to the project could remove them.
+    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them. Otherwise,
+    /// a plugin that can write to the project could remove them.
     pub(crate) fn accepted_interceptors(&self) -> &[InterceptorSettings] {
         self.record.as_ref().map_or(&[], |record| &record.interceptors)
     }

@@ -82,8 +82,8 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
     Ok(())
 }
 
-/// Returns the options of the command line, completed with those of the session. Options that weaken the approvals or the sandbox are
-/// not restored; a hint names them.
+/// Returns the options of the command line, completed with those of the session. Options that weaken the approvals or
+/// the sandbox are not restored; a hint names them.
 ///
 /// # Errors
 /// If the stored options are not valid, or one that is not stored must be given again.

@@ -36,7 +36,8 @@ impl AnswerStream {
         Self { printer, open: None }
     }
 
-    /// Prints a part of a text. A text of another kind begins on a new line. Reasoning is not printed if the verbosity is quiet.
+    /// Prints a part of a text. A text of another kind begins on a new line. Reasoning is not printed if the verbosity
+    /// is quiet.
     pub(crate) fn print(&mut self, kind: TextKind, text: &str) {
         if kind == TextKind::Reasoning && self.printer.verbosity() == Verbosity::Quiet {
             return;
