@@ -60,7 +60,7 @@ const LIBRARY_SOURCES: [(&str, &[(&str, &str)]); 8] = [
     ),
 ];
 
-/// Their WIT and their cases. Those of the second file consume an entity.
+/// The WIT and the cases of the libraries. The cases of the second file consume an entity.
 const LIBRARY_WIT: &str = include_str!("library_tools/plugin.wit");
 const LIBRARY_FILES: [(&str, &str); 3] = [
     ("wit/plugin.wit", LIBRARY_WIT),
@@ -110,13 +110,13 @@ const ASYNC_SOURCES: [(&str, &[(&str, &str)]); 4] = [
     ),
 ];
 
-/// Their WIT and their cases.
+/// The WIT and the cases of the plugins with async functions.
 const ASYNC_FILES: [(&str, &str); 2] = [
     ("wit/plugin.wit", include_str!("async_tools/plugin.wit")),
     ("tests.toml", include_str!("async_tools/tests.toml")),
 ];
 
-/// The number of cases in it.
+/// The number of cases of a plugin with async functions.
 const ASYNC_CASES: u64 = 8;
 
 /// The outcome for a language.

@@ -27,7 +27,7 @@ fn crates() -> BTreeMap<String, Vec<TextFile>> {
 }
 
 /// The modules of a crate whose children are modules: the root, and every folder that has folders.
-fn levels(files: &[TextFile]) -> BTreeSet<Vec<String>> {
+fn parent_modules(files: &[TextFile]) -> BTreeSet<Vec<String>> {
     let mut levels = BTreeSet::from([Vec::new()]);
     for file in files {
         let modules = modules(file);
@@ -73,7 +73,7 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for target in paths_below(code, &from_root)
             .into_iter()
-            .chain(paths_below(code, &way_up(file, level)))
+            .chain(paths_below(code, &path_to_ancestor(file, level)))
         {
             if target != module && modules.contains(&target) {
                 imports.entry(module.clone()).or_default().insert(target);
@@ -84,7 +84,7 @@ fn imports(files: &[TextFile], level: &[String]) -> Imports {
 }
 
 /// Returns the path from a file to a module above it: `super::`, once for each level.
-fn way_up(file: &TextFile, level: &[String]) -> String {
+fn path_to_ancestor(file: &TextFile, level: &[String]) -> String {
     let levels = modules(file).len() - level.len();
     let is_module_root = file.path.ends_with("mod.rs");
     "super::".repeat(levels - usize::from(is_module_root))
@@ -159,7 +159,7 @@ fn modules_of_a_crate_import_in_one_direction() {
     assert!(crates.len() >= 9, "the sources of the crates were not found");
     let mut cycles = Vec::new();
     for (name, files) in &crates {
-        for level in levels(files) {
+        for level in parent_modules(files) {
             if let Some(modules) = cycle(&imports(files, &level)) {
                 cycles.push(format!("{name}/{}: {}", level.join("/"), modules.join(" -> ")));
             }
@@ -169,7 +169,7 @@ fn modules_of_a_crate_import_in_one_direction() {
 }
 
 #[test]
-fn a_cycle_is_found_through_groups_and_other_rooms() {
+fn a_cycle_is_found_through_groups_and_other_modules() {
     let file = |path: &str, text: &str| TextFile::made_up(&format!("host/x/src/{path}"), text);
     let straight = [
         file("a.rs", "use crate::{b::{C, crate_x}, Error};\n// use crate::d;\n"),
@@ -195,6 +195,6 @@ fn a_cycle_is_found_through_groups_and_other_rooms() {
         file("a/c/x.rs", "use super::super::b::Y;"),
     ];
     assert_eq!(cycle(&imports(&deep, &[])), None);
-    assert_eq!(levels(&deep), BTreeSet::from([vec![], vec!["a".to_owned()]]));
+    assert_eq!(parent_modules(&deep), BTreeSet::from([vec![], vec!["a".to_owned()]]));
     assert_eq!(cycle(&imports(&deep, &["a".to_owned()])).unwrap(), ["b", "c", "b"]);
 }

@@ -68,7 +68,7 @@ fn component_is_written_to_the_target_directory_of_its_source_by_default() {
     assert_eq!(written.canonicalize().unwrap(), expected.canonicalize().unwrap());
     let called = workspace.run(&["call", "add", "a=1", "b=2", "--plugins", "plain/target/plugins"]);
     assert_eq!((called.code, called.stdout.as_str()), (Some(0), "3\n"), "{called}");
-    // A file that already exists is no source of the next build.
+    // The component that the first build wrote is not a source of the next build.
     assert_eq!(workspace.run(&["build", "plain"]).code, Some(0));
     assert!(!workspace.path().join("tools/plain.wasm").exists());
 }

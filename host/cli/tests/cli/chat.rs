@@ -23,13 +23,13 @@ answer = "It is {{result}}."
 
 const CHAT: [&str; 3] = ["chat", "--model", "scripted:chat.toml"];
 
-fn chatting() -> Workspace {
+fn chat_workspace() -> Workspace {
     Workspace::with("counter", COUNTER).file("chat.toml", CHATTING.replace("expect.prompt = \"Count.\"\n", ""))
 }
 
 #[test]
 fn tools_of_one_turn_stay_for_the_next() {
-    let run = chatting().run_with_input(&CHAT, "Count.\n\n  \nNext.\n");
+    let run = chat_workspace().run_with_input(&CHAT, "Count.\n\n  \nNext.\n");
     assert_snapshot!(run, @r#"
     exit: 0
 
@@ -48,7 +48,7 @@ fn tools_of_one_turn_stay_for_the_next() {
 
 #[test]
 fn commands_are_executed_without_the_model() {
-    let run = chatting().run_with_input(
+    let run = chat_workspace().run_with_input(
         &CHAT,
         "/help\n/tools NEW\n/wait\nCount.\nNext.\n/pin\n/budget\n/quit\nnever sent\n",
     );
@@ -68,7 +68,7 @@ fn commands_are_executed_without_the_model() {
 
 #[test]
 fn wrong_command_is_reported_and_the_session_continues() {
-    let run = chatting().run_with_input(&CHAT, "/tolls\nCount.\nNext.\n");
+    let run = chat_workspace().run_with_input(&CHAT, "/tolls\nCount.\nNext.\n");
     assert_eq!(run.code, Some(2), "{run}");
     assert!(
         run.stderr.contains("error: `/tolls` is not a command of the chat"),
@@ -88,7 +88,7 @@ fn failed_turn_does_not_end_the_session() {
 
 #[test]
 fn chat_is_not_one_json_document() {
-    let (code, document) = chatting().json(&[&CHAT[..], &["--json"]].concat());
+    let (code, document) = chat_workspace().json(&[&CHAT[..], &["--json"]].concat());
     assert_eq!((code, &document["ok"]), (Some(2), &false.into()), "{document}");
 }
 
@@ -215,7 +215,7 @@ mod interrupts {
     }
 
     #[test]
-    fn first_one_cancels_the_turn_and_the_session_continues() {
+    fn first_ctrl_c_cancels_the_turn_and_the_session_continues() {
         let workspace = workspace();
         let (mut child, mut stderr) = spinning(&workspace);
         interrupt(&child);
@@ -231,7 +231,7 @@ mod interrupts {
     }
 
     #[test]
-    fn second_one_ends_the_session() {
+    fn second_ctrl_c_ends_the_session() {
         let workspace = workspace();
         let (mut child, mut stderr) = spinning(&workspace);
         interrupt(&child);

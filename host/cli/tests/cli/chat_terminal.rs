@@ -67,7 +67,7 @@ impl Terminal {
         let keyboard = File::from(controller);
         let mut display = keyboard.try_clone().unwrap();
         let (sender, screen) = channel();
-        // It ends with the command, which closes the terminal.
+        // The thread ends with the command, which closes the terminal.
         std::thread::spawn(move || {
             let mut bytes = [0; 1024];
             while let Ok(count @ 1..) = display.read(&mut bytes) {
@@ -126,7 +126,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It fails if the command has ended.
+        // Writing fails if the command has ended.
         let _ = self.child.kill();
     }
 }
@@ -246,7 +246,7 @@ fn a_cancelled_question_takes_nothing_of_the_next_message() {
 }
 
 #[test]
-fn earlier_messages_and_completions_are_at_hand() {
+fn arrow_keys_recall_earlier_messages_and_tab_completes_commands() {
     let script =
         "[[turn]]\nanswer = \"One.\"\n[[turn]]\nexpect.prompt = { equals = \"Hello there\" }\nanswer = \"Two.\"";
     let workspace = Workspace::with("plain", PLAIN).file("chat.toml", script);

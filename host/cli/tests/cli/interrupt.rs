@@ -29,7 +29,7 @@ fn spinning(workspace: &Workspace, more: &[&str]) -> Child {
 }
 
 pub(crate) fn send(signal: &str, child: &Child) {
-    // The shell has `kill` built in; minimal images have no such program.
+    // The shell has `kill` built in. Minimal images have no program of this name.
     let status = Command::new("/bin/sh")
         .args(["-c", "kill \"$0\" \"$1\"", signal, &child.id().to_string()])
         .status()

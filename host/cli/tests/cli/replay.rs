@@ -232,7 +232,7 @@ fn other_system_prompt_and_other_arguments_end_the_replay_with_a_diff() {
 }
 
 #[test]
-fn replay_names_what_it_lacks() {
+fn replay_names_the_part_of_the_trace_that_it_cannot_use() {
     let workspace = traced();
     let trace = text(&workspace, "t.jsonl");
     let with = |setting: &str| trace.replacen("\"settings\":{", &format!("\"settings\":{{{setting},"), 1);

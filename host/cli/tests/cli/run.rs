@@ -283,7 +283,7 @@ fn an_answer_is_void_when_the_grant_has_changed() {
     let changed = resume(&workspace, &["--allow", &call]);
     assert_eq!((changed.code, changed.stdout.as_str()), (Some(4), ""), "{changed}");
     assert!(changed.stderr.contains("waits for your answer"), "{changed}");
-    // Nothing of the session asks later without the option.
+    // The option needs a session, which the run can continue.
     let alone = workspace.run(&[&SAVE[..], &["--ask-later"]].concat());
     assert_eq!(alone.code, Some(2), "it needs a session: {alone}");
 }

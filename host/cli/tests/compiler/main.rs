@@ -18,7 +18,7 @@ use toolwit::{Error, ErrorKind};
 
 const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 
-/// The time in which something happens on a busy machine.
+/// Maximum time that a test waits for a process or a file, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Returns a component of 8 KB that passes inspection, and takes seconds and 400 MiB to compile.
@@ -65,7 +65,7 @@ fn compilers(marker: &str) -> Vec<PathBuf> {
     processes.filter(is_compiler).collect()
 }
 
-/// Waits until as many compiler processes run.
+/// Waits until exactly `count` compiler processes run.
 async fn wait_for_compilers(marker: &str, count: usize) -> Vec<PathBuf> {
     let wait = async {
         loop {
