@@ -12,7 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::guests::{NOTES, NOTES_GRANTS, PLAIN, SLOW};
-use crate::interrupt::send;
+use crate::interrupt::send_signal;
 use crate::support::Workspace;
 
 const CHAT: [&str; 5] = [
@@ -91,7 +91,7 @@ impl Terminal {
 
     /// Sends what Ctrl-C sends to the command of a terminal.
     fn interrupt(&self) {
-        send("-INT", &self.child);
+        send_signal("-INT", &self.child);
     }
 
     /// Reads until the text appears after what was waited for before.
@@ -192,7 +192,7 @@ answer = "It says: {{result}}"
 }
 
 /// Starts a chat in which a call of `save` waits for an answer.
-fn asking(script: &str) -> (Workspace, Terminal) {
+fn start_chat_with_question(script: &str) -> (Workspace, Terminal) {
     let script = format!("[[turn]]\ncall = [{{ tool = \"save\", id = \"call_7\" }}]\n{script}");
     let workspace = Workspace::with("notes", NOTES)
         .file("grants.toml", NOTES_GRANTS)
@@ -214,7 +214,7 @@ answer = "It says {{result}}."
 expect.prompt = { equals = "Next" }
 answer = "Goodbye."
 "#;
-    let (workspace, mut terminal) = asking(script);
+    let (workspace, mut terminal) = start_chat_with_question(script);
     terminal.type_text("n half an answ");
     let mut second = Terminal::start(&workspace, &["approve", "s", "--sessions", "s.db"]);
     second.wait_for("run it? ");
@@ -234,7 +234,7 @@ answer = "Goodbye."
 #[test]
 fn a_cancelled_question_takes_nothing_of_the_next_message() {
     let script = "[[turn]]\nexpect.prompt = { equals = \"Next\" }\nanswer = \"Goodbye.\"";
-    let (_workspace, mut terminal) = asking(script);
+    let (_workspace, mut terminal) = start_chat_with_question(script);
     terminal.interrupt();
     terminal.wait_for("turn interrupted");
     terminal.wait_for("> ");

@@ -38,7 +38,7 @@ fn wat_string(text: &str) -> String {
 }
 
 /// A component whose functions return the hostile text, fail with it, and write it to standard error.
-fn component() -> String {
+fn hostile_component() -> String {
     let (text, length) = (wat_string(HOSTILE), HOSTILE.len());
     format!(
         r#"
@@ -97,7 +97,7 @@ fn component() -> String {
 }
 
 /// A manifest with the hostile text in every field that takes any text.
-fn manifest() -> String {
+fn hostile_manifest() -> String {
     let text = format!("{HOSTILE:?}").replace("\\u{", "\\U{");
     let text = escape_for_toml(&text);
     format!(
@@ -135,13 +135,13 @@ fn workspace() -> Workspace {
         "version = 1\n[[grant]]\nplugin = \"settings\"\nany-version = true\nconfig = {{ greeting = {text} }}\nfiles = []\n",
         text = escape_for_toml(&format!("{HOSTILE:?}").replace("\\u{", "\\U{"))
     );
-    Workspace::with("hostile", &component())
+    Workspace::with("hostile", &hostile_component())
         .and("plain", PLAIN)
         .and("settings", SETTINGS)
         .and("foreign", FOREIGN)
         .and("error: forged\nhint: forged", PLAIN)
         .and("\u{1b}[31mred\u{202e}", PLAIN)
-        .file("tools/hostile.toml", manifest())
+        .file("tools/hostile.toml", hostile_manifest())
         .file("tools/plain.wit", docs)
         .file(
             "tools/settings.wit",
