@@ -1,4 +1,4 @@
-//! Compares `explain` with the gates: its decision must match the outcome of a guest's attempt.
+//! Compares `explain` with enforcement: its decision must match the outcome of a guest's attempt.
 
 use std::fs;
 use std::sync::Arc;

@@ -40,7 +40,7 @@ fn deep_and_wide_types_are_refused_in_bounded_time() {
     let deep = inspect_text(&type_chain("u32", |before| format!("(list $t{before})"), 80));
     assert!(deep.tools.is_empty());
     assert_eq!(deep.skipped[0].reason, "its types nest deeper than 64");
-    // Each type has twice as many parts as the previous one: 2^15 parts in a few bytes.
+    // Each type contains the previous one twice: 2^15 types in a few bytes, when expanded.
     let wide = inspect_text(&type_chain(
         "u32",
         |before| format!("(tuple $t{before} $t{before})"),

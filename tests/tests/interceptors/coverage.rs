@@ -1,4 +1,4 @@
-//! Every way to call a tool passes the interceptors.
+//! The interceptors decide about every call of a tool, however it is made.
 
 use std::sync::{Arc, Mutex};
 

@@ -160,15 +160,11 @@ fn print_restored(
 ) -> Result<(), Error> {
     let grants = options.authority.grants.named_file();
     let policy = options.approvals.named_file();
+    let cli_grants = cli_options.authority.grants.named_file();
+    let cli_policy = cli_options.approvals.named_file();
     let restored_files = [
-        (
-            "--grants",
-            grants.filter(|_| cli_options.authority.grants.named_file().is_none()),
-        ),
-        (
-            "--policy",
-            policy.filter(|_| cli_options.approvals.named_file().is_none()),
-        ),
+        ("--grants", grants.filter(|_| cli_grants.is_none())),
+        ("--policy", policy.filter(|_| cli_policy.is_none())),
     ];
     for (flag, path) in restored_files {
         if let Some(path) = path {

@@ -323,11 +323,8 @@ impl RunFlags {
             &self.options.interceptors,
         )?;
         let host = with_word_vectors(host);
-        let host = self
-            .sessions
-            .protected_paths()
-            .into_iter()
-            .fold(host, ToolwitBuilder::protect);
+        let protected_paths = self.sessions.protected_paths().into_iter();
+        let host = protected_paths.fold(host, ToolwitBuilder::protect);
         let groups = groups_file(self.options.groups.clone(), &self.options.roles)?;
         let host = groups.into_iter().fold(host, ToolwitBuilder::groups_file);
         let frozen_seconds = self
