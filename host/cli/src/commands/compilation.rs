@@ -1,4 +1,4 @@
-//! Compiles components after `build` and `add`, so that their first call does not wait.
+//! Compiles components ahead of their first call, for `add`, `build`, `dev` and `test`.
 
 use std::path::Path;
 

@@ -16,8 +16,8 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.
 const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
 
-/// Maximum length of the file name that encodes the path of a directory. The suffixes of its files are shorter than 50
-/// characters, and file systems allow 255.
+/// Maximum length of a file name that encodes the path of a directory. A suffix of less than 50 characters follows, and file
+/// systems allow 255.
 const NAME_CHARS_MAX: usize = 200;
 
 /// The record of an accepted proposal. A proposal is accepted at the moment when this file is replaced.

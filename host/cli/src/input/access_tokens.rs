@@ -37,7 +37,7 @@ pub(crate) struct OauthEntry {
     pub(crate) rules: Vec<RuleEntry>,
 }
 
-/// A rule for access tokens: their subject, client or scope, and the rights of their callers.
+/// A rule for access tokens: the subject, client and scope that a token must have, and the rights of its caller.
 #[derive(Debug)]
 pub(crate) struct RuleEntry {
     pub(crate) subject: Option<String>,

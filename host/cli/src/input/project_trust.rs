@@ -35,17 +35,17 @@ pub(crate) enum Trust {
 
 /// The proposal of a project.
 pub(crate) struct Proposal {
-    /// Its grants, if it names a file.
+    /// The grants, if the project names a grants file.
     pub(crate) grants: Option<GrantsContent>,
-    /// Its limits above the defaults.
+    /// The limits above the defaults.
     pub(crate) limits: ProjectLimits,
-    /// Its index of packages.
+    /// The index of packages.
     pub(crate) index: Option<RemoteFile>,
-    /// Its interceptors.
+    /// The interceptors.
     pub(crate) interceptors: Vec<InterceptorSettings>,
-    /// Whether it enables WASI 0.3.
+    /// Whether the project enables WASI 0.3.
     pub(crate) wasi_p3: bool,
-    /// Its MCP servers.
+    /// The MCP servers.
     pub(crate) servers: ProjectServers,
 }
 

@@ -1,4 +1,4 @@
-//! The options of a run that continue with its session: the model, the tools and the limits.
+//! The options of a run that its session stores: the model, the tools and the limits.
 
 use std::path::PathBuf;
 

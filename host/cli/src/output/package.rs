@@ -26,7 +26,7 @@ pub(crate) struct PackageDocument<'a> {
     /// The reason why the WIT file next to the component is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     wit_problem: Option<&'a str>,
-    /// The state of its compiled code.
+    /// The state of the compiled code.
     code: &'static str,
     tools: &'a [ToolDefinition],
     /// The methods of its entities, which become tools when a call returns an instance.
@@ -39,7 +39,7 @@ pub(crate) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
-    /// Its dynamic tools have not been discovered, or are unusable.
+    /// The dynamic tools of the package have not been discovered, or are unusable.
     Undiscovered,
     Broken,
 }
@@ -93,7 +93,7 @@ impl<'a> PackageDocument<'a> {
         }
     }
 
-    /// Sets the state of its compiled code.
+    /// Sets the state of the compiled code.
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.code = code;
         self

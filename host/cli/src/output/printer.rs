@@ -41,7 +41,8 @@ pub(crate) enum Verbosity {
     Debug,
 }
 
-/// Prints for all commands. Colours are used on terminals only, and never when `NO_COLOR` is set.
+/// Prints for all commands. By default, colours are used on terminals only. `CLICOLOR_FORCE` in the environment enables
+/// them for pipes and files too, and `NO_COLOR` disables them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printer {
     format: Format,
@@ -197,7 +198,7 @@ fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
     }
 }
 
-/// Writes to standard output. Removes the colours if it is not a terminal.
+/// Writes to standard output, with or without colours as [`Printer`] describes.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
     stdout
@@ -227,7 +228,7 @@ fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
 
 /// Escapes the control and invisible characters that JSON permits unescaped and a terminal may act on.
 ///
-/// They occur only inside strings, where an escape has the same value.
+/// These characters occur only inside strings, where an escape has the same value.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

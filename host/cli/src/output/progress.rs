@@ -56,7 +56,7 @@ impl Spinner {
         spinner
     }
 
-    /// Returns whether the line is drawn.
+    /// Returns whether the line can be drawn: standard error is a terminal, and the verbosity is not quiet.
     pub(crate) fn is_visible(&self) -> bool {
         !self.bar.is_hidden()
     }

@@ -22,7 +22,7 @@ pub(crate) struct ServerDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     suggestion: Option<String>,
     tools: Vec<ToolDefinition>,
-    /// The tools of the server that cannot be used, with the reasons.
+    /// The tools of the server that the client withholds, with the reasons.
     withheld: Vec<WithheldDocument>,
 }
 

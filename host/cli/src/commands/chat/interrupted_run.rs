@@ -29,7 +29,7 @@ impl ChatSession<'_> {
             .hint(format_args!("the last run of this session did not end; {next_step}"));
     }
 
-    /// Continues the run. If it needs decisions first, shows these instead.
+    /// Continues the run. If calls or questions need a decision first, shows them instead.
     pub(super) async fn resume(&self, conversation: &mut Conversation) -> Exit {
         let Some(run) = conversation.interrupted_run() else {
             return self.print(Err(nothing_to_resume()));

@@ -22,7 +22,7 @@ pub(super) enum ChatCommand {
     /// Denies a call. If the first word is the id of a call that waits, the text after the id is the reason. Otherwise, the
     /// only call that waits is denied, and the complete text is the reason.
     Deny(String),
-    /// Decides whether a call took effect: its id, and `done`, `not-done` or `run-again`.
+    /// Decides whether a call took effect. The text is the id of the call, and `done`, `not-done` or `run-again`.
     Resolve(String),
     /// Lists the commands.
     Help,

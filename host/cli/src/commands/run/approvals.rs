@@ -46,7 +46,8 @@ pub(crate) fn later_answers(
     Some(Arc::new(LaterAnswers::new(answer_timeout, announce)))
 }
 
-/// Waits until a run has only open questions, suspends it for a later process, and returns the questions.
+/// Waits until only questions of a run are open, suspends the run for a later process, and returns the questions. Without an
+/// approver for later answers or a suspension, waits forever.
 pub(crate) async fn suspend_for_later(
     later: Option<&LaterAnswers>,
     suspension: Option<Suspension>,

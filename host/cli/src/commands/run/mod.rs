@@ -94,7 +94,7 @@ pub(crate) struct RunFlags {
     /// The replay that runs instead of a new conversation.
     #[clap(skip)]
     replay: Option<StartedReplay>,
-    /// Whether calls of the replay run as in a new conversation from an event on.
+    /// Whether the replay has a fork: an event after which calls run as in a new conversation.
     #[clap(skip)]
     is_forked: bool,
     /// The approver of calls. By default, a person at the terminal.
@@ -291,7 +291,7 @@ impl RunFlags {
         if let Some(system) = self.options.system {
             builder = builder.system(system);
         }
-        // A trace needs all events that a journal gets.
+        // A trace needs the events that only a conversation with a journal emits.
         let journal = journal.or_else(|| self.trace.is_some().then(Journal::unstored));
         if let Some(path) = &self.trace {
             builder = builder.observer(start_trace(path, model.name(), settings, journal.as_ref())?);
