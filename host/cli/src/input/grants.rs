@@ -59,7 +59,7 @@ impl GrantFlags {
 
     /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not
     /// exist, the default path only if it does.
-    pub(crate) fn existing(&self) -> Result<Option<PathBuf>, Error> {
+    pub(crate) fn applied_path(&self) -> Result<Option<PathBuf>, Error> {
         let chosen = self.chosen_path()?;
         Ok(chosen.or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists())))
     }
