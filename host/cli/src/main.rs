@@ -5,7 +5,7 @@
 //! - [`commands`] has a module per subcommand.
 //! - [`approval`] gets the approval of a call, from a person at the terminal or from another process.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output is
-//!   exactly one JSON document, also on failure.
+//!   exactly one JSON document, also on failure; `call --script` prints one for each call.
 //! - [`hint`] turns errors of the library into commands and options that fix them.
 //! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
@@ -100,11 +100,11 @@ fn finish(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
         Ok(exit) => return exit,
         Err(failure) => failure,
     };
-    let printed = match failure {
+    let exit_or_failure = match failure {
         Failure::Error(error) => printer.report_error(&error).map(|()| Exit::of(&error)),
         other => Err(other),
     };
-    printed.unwrap_or_else(|failure| match failure {
+    exit_or_failure.unwrap_or_else(|failure| match failure {
         // The reader has closed the pipe, as in `toolwit list | head`.
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
         Failure::Output(error) => {

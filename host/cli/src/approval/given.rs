@@ -89,9 +89,12 @@ impl PreparedAnswers {
 #[async_trait]
 impl Approver for PreparedAnswers {
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
-        let prepared = self.take(&request.id);
-        let has_answer = prepared.is_some();
-        match (prepared.and_then(|answer| answer.for_request(&request)), &self.fallback) {
+        let prepared_answer = self.take(&request.id);
+        let has_answer = prepared_answer.is_some();
+        match (
+            prepared_answer.and_then(|answer| answer.for_request(&request)),
+            &self.fallback,
+        ) {
             (Some(approval), _) => approval.into(),
             (None, Some(fallback)) => fallback.approve(request, context).await,
             (None, None) if has_answer => unanswered("the call, its tool or its grant has changed since then"),

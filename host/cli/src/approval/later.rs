@@ -26,7 +26,7 @@ pub(crate) struct LaterAnswers {
     announce: Box<dyn Fn(&RecordedApprovalRequest) + Send + Sync>,
 }
 
-/// The conversation's own calls that have begun or wait for an answer. Nested calls are not included.
+/// The conversation's own calls that run or wait for an answer. Nested calls are not included.
 #[derive(Debug, Default)]
 struct OpenCalls {
     /// The questions without a decision.

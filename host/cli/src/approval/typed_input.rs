@@ -37,13 +37,13 @@ impl TypedLines for TypedInput {
 /// Waits for input, and reads it once: a line, or a part of a long line.
 async fn read_chunk() -> io::Result<Vec<u8>> {
     wait_for_input().await?;
-    let read = tokio::task::spawn_blocking(|| {
+    let task = tokio::task::spawn_blocking(|| {
         let mut chunk = vec![0; 4096];
         let count = read_unbuffered(&mut chunk)?;
         chunk.truncate(count);
         Ok(chunk)
     });
-    read.await.map_err(io::Error::other)?
+    task.await.map_err(io::Error::other)?
 }
 
 /// Waits until the terminal has a line. On other systems than Unix, the read itself waits.

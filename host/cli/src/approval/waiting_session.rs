@@ -95,8 +95,8 @@ impl WaitingSession {
         answer: ApprovalAnswer,
     ) -> Result<(), Error> {
         let call = &pending.question.id;
-        let stored = store.answer_approval(&self.session, pending.number, answer).await;
-        stored.map_err(|error| match error {
+        let outcome = store.answer_approval(&self.session, pending.number, answer).await;
+        outcome.map_err(|error| match error {
             JournalError::Answered(..) => configuration_error(
                 format!("the call `{call}` has been answered"),
                 "the first answer counts".to_owned(),

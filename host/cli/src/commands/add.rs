@@ -125,9 +125,9 @@ impl Add {
             print_shipped(printer)?;
             return Ok(Exit::Success);
         }
-        let added = self.add(printer, cancel).await?;
-        let mut reports: Vec<_> = added.iter().map(Report::from).collect();
-        for (package, report) in added.iter().zip(&mut reports) {
+        let added_packages = self.add(printer, cancel).await?;
+        let mut reports: Vec<_> = added_packages.iter().map(Report::from).collect();
+        for (package, report) in added_packages.iter().zip(&mut reports) {
             let compilation = self
                 .compile
                 .compile(&package.path, self.plugins.wasi, printer, cancel)
@@ -135,7 +135,7 @@ impl Add {
             report.compiled = compilation.is_compiled();
             report.compile_warning = compilation.warning(&package.name);
         }
-        let undiscovered = added.iter().filter(|package| package.has_undiscovered_tools);
+        let undiscovered = added_packages.iter().filter(|package| package.has_undiscovered_tools);
         let undiscovered_names: Vec<_> = undiscovered.map(|package| package.name.clone()).collect();
         if !undiscovered_names.is_empty()
             && let Err(error) = self.discover(&undiscovered_names, &mut reports, printer).await
@@ -177,10 +177,10 @@ impl Add {
         if let Some(index) = self.index.index()? {
             installation = installation.index(index);
         }
-        let added = with_spinner(printer, "downloading", installation.run(&source));
+        let download = with_spinner(printer, "downloading", installation.run(&source));
         tokio::select! {
             biased;
-            added = added => added.map_err(hint::add_error),
+            packages = download => packages.map_err(hint::add_error),
             () = cancel.cancelled() => {
                 Err(Error::new(ErrorKind::Cancelled, Phase::Registry, "interrupted during the download; nothing was added"))
             }

@@ -76,11 +76,11 @@ enum Scope {
 impl Approve {
     pub(crate) async fn run(mut self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let store = self.sessions.open_own().await?;
-        let waiting = WaitingSession::read(&store, &self.session, &self.sessions).await?;
+        let waiting_session = WaitingSession::read(&store, &self.session, &self.sessions).await?;
         let Some(call) = &self.call else {
-            return ask_about_all(&waiting, &store, printer).await;
+            return ask_about_all(&waiting_session, &store, printer).await;
         };
-        let pending = waiting.find(call, self.question)?;
+        let pending = waiting_session.find(call, self.question)?;
         let answer = match self.arguments.take() {
             Some(text) => Approval::Edited {
                 arguments: read_object(text, cancel).await?,
@@ -92,8 +92,8 @@ impl Approve {
         if let Approval::Edited { arguments } = &answer.approval {
             allowed_call.question.arguments.clone_from(arguments);
         }
-        waiting.answer(&store, pending, answer).await?;
-        print_decision("allowed", &waiting, &allowed_call, printer)?;
+        waiting_session.answer(&store, pending, answer).await?;
+        print_decision("allowed", &waiting_session, &allowed_call, printer)?;
         Ok(Exit::Success)
     }
 
@@ -118,12 +118,16 @@ impl Approve {
 }
 
 /// Asks the person at the terminal about each call that waits, until a question gets no answer.
-async fn ask_about_all(waiting: &WaitingSession, store: &dyn JournalStore, printer: Printer) -> Result<Exit, Failure> {
-    let unanswered: Vec<_> = waiting.unanswered().collect();
+async fn ask_about_all(
+    waiting_session: &WaitingSession,
+    store: &dyn JournalStore,
+    printer: Printer,
+) -> Result<Exit, Failure> {
+    let unanswered: Vec<_> = waiting_session.unanswered().collect();
     if unanswered.is_empty() {
         printer.hint(format_args!(
             "no call of the session `{}` waits for an answer",
-            waiting.session
+            waiting_session.session
         ));
         return Ok(Exit::Success);
     }
@@ -143,11 +147,11 @@ async fn ask_about_all(waiting: &WaitingSession, store: &dyn JournalStore, print
         let answer = ask_person(question, pending.question.arguments.clone()).await;
         match answer.approval {
             Approval::Unanswered { .. } => return Ok(Exit::Stopped),
-            _ => waiting.answer(store, pending, answer).await?,
+            _ => waiting_session.answer(store, pending, answer).await?,
         }
     }
     let mut page = Page::new();
-    page.text(waiting.next_step()).end();
+    page.text(waiting_session.next_step()).end();
     printer.message(&page);
     Ok(Exit::Success)
 }
@@ -155,19 +159,19 @@ async fn ask_about_all(waiting: &WaitingSession, store: &dyn JournalStore, print
 /// Prints the call, the decision about it and the next step.
 pub(super) fn print_decision(
     decision: &str,
-    waiting: &WaitingSession,
+    waiting_session: &WaitingSession,
     pending: &PendingApproval,
     printer: Printer,
 ) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({
-            "session": waiting.session, "call": pending.question.id, "question": pending.number,
-            "decision": decision, "is_open": waiting.is_open,
+            "session": waiting_session.session, "call": pending.question.id, "question": pending.number,
+            "decision": decision, "is_open": waiting_session.is_open,
         }));
     }
     printer.message(&pending_question(&pending.question));
     let mut page = Page::new();
-    page.text(decision).text("; ").text(waiting.next_step()).end();
+    page.text(decision).text("; ").text(waiting_session.next_step()).end();
     printer.message(&page);
     Ok(())
 }

@@ -130,15 +130,15 @@ pub(crate) async fn build(
 ) -> Result<BuildReport, Error> {
     let steps = BuildProgress::new(printer);
     let show = |event: BuildEvent<'_>| steps.show(&event);
-    let built = tokio::select! {
+    let report = tokio::select! {
         biased;
-        built = request.run(&show) => built,
+        report = request.run(&show) => report,
         () = cancel.cancelled() => {
             return Err(Error::new(ErrorKind::Cancelled, Phase::Build, "the build was interrupted"));
         }
     };
     drop(steps);
-    built.map_err(|error| from_build_error(&error, printer))
+    report.map_err(|error| from_build_error(&error, printer))
 }
 
 /// Shows the progress of a build.

@@ -36,10 +36,12 @@ pub(crate) struct Deny {
 impl Deny {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open_own().await?;
-        let waiting = WaitingSession::read(&store, &self.session, &self.sessions).await?;
-        let pending = waiting.find(&self.call, self.question)?;
-        waiting.answer(&store, pending, denial(&self.reason).into()).await?;
-        print_decision("denied", &waiting, pending, printer)?;
+        let waiting_session = WaitingSession::read(&store, &self.session, &self.sessions).await?;
+        let pending = waiting_session.find(&self.call, self.question)?;
+        waiting_session
+            .answer(&store, pending, denial(&self.reason).into())
+            .await?;
+        print_decision("denied", &waiting_session, pending, printer)?;
         Ok(Exit::Success)
     }
 }

@@ -89,14 +89,14 @@ impl Test {
         let cases = self.cases.clone().unwrap_or_else(|| default_cases(&self.source));
         // Reports an error in the cases before a long build. The name of the plugin is not known yet.
         self.suite(&cases, "plugin")?;
-        let built = build(BuildRequest::new(&self.source), printer, cancel).await?;
-        let suite = self.suite(&cases, &built.name)?;
+        let report = build(BuildRequest::new(&self.source), printer, cancel).await?;
+        let suite = self.suite(&cases, &report.name)?;
         if suite.cases.is_empty() {
             let message = "no test case has a name with the text of the filter";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).into());
         }
-        let plugins = PluginFlags::of_component(&built.component).with_wasi(self.wasi);
-        compile_ahead(&plugins, &built.name, printer, cancel)
+        let plugins = PluginFlags::of_component(&report.component).with_wasi(self.wasi);
+        compile_ahead(&plugins, &report.name, printer, cancel)
             .await?
             .require_loadable()?;
         let options = CaseOptions {

@@ -115,18 +115,18 @@ pub(crate) async fn read_text(source: String, bytes_max: u64, cancel: &Cancellat
     let path = source.strip_prefix('@').unwrap_or(&source).to_owned();
     tracing::debug!("reading {source_name}");
     // Reading from a terminal or a pipe may block forever.
-    let read = tokio::task::spawn_blocking(move || match path.as_str() {
+    let task = tokio::task::spawn_blocking(move || match path.as_str() {
         "-" => read_limited(io::stdin().lock(), bytes_max),
         path => read_limited(File::open(path)?, bytes_max),
     });
-    let read = tokio::select! {
+    let text = tokio::select! {
         biased;
-        read = read => read.map_err(io::Error::other).flatten(),
+        text = task => text.map_err(io::Error::other).flatten(),
         () = cancel.cancelled() => {
             return Err(Error::new(ErrorKind::Cancelled, Phase::Registry, format!("interrupted while reading {source_name}")));
         }
     };
-    read.map_err(|error| {
+    text.map_err(|error| {
         let message = format!("{source_name} could not be read: {error}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     })

@@ -66,18 +66,20 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
     let project = PathBuf::from(Project::FILE_NAME);
     let project = project.is_file().then(|| absolute(".".as_ref())).transpose()?;
     let withheld = withhold_credentials(&mut options);
-    let stored = StoredOptions {
+    let stored_options = StoredOptions {
         version: VERSION,
         project,
         withheld,
         options,
     };
-    let stored = serde_json::to_value(stored).map(without_unset).map_err(|error| {
-        let message = format!("the options cannot be stored with the session: {error}");
-        Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
-    })?;
-    if journal.settings().is_none_or(|(_, earlier)| earlier != stored) {
-        journal.store_settings(stored);
+    let settings = serde_json::to_value(stored_options)
+        .map(without_unset)
+        .map_err(|error| {
+            let message = format!("the options cannot be stored with the session: {error}");
+            Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
+        })?;
+    if journal.settings().is_none_or(|(_, earlier)| earlier != settings) {
+        journal.store_settings(settings);
     }
     Ok(())
 }

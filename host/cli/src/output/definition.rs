@@ -55,10 +55,10 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
 /// Writes a signature, such as `search_customer(name: string, limit?: integer (0 to 9)) → entity customer`.
 fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     page.indent(indent).styled(NAME, definition.name()).text("(");
-    let required = definition.input_schema["required"].as_array();
+    let required_names = definition.input_schema["required"].as_array();
     if let Some(properties) = definition.input_schema["properties"].as_object() {
         for (index, (name, property)) in properties.iter().enumerate() {
-            let is_required = required.is_some_and(|required| required.iter().any(|other| other == name));
+            let is_required = required_names.is_some_and(|names| names.iter().any(|other| other == name));
             let separator = if index > 0 { ", " } else { "" };
             let mark = if is_required { "" } else { "?" };
             page.text(format_args!(

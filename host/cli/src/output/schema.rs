@@ -100,9 +100,9 @@ fn field_names(fields: &Map<String, Value>) -> String {
         Some(properties) if !properties.is_empty() => properties.keys().map(String::as_str).collect(),
         _ => return "object".to_owned(),
     };
-    let shown = names[..names.len().min(FIELDS_MAX)].join(", ");
+    let first_names = names[..names.len().min(FIELDS_MAX)].join(", ");
     let more = if names.len() > FIELDS_MAX { ", …" } else { "" };
-    format!("{{{shown}{more}}}")
+    format!("{{{first_names}{more}}}")
 }
 
 fn join_choices(choices: impl Iterator<Item = String>) -> String {

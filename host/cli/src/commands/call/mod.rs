@@ -196,10 +196,10 @@ async fn compile_plugin(
         return Ok(());
     };
     let text = format!("compiling {owner}");
-    let prepared = with_spinner(printer, &text, plugin.prepare());
+    let compilation = with_spinner(printer, &text, plugin.prepare());
     tokio::select! {
         biased;
-        prepared = prepared => prepared.map(|_| ()),
+        compilation = compilation => compilation.map(|_| ()),
         () = cancel.cancelled() => {
             let message = "interrupted during compilation; no guest code has run";
             Err(Error::new(ErrorKind::Cancelled, Phase::Load, message).with_plugin(owner))

@@ -40,7 +40,7 @@ pub(super) enum EditorInput {
 
 /// Edits lines at a terminal.
 pub(super) struct LineEditor {
-    /// `None` while a line is read, and after a read that failed or was dropped.
+    /// `None` while a line is read, and after a read that panicked or was dropped.
     editor: Option<Reedline>,
     /// Makes the editor return without a line.
     break_signal: Arc<AtomicBool>,
@@ -85,7 +85,7 @@ impl LineEditor {
         *self.completions.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// Reads a line. Stops without a line when `stop` completes. Returns the end of the input if an earlier read failed or
+    /// Reads a line. Stops without a line when `stop` completes. Returns the end of the input if an earlier read panicked or
     /// was dropped.
     ///
     /// # Errors
@@ -95,21 +95,21 @@ impl LineEditor {
             return Ok(EditorInput::End);
         };
         let mut reading = tokio::task::spawn_blocking(move || {
-            let read = editor.read_line(&ChatPrompt(DefaultPrompt::default()));
-            (editor, read)
+            let signal = editor.read_line(&ChatPrompt(DefaultPrompt::default()));
+            (editor, signal)
         });
-        let read = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            read = &mut reading => read,
+            outcome = &mut reading => outcome,
             () = stop => {
                 self.break_signal.store(true, Ordering::Relaxed);
                 reading.await
             }
         };
         self.break_signal.store(false, Ordering::Relaxed);
-        let (editor, read) = read.map_err(io::Error::other)?;
+        let (editor, signal) = outcome.map_err(io::Error::other)?;
         self.editor = Some(editor);
-        Ok(match read? {
+        Ok(match signal? {
             Signal::Success(line) => EditorInput::Line(line),
             Signal::CtrlC => EditorInput::Interrupt,
             Signal::CtrlD => EditorInput::End,

@@ -44,8 +44,8 @@ impl Line {
 /// # Errors
 /// If the input cannot be read, or the line is too long or is not UTF-8.
 pub(super) async fn read_line() -> Result<Line, Error> {
-    let read = tokio::task::spawn_blocking(|| read_from(&mut io::stdin().lock()));
-    read.await.unwrap_or(Ok(Line::End))
+    let task = tokio::task::spawn_blocking(|| read_from(&mut io::stdin().lock()));
+    task.await.unwrap_or(Ok(Line::End))
 }
 
 fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {

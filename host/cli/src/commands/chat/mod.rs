@@ -78,23 +78,23 @@ impl Chat {
             Some(session) => Some((self.flags.sessions.open_own().await?, session)),
             None => None,
         };
-        let opened = match &stored_session {
+        let existing_journal = match &stored_session {
             Some((store, session)) => open_session(store, session).await?,
             None => None,
         };
-        let flags = self.flags.with_session_options(opened.as_ref(), printer)?;
+        let flags = self.flags.with_session_options(existing_journal.as_ref(), printer)?;
         let model = flags.connect(cancel).await?;
         let journal = match &stored_session {
-            Some((store, session)) => Some(create_if_missing(opened, store, session).await?),
+            Some((store, session)) => Some(create_if_missing(existing_journal, store, session).await?),
             None => None,
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
         let answers = PreparedAnswers::new(approver(&progress, None));
         let needs_answers = !can_ask() && !flags.asks_nothing();
         let flags = flags.with_approvers(answers.clone(), None);
-        let built = flags.conversation(&model, journal, progress.clone(), cancel).await;
+        let conversation_or_error = flags.conversation(&model, journal, progress.clone(), cancel).await;
         progress.end_turn();
-        let mut conversation = built?;
+        let mut conversation = conversation_or_error?;
         let session = ChatSession {
             printer,
             interrupts: &interrupts,

@@ -32,11 +32,11 @@ impl Doctor {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let mut findings = Findings::default();
         let grants = self.authority.grants.read();
-        let loaded = match &grants {
+        let host_or_error = match &grants {
             Ok(_) => self.plugins.load_granted(&LimitFlags::default(), &self.authority).await,
             Err(_) => self.plugins.load(&LimitFlags::default()).await,
         };
-        match loaded {
+        match host_or_error {
             Ok(host) => {
                 let registry = host.registry();
                 packages::check(&registry, &mut findings);

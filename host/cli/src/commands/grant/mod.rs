@@ -106,10 +106,10 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
         .filter(|(_, capabilities)| !is_imported(capabilities))
         .map(|(kind, _)| kind)
         .collect();
-    let granted = rules.describe();
+    let rule_lines = rules.describe();
     if printer.format() == Format::Json {
         return printer.document(&serde_json::json!({
-            "plugin": plugin.name(), "granted": granted, "is_new": is_new, "without_effect": without_effect,
+            "plugin": plugin.name(), "granted": rule_lines, "is_new": is_new, "without_effect": without_effect,
         }));
     }
     let mut page = Page::new();
@@ -121,7 +121,7 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
             ))
             .end();
     }
-    for line in &granted {
+    for line in &rule_lines {
         page.text(if is_new { "granted to " } else { "already granted to " })
             .styled(TITLE, plugin.name())
             .text(": ")

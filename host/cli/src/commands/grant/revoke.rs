@@ -36,8 +36,8 @@ impl Revoke {
             let count = file.revoke(&self.plugin).map_err(|error| revoke_error(error, &file))?;
             (count, counted(count, "grant"))
         } else {
-            let revoked = file.revoke_rule(&self.plugin, &rule);
-            (1, revoked.map_err(|error| revoke_error(error, &file))?)
+            let revoked_rule = file.revoke_rule(&self.plugin, &rule);
+            (1, revoked_rule.map_err(|error| revoke_error(error, &file))?)
         };
         match printer.format() {
             Format::Json => {

@@ -99,8 +99,8 @@ pub(super) fn print(
 
 /// Lists the capabilities that the component imports.
 fn imports(plugin: &Plugin) -> String {
-    let declared = plugin.declared().capabilities().iter();
-    let names: Vec<_> = declared
+    let capabilities = plugin.declared().capabilities().iter();
+    let names: Vec<_> = capabilities
         .map(|capability| format!("{capability:?}").to_lowercase())
         .collect();
     if names.is_empty() {

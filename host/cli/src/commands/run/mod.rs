@@ -111,14 +111,14 @@ impl Run {
             Some(session) => Some((self.flags.sessions.open_own().await?, session)),
             None => None,
         };
-        let opened = match &stored_session {
+        let existing_journal = match &stored_session {
             Some((store, session)) => open_session(store, session).await?,
             None => None,
         };
         let flags = self
             .flags
             .with_ask_later(self.ask_later)
-            .with_session_options(opened.as_ref(), printer)?;
+            .with_session_options(existing_journal.as_ref(), printer)?;
         // Before a session is created, so that a wrong model leaves no empty session.
         let model = flags.connect(cancel).await?;
         let prompt = match self.prompt.as_str() {
@@ -130,7 +130,7 @@ impl Run {
             None => None,
         };
         let journal = match &stored_session {
-            Some((store, session)) => Some(create_if_missing(opened, store, session).await?),
+            Some((store, session)) => Some(create_if_missing(existing_journal, store, session).await?),
             None => None,
         };
         let session = stored_session.map(|(_, session)| session);
@@ -189,11 +189,11 @@ pub(crate) async fn open_session(store: &SqliteJournalStore, session: &SessionId
 
 /// Returns the journal of a session that was opened, or creates the session.
 pub(crate) async fn create_if_missing(
-    opened: Option<Journal>,
+    existing_journal: Option<Journal>,
     store: &SqliteJournalStore,
     session: &SessionId,
 ) -> Result<Journal, Error> {
-    match opened {
+    match existing_journal {
         Some(journal) => Ok(journal),
         None => Ok(Journal::create(store, session).await?),
     }

@@ -67,8 +67,8 @@ impl Screen for RunProgress {
         if is_paused {
             self.held_output.hold();
         } else {
-            let held = self.held_output.release();
-            held.into_iter().for_each(|print| self.spinner.suspend(print));
+            let prints = self.held_output.release();
+            prints.into_iter().for_each(|print| self.spinner.suspend(print));
         }
         self.spinner.set_paused(is_paused);
     }

@@ -120,11 +120,11 @@ impl RunFlags {
     /// Returns the limits of the run. Options take precedence over the limits of the replayed trace or, without a
     /// replay, of the project.
     pub(crate) fn effective_limits(&self, model: &dyn ChatModel) -> Result<LoopLimits, Error> {
-        let recorded = self
+        let recorded_limits = self
             .replay
             .as_ref()
             .and_then(|replay| replay.recording().setting("limits").first());
-        let limits = match recorded {
+        let limits = match recorded_limits {
             Some(text) => self
                 .options
                 .run_limits
@@ -140,8 +140,8 @@ impl RunFlags {
     /// Checks that the interceptors are the components that the replayed trace recorded.
     pub(super) fn check_interceptors(&self, host: &Toolwit) -> Result<(), Error> {
         let Some(replay) = &self.replay else { return Ok(()) };
-        let recorded = replay.recording().setting("interceptor-digest");
-        check_digests(&self.options.interceptors.all()?, recorded, |plugin| {
+        let recorded_digests = replay.recording().setting("interceptor-digest");
+        check_digests(&self.options.interceptors.all()?, recorded_digests, |plugin| {
             interceptor_digest(host, plugin)
         })
     }
@@ -244,16 +244,16 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
 /// Checks that interceptors have the recorded digests. Both are in the same order.
 fn check_digests(
     interceptors: &[InterceptorSettings],
-    recorded: &[String],
+    recorded_digests: &[String],
     digest: impl Fn(&str) -> String,
 ) -> Result<(), Error> {
     for (index, setting) in interceptors.iter().enumerate() {
         let (plugin, digest) = (&setting.plugin, digest(&setting.plugin));
-        let recorded = recorded.get(index).map_or("", String::as_str);
-        if digest != *recorded {
+        let recorded_digest = recorded_digests.get(index).map_or("", String::as_str);
+        if digest != *recorded_digest {
             let message = format!(
                 "the interceptor `{plugin}` is not the component of the trace: its digest is `{digest}`, not `{}`",
-                recorded.escape_debug()
+                recorded_digest.escape_debug()
             );
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("add the recorded version to a directory, and pass it with `--plugins DIR`"));

@@ -32,8 +32,8 @@ pub(crate) struct ShippedPlugins {
 }
 
 impl ShippedPlugins {
-    /// Finds the source: the clone of the repository in which the command runs, or the source inside the command, which is
-    /// written to the user's data directory.
+    /// Finds the source: the repository in which the command was compiled, if the current directory is in it, or the source
+    /// inside the command, which is written to the user's data directory.
     ///
     /// # Errors
     /// [`ErrorKind::Build`] if the source cannot be written.

@@ -177,11 +177,11 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
         Event::ToolsRemoved { names, .. } => tools_row("tools removed", names, ""),
         Event::ToolsEvicted { names } => tools_row("tools hidden", names, ""),
         Event::AccessDenied { denied, .. } => {
-            let denied: Vec<_> = denied
+            let accesses: Vec<_> = denied
                 .iter()
                 .map(|access| format!("{}: {}", access.plugin, access.access))
                 .collect();
-            (RowKind::Note, "access denied".to_owned(), None, denied.join(", "))
+            (RowKind::Note, "access denied".to_owned(), None, accesses.join(", "))
         }
         Event::ApprovalDecided(decided) => {
             let detail = format!("{}: {:?}", decided.tool, decided.decision);
