@@ -27,8 +27,8 @@ impl ProjectServers {
     /// # Errors
     /// If `toolwit.toml` is invalid.
     pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
-        let (client_config, client_text) = client_servers(&directory.join(CLIENT_FILE));
-        let (own_config, own_text) = own_servers(&directory.join(Project::FILE_NAME))?;
+        let (client_config, client_text) = read_client_servers(&directory.join(CLIENT_FILE));
+        let (own_config, own_text) = read_own_servers(&directory.join(Project::FILE_NAME))?;
         let config = client_config.merged_with(own_config);
         let digest = (!config.is_empty()).then(|| sha256(&format!("{}:{own_text}{client_text}", own_text.len())));
         Ok(Self { config, digest })
@@ -137,7 +137,7 @@ fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
 }
 
 /// Reads the tables `[mcp.NAME]`. Returns their text in a form that does not depend on other tables.
-fn own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
+fn read_own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
     if !file.is_file() {
         return Ok((McpConfig::default(), String::new()));
     }
@@ -152,7 +152,7 @@ fn own_servers(file: &Path) -> Result<(McpConfig, String), Error> {
 }
 
 /// Reads the file of other clients, and returns its text too. A file that cannot be used has no servers.
-fn client_servers(file: &Path) -> (McpConfig, String) {
+fn read_client_servers(file: &Path) -> (McpConfig, String) {
     if !file.is_file() {
         return Default::default();
     }

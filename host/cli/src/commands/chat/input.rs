@@ -65,7 +65,7 @@ impl ChatInput {
         match self {
             Self::Editor(editor) => {
                 if has_background_calls {
-                    notice("a call runs in the background; its result appears when it arrives");
+                    print_notice("a call runs in the background; its result appears when it arrives");
                 }
                 editor.set_completions(completions(conversation));
                 let late_result = async {
@@ -93,7 +93,7 @@ impl ChatInput {
             Self::Lines { has_prompt } => {
                 if *has_prompt {
                     if has_background_calls {
-                        notice("a call runs in the background; /wait shows its result");
+                        print_notice("a call runs in the background; /wait shows its result");
                     }
                     write_stderr(Page::new().text("> "));
                 }
@@ -107,7 +107,7 @@ impl ChatInput {
     }
 }
 
-fn notice(text: &str) {
+fn print_notice(text: &str) {
     write_stderr(Page::new().styled(FAINT, text).end());
 }
 

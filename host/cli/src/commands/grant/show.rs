@@ -77,7 +77,7 @@ pub(super) fn print(
     }
     let mut page = Page::new();
     page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
-    page.indent(2).text("imports: ").text(imports(plugin)).end();
+    page.indent(2).text("imports: ").text(imports_text(plugin)).end();
     for need in needs {
         page.indent(2)
             .text("needs: ")
@@ -98,7 +98,7 @@ pub(super) fn print(
 }
 
 /// Lists the capabilities that the component imports.
-fn imports(plugin: &Plugin) -> String {
+fn imports_text(plugin: &Plugin) -> String {
     let capabilities = plugin.declared().capabilities().iter();
     let names: Vec<_> = capabilities
         .map(|capability| format!("{capability:?}").to_lowercase())
